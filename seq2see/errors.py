@@ -1,0 +1,23 @@
+"""Errors that are the user's to mend: one clear message, exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """The input is at fault. The message names file, line, column or key, the value given and what is allowed."""
+
+
+class MissingExtra(UserError):
+    """An optional library is not installed; the message says which extra brings it."""
+
+    def __init__(self, library: str, extra: str):
+        super().__init__(f"{library} is not installed: pip install 'seq2see[{extra}]'")
+
+
+def nearest(given: str, allowed: Iterable[str]) -> str:
+    """' (did you mean 'x'?)' for the closest allowed spelling, or nothing."""
+    close = difflib.get_close_matches(given, list(allowed), n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -1,0 +1,143 @@
+"""What a person can see: where a model looked, and what it said. Pure records, no torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.float32]
+
+
+@dataclass
+class Looks:
+    """Where the model looked: named maps of weights, each (steps, places), or (heads, steps, places).
+
+    inputs: for each map the symbols of the places; outputs: the symbols of the steps, `<eos>` included, one row for a label;
+    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]});
+    reason: why there is no map, where there is none.
+    """
+
+    maps: dict[str, Weights] = field(default_factory=dict)
+    inputs: dict[str, list[str]] = field(default_factory=dict)
+    outputs: list[str] = field(default_factory=list)
+    layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    default: str | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the default map."""
+        if not self.maps:
+            raise LookupError(self.reason or "this model has no attention: there is nothing to look at")
+        return self.default if self.default is not None else next(iter(self.maps))
+
+    @property
+    def weights(self) -> Weights:
+        """The default map: (steps, places)."""
+        return self.maps[self.name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""
+        if not self.maps:
+            return {"inputs": [], "outputs": self.outputs, "weights": [], "layout": {}, "reason": self.reason}
+        out: dict[str, Any] = {
+            "inputs": self.inputs[self.name],
+            "outputs": self.outputs,
+            "weights": _rounded(self.weights),
+            "layout": self.layouts.get(self.name, {}),
+        }
+        if len(self.maps) > 1:
+            out["maps"] = {
+                name: {"inputs": self.inputs[name], "weights": _rounded(weights), "layout": self.layouts.get(name, {})}
+                for name, weights in self.maps.items()
+            }
+        return out
+
+    def save(self, path: str | Path, **options: Any) -> Path:
+        """Draw to .png, .svg, .html, or write .json."""
+        path = Path(path)
+        if path.suffix == ".json":
+            path.write_text(json.dumps(self.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+            return path
+        from seq2see.seeing import save  # late: seeing draws looks, looks does not need seeing
+
+        return save(self, path, **options)
+
+    def plot(self, **options: Any) -> Any:
+        """A matplotlib figure of the default map."""
+        from seq2see.seeing import plot  # late, as above
+
+        return plot(self, **options)
+
+
+def _rounded(weights: Weights) -> Any:
+    return np.round(weights.astype(np.float64), 6).tolist()
+
+
+@dataclass
+class Token:
+    """One output symbol, its probability, and the likeliest symbols at its step (itself included if among them)."""
+
+    text: str
+    probability: float
+    runners_up: list[tuple[str, float]] = field(default_factory=list)
+
+
+@dataclass
+class Alternative:
+    """A further hypothesis of an n-best list."""
+
+    text: str
+    score: float
+    log_probability: float
+    tokens: list[Token] = field(default_factory=list)
+    looks: Looks | None = None
+
+
+@dataclass
+class Prediction:
+    """What the model says of one input; `kind` says which of text, label and vector holds the answer."""
+
+    input: Any
+    text: str | None = None
+    label: str | None = None
+    vector: list[float] | None = None
+    tokens: list[Token] = field(default_factory=list)
+    log_probability: float = 0.0
+    score: float = 0.0
+    looks: Looks = field(default_factory=Looks)
+    alternatives: list[Alternative] = field(default_factory=list)
+
+    @property
+    def answer(self) -> Any:
+        """The text, label or vector, whichever there is."""
+        return next((value for value in (self.text, self.label, self.vector) if value is not None), None)
+
+    def to_dict(self, *, looks: bool = False, runners_up: bool = False) -> dict[str, Any]:
+        """One line of `predict --json`."""
+        out: dict[str, Any] = {"input": self.input}
+        for kind in ("text", "label", "vector"):
+            if getattr(self, kind) is not None:
+                out[kind] = getattr(self, kind)
+        out["log_probability"] = self.log_probability
+        out["score"] = self.score
+        out["tokens"] = [_token(token, runners_up) for token in self.tokens]
+        out["alternatives"] = [
+            {"text": other.text, "score": other.score, "log_probability": other.log_probability}
+            for other in self.alternatives
+        ]
+        if looks:
+            out["looks"] = self.looks.to_dict()
+        return out
+
+
+def _token(token: Token, runners_up: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"text": token.text, "probability": token.probability}
+    if runners_up:
+        out["runners_up"] = [{"text": text, "probability": probability} for text, probability in token.runners_up]
+    return out

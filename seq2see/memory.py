@@ -1,0 +1,64 @@
+"""What an encoder hands over: places that can be looked at. Nothing right of here knows the modality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+LayoutKind = Literal["tokens", "grid", "frames", "frames-grid", "sentences", "set", "vector"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order."""
+
+    kind: LayoutKind = "tokens"
+    shape: tuple[int, ...] = ()
+
+
+@dataclass
+class Places:
+    """Places of one input.
+
+    states: (batch, places, size); mask: (batch, places), True where a place is real;
+    tokens: the input's own symbols, row by row (copying, unknown words);
+    parent: (batch, places), for each place the index of the larger place (sentence) that holds it.
+    """
+
+    states: Float[Tensor, "batch places size"]
+    mask: Bool[Tensor, "batch places"]
+    layout: Layout = field(default_factory=Layout)
+    tokens: list[list[str]] | None = None
+    parent: Int[Tensor, "batch places"] | None = None
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Places:
+        """The same places for the chosen rows of the batch."""
+        return replace(
+            self,
+            states=self.states[rows],
+            mask=self.mask[rows],
+            tokens=None if self.tokens is None else [self.tokens[i] for i in rows.tolist()],
+            parent=None if self.parent is None else self.parent[rows],
+        )
+
+
+@dataclass
+class Memory:
+    """All that is known of a batch of inputs, by input name.
+
+    summaries: {name: (batch, size)}: the last state (both directions joined) of a sequence, the masked mean of a grid or set.
+    """
+
+    places: dict[str, Places] = field(default_factory=dict)
+    summaries: dict[str, Float[Tensor, "batch size"]] = field(default_factory=dict)
+    rows: int = 0
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Memory:
+        return Memory(
+            places={name: places.select(rows) for name, places in self.places.items()},
+            summaries={name: vector[rows] for name, vector in self.summaries.items()},
+            rows=len(rows),
+        )

@@ -1,0 +1,194 @@
+"""The five answers as typed settings: what may stand in a recipe, and what holds where it is silent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Tokens = Literal["word", "character", "symbol", "bpe"]
+CellKind = Literal["rnn", "gru", "lstm"]
+Positive = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", validate_default=True)
+
+
+# ---------------------------------------------------------------- data
+
+
+class TextSettings(Settings):
+    """How the text of one column becomes symbols."""
+
+    column: str | None = Field(None, description="column of the table; the name of the input where it is not given")
+    tokens: Tokens = Field("word", description="word, character, symbol (separated by spaces) or bpe")
+    vocabulary: Count = Field(0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)")
+    min_count: Positive = Field(1, description="rarer symbols become <unk>")
+    case: Literal["keep", "lower"] = "keep"
+    unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = "NFC"
+    max_length: Count = Field(
+        0, description="inputs are cut after so many symbols, rows with longer outputs are left out of training; 0: no limit"
+    )
+    share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
+
+
+class EmbeddingSettings(Settings):
+    kind: Literal["learned", "one-hot", "pretrained"] = "learned"
+    size: Positive = Field(128, description="size of a learned embedding; one-hot and pretrained ones bring their own")
+    path: str | None = Field(None, description="pretrained: text file of vectors (word2vec, GloVe or fastText)")
+    tuned: bool = Field(True, description="pretrained: go on learning; false: frozen")
+    dropout: Share = 0.0
+
+
+class CellSettings(Settings):
+    cell: CellKind = "gru"
+    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the plain recurrent cell and the GRU's candidate")
+    reset: Literal["after", "before"] = Field(
+        "after", description="GRU: reset gate applied after the product (torch's form) or before it (the textbook's)"
+    )
+    size: Positive = 256
+    layers: Positive = 1
+    dropout: Share = Field(0.0, description="between layers and on the output of the last")
+
+
+class RecurrentEncoderSettings(CellSettings):
+    kind: Literal["recurrent"] = "recurrent"
+    bidirectional: bool = True
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+
+class TextInput(TextSettings):
+    kind: Literal["text"] = "text"
+    encoder: RecurrentEncoderSettings | None = Field(None, description="where not given, the recipe's `encoder`")
+
+
+class TextOutput(TextSettings):
+    kind: Literal["text"] = "text"
+
+
+class LabelOutput(Settings):
+    kind: Literal["label"] = "label"
+    column: str | None = None
+
+
+class DataSettings(Settings):
+    """How tables are read."""
+
+    dev_share: Share = Field(0.05, description="share of the rows set aside where no --dev is given")
+    dev_most: Count = Field(2000, description="... but at most so many")
+    quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
+    encoding: str = "utf-8"
+    on_error: Literal["stop", "skip"] = Field("stop", description="what a bad row does")
+    stream: bool = Field(False, description="language models: one contiguous text instead of rows")
+
+
+# ---------------------------------------------------------------- attention and decoder
+
+ScoreName = str
+
+
+class AttentionSettings(Settings):
+    score: ScoreName = Field("additive", description="how well a query and a place agree; none: no attention")
+    over: str | list[str] | None = Field(None, description="inputs to look at; not given: all that have places")
+    scope: Literal["global"] = "global"
+    choice: Literal["soft"] = "soft"
+    query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
+    input_feeding: bool = Field(True, description="query current: the context also enters the next step")
+    size: Positive = Field(128, description="size of W_q q and W_k k in additive, concat, deep and static")
+    layers: Positive = Field(2, description="deep: hidden layers")
+    temperature: bool = Field(False, description="cosine: learn a temperature")
+    positions: Positive = Field(200, description="location: the longest input it can look at")
+
+
+class DecoderSettings(CellSettings):
+    kind: Literal["recurrent", "label"] = "recurrent"
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    start: str | list[str] | None = Field(None, description="inputs whose summary makes s_0; none: s_0 is learned")
+    start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
+    every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
+    join: Literal["concat", "compare"] = Field(
+        "concat", description="how summaries of two inputs meet: [u; v], or [u; v; |u - v|; u * v]"
+    )
+    output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
+    readout: Count = Field(0, description="size of a tanh layer before the output layer; 0: none")
+    tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
+
+
+# ---------------------------------------------------------------- loss, training, use
+
+
+class LossSettings(Settings):
+    label_smoothing: Share = 0.0
+    class_weights: Literal["none", "balanced"] | dict[str, float] = Field("none", description="label outputs")
+
+
+class TrainingSettings(Settings):
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd")
+    clip: Annotated[float, Field(ge=0)] = Field(1.0, description="largest norm of the gradient; 0: no clipping")
+    schedule: Literal["constant", "linear", "cosine", "inverse-sqrt", "plateau"] = Field(
+        "cosine", description="of the learning rate, over the run's epochs, updates or minutes"
+    )
+    warmup: Annotated[float, Field(ge=0, lt=1)] = Field(0.02, description="share of the run in which the rate rises from 0")
+    floor: Annotated[float, Field(ge=0, le=1)] = Field(0.02, description="share of the rate at the end of the schedule")
+    batch_tokens: Positive = Field(1500, description="symbols in a batch, padding included, inputs and output added up")
+    batch_rows: Positive = Field(256, description="... but at most so many rows")
+    epochs: Count = Field(20, description="0: no limit")
+    updates: Count = Field(0, description="0: no limit")
+    minutes: Annotated[float, Field(ge=0)] = Field(0.0, description="0: no limit; otherwise rules the schedule too")
+    patience: Count = Field(0, description="stop after so many reports without a better one; 0: never")
+    metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
+    report_every: Count = Field(0, description="updates between reports; 0: once per epoch (at most every 2,000)")
+    checkpoint_every: Count = Field(1000, description="updates between checkpoints")
+    average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
+    scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of the model's own tokens at the end of training, growing from 0"
+    )
+    bptt: Positive = Field(128, description="streams: symbols between two updates")
+    lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
+    dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
+    samples: Count = Field(3, description="outputs shown with each report")
+    seed: int = 1
+    device: str = "cpu"
+    threads: Count = Field(0, description="0: as many as torch thinks")
+
+
+class SearchSettings(Settings):
+    beam: Positive = 1
+    length_penalty: float = Field(1.0, description="score = log-probability / length ** penalty")
+    max_length: Positive = 100
+    min_length: Count = 0
+    replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
+
+
+class EvaluationSettings(Settings):
+    metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
+    baseline: Literal["copy", "lead", "majority", "unigram", "frequent", "none"] | None = Field(
+        None, description="the trivial model printed beside the metrics"
+    )
+
+
+class Recipe(Settings):
+    """What is the data, the encoder, the decoder and how is it conditioned, and how is the loss minimised?"""
+
+    task: str = "own"
+    description: str = ""
+    inputs: dict[str, TextInput] = {}
+    output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
+    data: DataSettings = DataSettings()
+    encoder: RecurrentEncoderSettings = RecurrentEncoderSettings()
+    attention: AttentionSettings = AttentionSettings()
+    decoder: DecoderSettings = DecoderSettings()
+    loss: LossSettings = LossSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
