@@ -1,0 +1,72 @@
+# seq2see: `make demo` shows it, `make test` proves it, `make help` lists the rest.
+
+VENV    ?= .venv
+ARGS    ?=
+EXTRAS  ?= dev,demo,parquet,datasets,tensorboard
+# Options for pip, for instance PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu" for a torch without CUDA.
+PIP_ARGS ?=
+# Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
+WORKERS ?= auto
+
+# 3.11 first: the version that constraints.txt was tested with.
+PYTHON  ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+             "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+             && command -v "$$name" && break; done)
+
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test slow lint types check format bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## set up: .venv with seq2see and everything its tests need
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+	  echo "seq2see needs Python 3.11 or later with the venv module, and found none on the PATH." >&2; \
+	  echo "Debian, Ubuntu: apt-get install python3 python3-venv; or name one: make install PYTHON=/path/to/python3.11" >&2; \
+	  exit 1; }
+	@echo "creating $(VENV) with $(PYTHON) ($$($(PYTHON) --version))"
+	@$(PYTHON) -m venv $(VENV)
+
+# The stamp is touched last, so an installation that was cut short is taken up again.
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing seq2see[$(EXTRAS)] into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve the studio; ARGS="--no-serve --minutes 0.5"
+	@$(BIN)/seq2see demo $(ARGS)
+
+test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope $(ARGS)
+
+slow: $(STAMP) ## the tests that `make test` leaves out
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope -m slow $(ARGS)
+
+lint: $(STAMP) ## style, format, directions between the rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(STAMP) ## mypy, strict
+	$(BIN)/mypy
+
+check: lint types test ## everything that .ci/run checks
+
+format: $(STAMP) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## every benchmark, each with a ratio against a peer or the machine's limit
+	@found=; for script in benchmarks/[!_]*.py; do \
+	  test -f "$$script" || continue; \
+	  found=yes; echo "== $$script"; $(BIN)/python "$$script" $(ARGS) || exit 1; \
+	done; test -n "$$found" || { echo "there is no benchmark in benchmarks/" >&2; exit 1; }
+
+clean: ## caches and builds; the environment stays (rm -r .venv takes that too)
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find seq2see tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
