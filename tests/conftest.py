@@ -1,0 +1,49 @@
+"""What every test stands on: checked shapes, one thread, the same seed, and the data sets where there are some."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import install_import_hook
+
+# The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
+SHAPED_ROOMS = [
+    "seq2see.attention",
+    "seq2see.cells",
+    "seq2see.data.batches",
+    "seq2see.decoders",
+    "seq2see.embeddings",
+    "seq2see.encoders",
+    "seq2see.memory",
+    "seq2see.model",
+    "seq2see.search",
+]
+install_import_hook(SHAPED_ROOMS, "beartype.beartype")
+
+# Workers share the machine's cores, and sums over several threads do not always round alike.
+torch.set_num_threads(1)
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _same_seed() -> None:
+    """Every test starts from the same random state, whichever tests ran before it."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - what a library draws from the old generator has to repeat too
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of data sets: `SEQ2SEE_DATA`, or `shared/data` beside the project. Tests that need it are skipped without."""
+    named = os.environ.get("SEQ2SEE_DATA")
+    folder = Path(named) if named else PROJECT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no data sets: {folder} is not a folder (SEQ2SEE_DATA names another one)")
+    return folder

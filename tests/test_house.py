@@ -1,0 +1,70 @@
+"""The house keeps its own rules: shapes are checked, versions are pinned, licences are named, torch comes late."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+from seq2see.memory import Places
+
+PROJECT = Path(__file__).resolve().parent.parent
+LONGEST_FILE = 400
+
+
+def canonical(name: str) -> str:
+    """The one spelling of a package's name: `rouge_score` and `Rouge-Score` are the same."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def direct_dependencies() -> dict[str, str]:
+    """{name: range} of all that pyproject.toml asks for, extras included."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    parts = [re.fullmatch(r"([A-Za-z0-9._-]+)(.*)", line) for line in wanted]
+    return {canonical(part[1]): part[2] for part in parts if part}
+
+
+def pins() -> dict[str, str]:
+    lines = (PROJECT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonical(name): version for name, version in pairs}
+
+
+def test_a_wrong_shape_is_refused_while_tests_run() -> None:
+    with pytest.raises(TypeCheckError):
+        Places(states=torch.zeros(2, 3, 4), mask=torch.ones(2, 5, dtype=torch.bool))
+
+
+def test_every_direct_dependency_is_pinned_and_its_range_is_open() -> None:
+    wanted, pinned = direct_dependencies(), pins()
+    assert wanted.keys() <= pinned.keys()
+    assert pinned["torch"] == "2.13.0"
+    assert all(asked.startswith(">=") for asked in wanted.values()), wanted
+
+
+def test_every_direct_dependency_has_its_licence_named() -> None:
+    page = (PROJECT / "docs" / "licences.md").read_text(encoding="utf-8")
+    named = {canonical(name) for name in re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE)}
+    assert named == direct_dependencies().keys()
+
+
+def test_no_file_has_outgrown_a_reader() -> None:
+    lengths = {
+        str(path.relative_to(PROJECT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in (PROJECT / "seq2see").rglob("*.py")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+@pytest.mark.parametrize("room", ["seq2see", "seq2see.errors", "seq2see.looks", "seq2see.recipe", "seq2see.cli"])
+def test_torch_is_imported_late(room: str) -> None:
+    code = f"import sys, {room}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False).returncode == 0
