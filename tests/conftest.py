@@ -41,7 +41,7 @@ def _same_seed() -> None:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of data sets: `SEQ2SEE_DATA`, or `shared/data` beside the project. Tests that need it are skipped without."""
+    """The folder of data sets: `SEQ2SEE_DATA`, or `shared/data` beside the project; without, the test is skipped."""
     named = os.environ.get("SEQ2SEE_DATA")
     folder = Path(named) if named else PROJECT.parent / "shared" / "data"
     if not folder.is_dir():
