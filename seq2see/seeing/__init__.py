@@ -1,0 +1,23 @@
+"""Pictures of where a model looked: heatmaps and shaded words as PNG, SVG, standalone HTML and JSON.
+
+The names below are loaded when first asked for, so that nothing pays for matplotlib that does not draw.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seq2see.seeing.figures import learning_curve, line_plot
+    from seq2see.seeing.saving import plot, save
+
+__all__ = ["learning_curve", "line_plot", "plot", "save"]
+
+_HOMES = {"plot": "saving", "save": "saving", "line_plot": "figures", "learning_curve": "figures"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

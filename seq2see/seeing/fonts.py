@@ -1,0 +1,123 @@
+"""Which installed font can draw a text. Shaping and bidirectional order are matplotlib's (libraqm); glyphs are a font's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from matplotlib import font_manager
+from matplotlib.ft2font import FT2Font
+
+from seq2see.seeing.symbols import is_drawn, script_of
+
+BASE = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, phonetic letters, Arabic, Hebrew and the signs for blanks
+_SAME_IN_EVERY_SCRIPT = {"Latin", "Digit", "Dotted", "Combining"}
+_told: set[str] = set()
+
+
+class Fonts:
+    """The installed fonts by family, searched in order of fitness and only as far as needed.
+
+    files: {family: path}, the regular face of each; for tests, which give a smaller set.
+    """
+
+    def __init__(self, files: dict[str, str] | None = None):
+        self._files = dict(files) if files is not None else _regular_faces()
+        self._charmaps: dict[str, frozenset[int]] = {}
+        self._fixed = files is not None
+
+    def families(self, text: str) -> list[str]:
+        """Families to draw a text with, the first one first: a single font for the whole of it where there is one.
+
+        A mark and its base must come from one font, or the mark is not placed on the base.
+        """
+        wanted = {character for character in text if is_drawn(character)}
+        order = self._ranked(wanted)
+        for family in order:
+            if self._covers(family, wanted):
+                return [family] if family == BASE else [family, BASE]
+        chosen: list[str] = []
+        for family in order:
+            held = {character for character in wanted if self._covers(family, {character})}
+            if held:
+                chosen.append(family)
+                wanted -= held
+            if not wanted:
+                break
+        return [*chosen, BASE] if BASE not in chosen else chosen
+
+    def missing(self, text: str) -> set[str]:
+        """The characters of a text that no installed font can draw."""
+        wanted = {character for character in text if is_drawn(character)}
+        for family in self._ranked(wanted):
+            wanted = {character for character in wanted if not self._covers(family, {character})}
+            if not wanted:
+                return set()
+        if not self._fixed and self._take_new_fonts():
+            return self.missing(text)
+        return wanted
+
+    def _ranked(self, characters: Iterable[str]) -> list[str]:
+        """All families, best first: made for the text's script (Noto Sans before others), then the base, then the rest."""
+        scripts = {script_of(character) for character in characters} - _SAME_IN_EVERY_SCRIPT
+        return sorted(self._files, key=lambda family: _rank(family, scripts))
+
+    def _covers(self, family: str, characters: set[str]) -> bool:
+        if family not in self._charmaps:
+            self._charmaps[family] = frozenset(FT2Font(self._files[family]).get_charmap())
+        return all(ord(character) in self._charmaps[family] for character in characters)
+
+    def _take_new_fonts(self) -> bool:
+        """Add fonts installed since matplotlib wrote its list of them, which it does once per user and version."""
+        known = {entry.fname for entry in font_manager.fontManager.ttflist}
+        new = [path for path in font_manager.findSystemFonts() if path not in known and Path(path).suffix != ".pfb"]
+        for path in new:
+            try:
+                font_manager.fontManager.addfont(path)
+            except (OSError, RuntimeError):  # a damaged or unreadable font file is no reason not to draw
+                continue
+        before = len(self._files)
+        self._files = _regular_faces()
+        self._fixed = True  # one look is enough
+        return len(self._files) > before
+
+
+def _rank(family: str, scripts: set[str]) -> tuple[int, str]:
+    words = family.split()
+    made_for = any(script in words for script in scripts) and not {"Old", "UI", "Serif", "Mono"} & set(words)
+    if made_for:
+        return (0 if family.startswith("Noto Sans") else 1), family
+    if family == BASE:
+        return 2, family
+    return (3 if family == "Noto Sans" else 4 if family.startswith("Noto Sans") else 5), family
+
+
+def _regular_faces() -> dict[str, str]:
+    """{family: path} of upright faces of normal weight; math and last-resort fonts hold pictures, not letters."""
+    faces: dict[str, str] = {}
+    for entry in font_manager.fontManager.ttflist:
+        regular = entry.style == "normal" and entry.weight in (400, "normal", "regular")
+        letters = not entry.name.startswith(("cm", "STIX", "Last Resort", "DejaVu Sans Display"))
+        if regular and letters and entry.stretch == "normal" and Path(entry.fname).exists():
+            faces.setdefault(entry.name, entry.fname)
+    return faces
+
+
+@lru_cache(maxsize=1)
+def installed() -> Fonts:
+    """The fonts of this machine."""
+    return Fonts()
+
+
+def tell_missing(characters: Iterable[str]) -> None:
+    """Warn, once per script, that no font can draw it, and say what to install."""
+    for script in sorted({script_of(character) for character in characters} - _told):
+        _told.add(script)
+        warnings.warn(
+            f"no installed font can draw {script} script: its letters are spelt by name. "
+            "Install one (Debian, Ubuntu: apt-get install fonts-noto-core; Chinese, Japanese, Korean: fonts-noto-cjk) "
+            "or save as .html or .svg, which use the fonts of the machine that shows them",
+            stacklevel=2,
+        )

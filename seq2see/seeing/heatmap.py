@@ -1,0 +1,177 @@
+"""The heatmap: outputs down, inputs across, in cells sized by their number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seq2see.seeing.lettering import Label
+from seq2see.seeing.panels import Panel
+from seq2see.seeing.sheet import Box, Column, Manner, Sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TALLEST = 55.0  # inches; beyond this, rows get thinner and their labels are thinned out
+SMALLEST_LABEL = 6.5  # points
+NARROWEST_BAND = 30
+VECTOR_CELLS = 6000  # above this an SVG keeps its text as text and its cells as one image
+_GAP = 0.07
+_AXIS = 0.26  # height of the line that says "input" or "output"
+
+
+def banded(panel: Panel, manner: Manner) -> Box:
+    """The panel's heatmap; where the input is too long for one line, columns continue in bands below."""
+    bands = bands_for(panel.places, panel.steps)
+    edges = np.linspace(0, panel.places, bands + 1).round().astype(int).tolist()
+    parts = [Heatmap(panel, manner, columns=slice(*pair)) for pair in zip(edges, edges[1:], strict=False)]
+    return parts[0] if len(parts) == 1 else Column(parts, gap=0.3)
+
+
+def bands_for(places: int, steps: int) -> int:
+    """How many bands bring a map closest to the shape of a page, without breaking what fits in a line."""
+    around = 6  # rows' worth of labels above each band
+    most = max(1, places // NARROWEST_BAND)
+    return min(range(1, most + 1), key=lambda bands: abs(math.log(places / bands / (bands * (steps + around)) / 1.5)))
+
+
+@dataclass
+class Heatmap:
+    """One band of a panel: the rows' labels where reading begins, the columns' labels above."""
+
+    panel: Panel
+    manner: Manner
+    columns: slice
+    width: float = field(init=False)
+    height: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        letters, panel = self.manner.letters, self.panel
+        self.weights = panel.weights[:, self.columns]
+        steps, places = self.weights.shape
+        self.across = [letters.symbol(symbol) for symbol in panel.inputs[self.columns]]
+        self.down = [letters.symbol(symbol) for symbol in panel.outputs]
+        self.cell = _cell_size(max(places, steps))
+        self.cell_height = min(self.cell, TALLEST / steps)
+        self.size = max(SMALLEST_LABEL, min(10.5, self.cell * 72 * 0.55))
+        self.tilt = self._tilt()
+        self.label_width = max(label.measure(self.size)[0] for label in self.down)
+        self.label_height = max(self._rise(label) for label in self.across)
+        self.left = _AXIS + self.label_width + _GAP
+        self.top = _AXIS + self.label_height + _GAP
+        self.width = self.left + places * self.cell + self._overhang()
+        self.height = self.top + steps * self.cell_height
+
+    @property
+    def mirrored(self) -> bool:
+        return self.panel.direction == "rtl"
+
+    def draw(self, sheet: Sheet, x: float, y: float) -> None:
+        steps, places = self.weights.shape
+        start = x + self._overhang() if self.mirrored else x + self.left
+        axes = sheet.axes(start, y + self.top, places * self.cell, steps * self.cell_height)
+        self._paint(axes)
+        self._write_columns(axes)
+        self._write_rows(axes)
+        self._name_axes(sheet, start, y)
+
+    def _paint(self, axes: Axes) -> None:
+        theme, (steps, places) = self.manner.theme, self.weights.shape
+        roomy = self.cell_height >= 0.15
+        mesh = axes.pcolormesh(
+            self.weights,
+            cmap=theme.colormap(),
+            vmin=0,
+            vmax=self.manner.top,
+            edgecolors=theme.paper if roomy else "face",
+            linewidth=min(1.4, self.cell * 72 * 0.06) if roomy else 0.1,
+            rasterized=steps * places > VECTOR_CELLS,
+        )
+        mesh.set_gid(f"weights {self.panel.name}")
+        axes.set_xlim((places, 0) if self.mirrored else (0, places))
+        axes.set_ylim(steps, 0)
+        axes.set_facecolor(theme.paper)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+
+    def _write_columns(self, axes: Axes) -> None:
+        anchor = "center" if self.tilt in (0, 90) else "right" if self.mirrored else "left"
+        rotation = -self.tilt if self.mirrored else self.tilt
+        for place, label in enumerate(self.across):
+            axes.annotate(
+                label.text,
+                (place + 0.5, 0),
+                xytext=(0, _GAP * 72),
+                textcoords="offset points",
+                rotation=rotation,
+                rotation_mode="anchor" if self.tilt == 45 else "default",
+                ha=anchor,
+                va="bottom" if self.tilt != 45 else "center",
+                color=self.manner.theme.ink,
+                annotation_clip=False,
+                **label.style(self.size),
+            )
+
+    def _write_rows(self, axes: Axes) -> None:
+        every = max(1, math.ceil(self.size / 72 * 1.25 / self.cell_height))
+        offset = _GAP * 72
+        for step in range(0, len(self.down), every):
+            label = self.down[step]
+            axes.annotate(
+                label.text,
+                (0, step + 0.5),
+                xytext=(offset if self.mirrored else -offset, 0),
+                textcoords="offset points",
+                ha="left" if self.mirrored else "right",
+                va="center",
+                color=self.manner.theme.ink,
+                annotation_clip=False,
+                **label.style(self.size),
+            )
+
+    def _name_axes(self, sheet: Sheet, start: float, y: float) -> None:
+        """Say which side is which; where bands continue, also which places stand here."""
+        theme, letters = self.manner.theme, self.manner.letters
+        steps, places = self.weights.shape
+        first = self.columns.start or 0
+        part = f", {first + 1} to {first + places} of {self.panel.places}" if places < self.panel.places else ""
+        style = {"size": 8.0, "color": theme.muted}
+        end = start + places * self.cell
+        across = letters.text(f"input{part} ←" if self.mirrored else f"input{part} →")
+        sheet.write(
+            end if self.mirrored else start, y + _AXIS * 0.3, across, ha="right" if self.mirrored else "left", va="center", **style
+        )
+        outside = end + self.left - _AXIS * 0.3 if self.mirrored else start - self.left + _AXIS * 0.3
+        sheet.write(
+            outside, y + self.top, letters.text("← output"), rotation=90, ha="center", va="top", **style
+        )
+
+    def _tilt(self) -> int:
+        """Labels lie flat where they fit their columns, lean where there is room, and stand where columns are narrow."""
+        widest = max(label.measure(self.size)[0] for label in self.across)
+        if widest <= self.cell * 0.94:
+            return 0
+        return 45 if self.cell >= 0.26 else 90
+
+    def _rise(self, label: Label) -> float:
+        """Height a label takes above its column."""
+        width, height = label.measure(self.size)
+        return {0: height, 90: width, 45: (width + height) * math.sqrt(0.5)}[self.tilt]
+
+    def _overhang(self) -> float:
+        """Leaning labels of the last columns reach beyond them."""
+        if self.tilt != 45:
+            return 0.0
+        count = len(self.across)
+        reach = (self._rise(label) - (count - place - 0.5) * self.cell for place, label in enumerate(self.across))
+        return max(0.0, *reach)
+
+
+def _cell_size(count: int) -> float:
+    """Side of a cell in inches: generous for a word, dense for a page."""
+    return 0.42 if count <= 12 else 0.34 if count <= 24 else 0.26 if count <= 44 else 0.18

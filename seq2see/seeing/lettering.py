@@ -1,0 +1,78 @@
+"""Labels ready to be drawn: their text, their fonts and their size on paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.font_manager import FontProperties
+
+from seq2see.seeing.fonts import Fonts, installed, tell_missing
+from seq2see.seeing.symbols import spelt, visible
+
+if TYPE_CHECKING:
+    from matplotlib.backends.backend_agg import RendererAgg
+
+_DPI = 144
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text and the font families that draw it."""
+
+    text: str
+    families: tuple[str, ...]
+
+    def style(self, size: float, *, bold: bool = False) -> dict[str, Any]:
+        """Keyword arguments of matplotlib's text; a `$` in a symbol is a dollar, not mathematics."""
+        weight = "bold" if bold else "normal"
+        return {"fontfamily": list(self.families), "fontsize": size, "fontweight": weight, "parse_math": False}
+
+    def measure(self, size: float, *, bold: bool = False) -> tuple[float, float]:
+        """Width and height in inches at a size in points."""
+        return _measure(self.text, self.families, size, bold)
+
+
+class Lettering:
+    """Turns symbols into labels.
+
+    spell: where no font has the letters, write their names instead of empty boxes. Off for SVG, whose text is drawn by
+    the machine that shows it.
+    """
+
+    def __init__(self, *, spell: bool = True, fonts: Fonts | None = None):
+        self.spell = spell
+        self.fonts = fonts if fonts is not None else installed()
+        self._labels: dict[str, Label] = {}
+
+    def symbol(self, symbol: str) -> Label:
+        """A symbol of an input or output, blanks made visible."""
+        return self.text(visible(symbol))
+
+    def text(self, text: str) -> Label:
+        """Any text: a title, the name of an axis."""
+        if text not in self._labels:
+            self._labels[text] = self._label(text)
+        return self._labels[text]
+
+    def _label(self, text: str) -> Label:
+        missing = self.fonts.missing(text) if self.spell else set()
+        if missing:
+            tell_missing(missing)
+            text = spelt(text)
+        return Label(text, (*self.fonts.families(text), "sans-serif"))
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> RendererAgg:
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    return RendererAgg(16, 16, _DPI)
+
+
+@lru_cache(maxsize=4096)
+def _measure(text: str, families: tuple[str, ...], size: float, bold: bool) -> tuple[float, float]:
+    properties = FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
+    width, height, _ = _renderer().get_text_width_height_descent(text, properties, False)
+    return width / _DPI, height / _DPI

@@ -1,0 +1,91 @@
+"""Looks taken apart into panels: one matrix each, with the labels of its rows and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from seq2see.errors import UserError, nearest
+from seq2see.looks import Looks
+from seq2see.seeing.symbols import Direction, direction_of
+
+Scale = Literal["auto", "full"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One matrix of weights (steps, places) and what its rows and columns stand for; `head` counts from 1."""
+
+    name: str
+    weights: Float[np.ndarray, "steps places"]
+    inputs: list[str]
+    outputs: list[str]
+    direction: Direction
+    head: int | None = None
+
+    @property
+    def steps(self) -> int:
+        return len(self.outputs)
+
+    @property
+    def places(self) -> int:
+        return len(self.inputs)
+
+
+def panels_of(looks: Looks, *, map: str | None = None, direction: str = "auto") -> list[list[Panel]]:
+    """The panels of the named map, or of every map, the default one first; a map with heads gives one panel per head."""
+    if not looks.maps:
+        raise UserError(f"nothing to draw: {looks.reason or 'this model has no attention, so it looks at no place'}")
+    if map is not None and map not in looks.maps:
+        raise UserError(f"unknown map '{map}'{nearest(map, looks.maps)}; this model has: {', '.join(looks.maps)}")
+    if direction not in ("auto", "ltr", "rtl"):
+        raise UserError(f"unknown direction '{direction}'; allowed: auto, ltr, rtl")
+    names = [map] if map is not None else [looks.name, *(name for name in looks.maps if name != looks.name)]
+    return [_panels_of_map(looks, name, direction) for name in names]
+
+
+def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
+    weights = np.asarray(looks.maps[name], dtype=np.float64)
+    if weights.ndim not in (2, 3) or 0 in weights.shape:
+        raise UserError(
+            f"map '{name}' has shape {weights.shape}; it must be (steps, places) or (heads, steps, places), none of them 0"
+        )
+    if not np.isfinite(weights).all():
+        raise UserError(f"map '{name}' holds weights that are not finite numbers")
+    steps, places = weights.shape[-2:]
+    inputs = looks.inputs.get(name) or [str(place + 1) for place in range(places)]
+    if len(inputs) != places:
+        raise UserError(f"map '{name}' has {places} places, but {len(inputs)} input symbols are given for them")
+    way: Direction = direction_of(inputs) if direction == "auto" else "rtl" if direction == "rtl" else "ltr"
+    outputs = _rows(looks, name, steps, inputs)
+    heads: list[NDArray[np.float64]] = list(weights) if weights.ndim == 3 else [weights]
+    return [
+        Panel(name, matrix, inputs, outputs, way, head + 1 if len(heads) > 1 else None) for head, matrix in enumerate(heads)
+    ]
+
+
+def _rows(looks: Looks, name: str, steps: int, inputs: list[str]) -> list[str]:
+    """Labels of the rows: the outputs; the inputs themselves where a sequence looks at itself."""
+    if steps == len(looks.outputs):
+        return looks.outputs
+    if steps == len(inputs):
+        return inputs
+    raise UserError(f"map '{name}' has {steps} steps, but {len(looks.outputs)} output symbols are given for them")
+
+
+def top_of_scale(panels: list[Panel], *, scale: str = "auto") -> float:
+    """The weight that gets the strongest colour: 1, or for maps that never come near it the next round number.
+
+    Spread over a hundred places, weights stay below 0.1, and on a scale up to 1 such a map would be blank.
+    """
+    if scale not in ("auto", "full"):
+        raise UserError(f"unknown scale '{scale}'; allowed: auto, full")
+    largest = max(float(panel.weights.max()) for panel in panels)
+    if scale == "full" or largest > 0.5:
+        return max(1.0, largest)
+    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    return next(step for step in steps if largest <= step)

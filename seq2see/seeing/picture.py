@@ -1,0 +1,62 @@
+"""Looks as a matplotlib figure: a title, each map under its name, heads side by side, and the key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seq2see.looks import Looks
+from seq2see.seeing.heatmap import banded
+from seq2see.seeing.key import Key
+from seq2see.seeing.lettering import Lettering
+from seq2see.seeing.panels import Panel, panels_of, top_of_scale
+from seq2see.seeing.shaded import ShadedWords
+from seq2see.seeing.sheet import Box, Column, Manner, Words, flow, on_paper
+from seq2see.seeing.style import theme_named
+from seq2see.seeing.symbols import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDEST_ROW_OF_HEADS = 16.0
+
+
+def picture(
+    looks: Looks,
+    *,
+    map: str | None = None,
+    title: str | None = None,
+    theme: str = "light",
+    direction: str = "auto",
+    scale: str = "auto",
+    spell: bool = True,
+) -> Figure:
+    """Draw the named map, or all of them on one scale. Options as in `saving.save`; `spell` as in `Lettering`."""
+    groups = panels_of(looks, map=map, direction=direction)
+    top = top_of_scale([panel for group in groups for panel in group], scale=scale)
+    manner = Manner(theme_named(theme), Lettering(spell=spell), top)
+    boxes: list[Box] = []
+    if title:
+        boxes.append(Words(manner.letters.text(title), manner.theme.ink, size=12.5, bold=True))
+    boxes.extend(_map(group, manner, named=len(groups) > 1) for group in groups)
+    boxes.append(Key(manner))
+    return on_paper(Column(boxes, gap=0.24), manner.theme)
+
+
+def _map(group: list[Panel], manner: Manner, *, named: bool) -> Box:
+    """One map: its name where there are several, its heads side by side where there are several."""
+    heads = [_panel(panel, manner) for panel in group]
+    body = heads[0] if len(heads) == 1 else flow(heads, width=max(WIDEST_ROW_OF_HEADS, heads[0].width))
+    if not named:
+        return body
+    return Column([Words(manner.letters.text(group[0].name), manner.theme.ink, size=11, bold=True), body], gap=0.1)
+
+
+def _panel(panel: Panel, manner: Manner) -> Box:
+    """A matrix as a heatmap; a single row as shaded words under what it led to."""
+    captions: list[str] = [] if panel.head is None else [f"head {panel.head}"]
+    if panel.steps == 1:
+        captions.append(f"output: {visible(panel.outputs[0])}")
+    body: Box = ShadedWords(panel, manner) if panel.steps == 1 else banded(panel, manner)
+    if not captions:
+        return body
+    return Column([Words(manner.letters.text(" · ".join(captions)), manner.theme.muted, size=9), body], gap=0.09)

@@ -1,0 +1,113 @@
+"""One door for all formats: the suffix of the path chooses."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seq2see.errors import UserError, nearest
+from seq2see.looks import Looks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".html", ".json")
+DPI = 160
+MOST_PIXELS = 8000  # on a side; larger sheets are drawn with fewer dots to the inch
+
+
+def save(
+    looks: Looks,
+    path: str | Path,
+    *,
+    map: str | None = None,
+    title: str | None = None,
+    theme: str | None = None,
+    direction: str = "auto",
+    scale: str = "auto",
+) -> Path:
+    """Write looks to .png, .svg, .html or .json, and give the path back; folders on the way are made.
+
+    map: the map to draw; None: all of them, stacked.
+    theme: light or dark; None: light, and for .html whichever the reader's system asks for.
+    direction: the way columns run; auto: as the input's script does.
+    scale: auto: the strongest colour is 1, or the next round number above the largest weight where none passes a half;
+        full: always 1, to compare pictures.
+    A .json holds the numbers and the symbols; of the options only `map` bears on it.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise UserError(f"cannot write '{path}': unknown suffix '{path.suffix}'{nearest(suffix, FORMATS)}; allowed: {', '.join(FORMATS)}")
+    options = {"map": map, "title": title, "direction": direction, "scale": scale}
+    _make_folder(path)
+    if suffix == ".json":
+        _write(path, json.dumps(_only(looks, map).to_dict(), ensure_ascii=False) + "\n")
+    elif suffix == ".html":
+        from seq2see.seeing.page import page
+
+        _write(path, page(looks, theme=theme, **options))
+    else:
+        from seq2see.seeing.picture import picture
+
+        _save_figure(picture(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
+    return path
+
+
+def plot(looks: Looks, *, theme: str = "light", **options: Any) -> Figure:
+    """The picture of `save` as a matplotlib figure."""
+    from seq2see.seeing.picture import picture
+
+    return picture(looks, theme=theme, **options)
+
+
+def _only(looks: Looks, name: str | None) -> Looks:
+    """Looks with one map; checked as if it were to be drawn."""
+    from seq2see.seeing.panels import panels_of
+
+    panels_of(looks, map=name)
+    return looks if name is None else replace(looks, maps={name: looks.maps[name]}, default=name)
+
+
+def _save_figure(figure: Figure, path: Path) -> None:
+    """SVG keeps text as text: it can be searched, copied and read aloud, and the machine that shows it shapes it with its
+    own fonts, which know more scripts than the machine that draws, often a server, may have.
+    """
+    from matplotlib import rc_context
+
+    dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "seq2see"}), _no_glyph_warnings(path), _user_errors(path):
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": "seq2see"}
+        figure.savefig(path, dpi=dpi, facecolor=figure.get_facecolor(), metadata=metadata)
+
+
+@contextmanager
+def _no_glyph_warnings(path: Path) -> Iterator[None]:
+    """An SVG's glyphs are the reader's; that this machine lacks some says nothing."""
+    with warnings.catch_warnings():
+        if path.suffix.lower() == ".svg":
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+@contextmanager
+def _user_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
+
+
+def _make_folder(path: Path) -> None:
+    with _user_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
+    with _user_errors(path):
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Words shaded by weight, as they stand in the text: what a single row of weights (a label's) looks like best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seq2see.seeing.panels import Panel
+from seq2see.seeing.sheet import Manner, Sheet
+
+LINE = 7.2  # inches of text to a line
+_SIZE = 11.0
+_PAD = 0.07
+_GAP = 0.05
+_NUMBERED = 60  # up to so many words carry their weight in figures
+
+
+@dataclass
+class ShadedWords:
+    """The words of one input in lines, each on the colour of its weight, its weight in figures below."""
+
+    panel: Panel
+    manner: Manner
+    width: float = field(init=False)
+    height: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = [self.manner.letters.symbol(symbol) for symbol in self.panel.inputs]
+        sizes = [label.measure(_SIZE) for label in self.labels]
+        self.numbered = len(self.labels) <= _NUMBERED
+        least = 0.3 if self.numbered else 0.18
+        self.widths = [max(least, width + 2 * _PAD) for width, _ in sizes]
+        self.box_height = max(0.3, max(height for _, height in sizes) + 2 * _PAD)
+        self.pitch = self.box_height + (0.24 if self.numbered else 0.07)
+        self.lines = self._broken()
+        self.width = max(self._length(line) for line in self.lines)
+        self.height = len(self.lines) * self.pitch
+
+    def draw(self, sheet: Sheet, x: float, y: float) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        axes = sheet.axes(x, y, self.width, self.height)
+        axes.set_xlim(0, self.width)
+        axes.set_ylim(self.height, 0)
+        axes.axis("off")
+        theme, weights, ramp = self.manner.theme, self.panel.weights[0], self.manner.theme.colormap()
+        for row, line in enumerate(self.lines):
+            left, upper = 0.0, row * self.pitch
+            for place in line:
+                wide, share = self.widths[place], float(weights[place]) / self.manner.top
+                start = self.width - left - wide if self.panel.direction == "rtl" else left
+                box = FancyBboxPatch(
+                    (start, upper), wide, self.box_height, boxstyle="round,pad=0,rounding_size=0.05", fc=ramp(share), ec="none"
+                )
+                box.set_gid(f"place {place + 1}")
+                axes.add_patch(box)
+                label, middle = self.labels[place], start + wide / 2
+                text = {"ha": "center", "va": "center"}
+                axes.text(
+                    middle, upper + self.box_height / 2, label.text, color=theme.ink_on(share), **text, **label.style(_SIZE)
+                )
+                if self.numbered:
+                    below = upper + self.box_height + 0.08
+                    axes.text(middle, below, f"{weights[place]:.2f}", color=theme.muted, fontsize=6.5, **text)
+                left += wide + _GAP
+
+    def _broken(self) -> list[list[int]]:
+        """Places in lines, as a paragraph is broken."""
+        lines: list[list[int]] = [[]]
+        for place in range(len(self.labels)):
+            if lines[-1] and self._length([*lines[-1], place]) > LINE:
+                lines.append([])
+            lines[-1].append(place)
+        return lines
+
+    def _length(self, line: list[int]) -> float:
+        return sum(self.widths[place] for place in line) + _GAP * (len(line) - 1)

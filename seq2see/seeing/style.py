@@ -1,0 +1,82 @@
+"""One style for every picture: paper, ink, and a ramp of colours that still reads in black and white."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from seq2see.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.colors import LinearSegmentedColormap
+
+ThemeName = Literal["light", "dark"]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a picture.
+
+    ramp: from weight 0 to the top of the scale. Its lightness moves one way only, so order survives grey printing and
+    every kind of colour blindness; it starts near the paper, so places that were not looked at recede.
+    series: colours of lines, told apart by people who see fewer hues.
+    """
+
+    name: ThemeName
+    paper: str
+    ink: str
+    muted: str
+    line: str
+    ramp: tuple[str, ...]
+    series: tuple[str, ...]
+
+    def colormap(self) -> LinearSegmentedColormap:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        return LinearSegmentedColormap.from_list(f"seq2see-{self.name}", list(self.ramp), N=256)
+
+    def ink_on(self, share: float) -> str:
+        """The text colour that stands out on the ramp's colour at a share of the scale (0 to 1)."""
+        from matplotlib.colors import to_rgb
+
+        return max((self.ink, self.paper), key=lambda text: contrast(to_rgb(text), self.colormap()(share)[:3]))
+
+
+def luminance(rgb: tuple[float, ...]) -> float:
+    """Relative luminance (0 black, 1 white) of an sRGB colour, as accessibility guidelines define it."""
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in rgb[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Contrast ratio of two colours, from 1 (equal) to 21 (black on white)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+THEMES: dict[str, Theme] = {
+    "light": Theme(
+        name="light",
+        paper="#ffffff",
+        ink="#17212b",
+        muted="#5b6875",
+        line="#d3dae1",
+        ramp=("#f3f6f9", "#cfe2ee", "#93c4dc", "#4f9bc4", "#22699f", "#133f70", "#0a2244"),
+        series=("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#56b4e9"),
+    ),
+    "dark": Theme(
+        name="dark",
+        paper="#10151b",
+        ink="#e9eef3",
+        muted="#9aa7b4",
+        line="#33404c",
+        ramp=("#19212a", "#1c3f56", "#1f6680", "#2f9396", "#6cbf92", "#bde08e", "#fdf6b8"),
+        series=("#56b4e9", "#ff9a57", "#3fcf9f", "#e39ad2", "#f0d060", "#a7c5ff"),
+    ),
+}
+
+
+def theme_named(name: str) -> Theme:
+    if name not in THEMES:
+        raise UserError(f"unknown theme '{name}'{nearest(name, THEMES)}; allowed: {', '.join(THEMES)}")
+    return THEMES[name]
