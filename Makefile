@@ -8,9 +8,11 @@ PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
 WORKERS ?= auto
 
+# Tried by running it: a name on the PATH may be a shim with nothing behind it, and Debian's Python may lack venv.
+SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 # 3.11 first: the version that constraints.txt was tested with.
 PYTHON  ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
-             "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+             "$$name" -c '$(SUITABLE)' >/dev/null 2>&1 \
              && command -v "$$name" && break; done)
 
 BIN   := $(VENV)/bin
@@ -25,8 +27,8 @@ help: ## this list
 install: $(STAMP) ## set up: .venv with seq2see and everything its tests need
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { \
-	  echo "seq2see needs Python 3.11 or later with the venv module, and found none on the PATH." >&2; \
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
+	  echo "seq2see needs Python 3.11 or later with the venv module; $(or $(PYTHON),nothing on the PATH) is not that." >&2; \
 	  echo "Debian, Ubuntu: apt-get install python3 python3-venv; or name one: make install PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; }
 	@echo "creating $(VENV) with $(PYTHON) ($$($(PYTHON) --version))"
