@@ -1,0 +1,88 @@
+"""What a model is fed: padded ids with a mask, never an empty tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+PAD, UNK, SOS, EOS = 0, 1, 2, 3
+
+
+@dataclass
+class Sequences:
+    """Symbols of one column for a batch of rows.
+
+    ids: (batch, length), 0 where there is nothing; mask: (batch, length), True where a symbol is real;
+    symbols: the real symbols as they were written, before the vocabulary (copying, unknown words), where they are known.
+    The length is at least 1 even if every row is empty, so that no tensor downstream is.
+    """
+
+    ids: Int[Tensor, "batch length"]
+    mask: Bool[Tensor, "batch length"]
+    symbols: list[list[str]] | None = None
+
+    def to(self, device: torch.device | str) -> Sequences:
+        return replace(self, ids=self.ids.to(device), mask=self.mask.to(device))
+
+    @property
+    def lengths(self) -> Int[Tensor, " batch"]:
+        """Real symbols of each row."""
+        return self.mask.sum(1)
+
+
+@dataclass
+class Labels:
+    """One class per row. ids: (batch,)"""
+
+    ids: Int[Tensor, " batch"]
+
+    def to(self, device: torch.device | str) -> Labels:
+        return Labels(self.ids.to(device))
+
+
+@dataclass
+class Batch:
+    """Inputs by name, the target where it is known, and which rows of the data set these are."""
+
+    inputs: dict[str, Sequences]
+    target: Sequences | Labels | None = None
+    rows: list[int] = field(default_factory=list)
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(
+            inputs={name: column.to(device) for name, column in self.inputs.items()},
+            target=None if self.target is None else self.target.to(device),
+            rows=self.rows,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def pad(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[np.int64], *, eos: bool) -> Sequences:
+    """Rows `flat[start : start + length]` side by side, `<eos>` behind each where asked for: one gather, no loop over rows.
+
+    flat: (symbols,); starts, lengths: (batch,)
+    """
+    width = max(int(lengths.max(initial=0)) + eos, 1)
+    places = np.arange(width, dtype=np.int64)
+    real = places < lengths[:, None]
+    ids = np.zeros(real.shape, dtype=np.int64)
+    ids[real] = flat[(starts[:, None] + places)[real]]
+    if eos:
+        ids[np.arange(len(lengths)), lengths] = EOS
+        real = places <= lengths[:, None]
+    return Sequences(torch.from_numpy(ids), torch.from_numpy(real))
+
+
+def pad_lists(rows: Sequence[Sequence[int]], *, eos: bool) -> Sequences:
+    """The same from lists of ids."""
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    flat = np.fromiter((i for row in rows for i in row), dtype=np.int64, count=int(lengths.sum()))
+    return pad(flat, lengths.cumsum() - lengths, lengths, eos=eos)

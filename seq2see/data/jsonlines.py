@@ -1,0 +1,69 @@
+"""JSON lines: one object per line, its keys the columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2see.data.formats import Format, Row, formats
+from seq2see.data.output import text_file
+from seq2see.data.sources import RowError, lines
+from seq2see.errors import UserError, nearest
+
+
+@formats.register("jsonl")
+class JsonLines(Format):
+    """The first object's keys are the columns; later objects must have them and may have more."""
+
+    def columns(self) -> list[str]:
+        first = next(self._objects(), None)
+        if first is None:
+            raise UserError(f"{self.path}: the file is empty")
+        self._columns = list(first[1])
+        if not self._columns:
+            raise UserError(f"{self.path}, line {first[0]}: an object without keys")
+        return self._columns
+
+    def rows(self) -> Iterator[Row]:
+        for line, values in self._objects():
+            missing = [name for name in self._columns if name not in values]
+            if missing:
+                self.bad(
+                    RowError(
+                        f"{self.path}, line {line}: key '{missing[0]}' is missing{nearest(missing[0], values)};"
+                        f" found: {', '.join(values)}"
+                    )
+                )
+                continue
+            yield Row(values, line)
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+            if not text.strip():
+                continue
+            try:
+                value = json.loads(text)
+                text.encode("utf-8") if "\\u" not in text.lower() else json.dumps(value, ensure_ascii=False).encode(
+                    "utf-8"
+                )
+            except json.JSONDecodeError as error:
+                self.bad(RowError(f"{self.path}, line {line}, character {error.colno}: not JSON: {error.msg}"))
+                continue
+            except UnicodeEncodeError:
+                self.bad(
+                    RowError(f"{self.path}, line {line}: half of a surrogate pair (\\ud800 to \\udfff) is not text")
+                )
+                continue
+            if not isinstance(value, dict):
+                kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
+                self.bad(RowError(f'{self.path}, line {line}: {kind}, where an object {{"column": value}} is expected'))
+                continue
+            yield line, value
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        with text_file(path, packed=packed) as file:
+            for row in rows:
+                file.write(json.dumps({name: row.get(name) for name in columns}, ensure_ascii=False) + "\n")

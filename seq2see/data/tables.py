@@ -1,0 +1,91 @@
+"""Tables by the suffix of their name, read row by row as often as needed and never as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2see.data import delimited, huggingface, jsonlines, parquet, plain  # noqa: F401  each registers its formats
+from seq2see.data.formats import Format, Row, formats
+from seq2see.data.sources import RowError, check_encoding, check_exists
+from seq2see.errors import UserError, nearest
+from seq2see.recipe.schema import DataSettings
+
+
+class Table:
+    """A table on disk. Iterating reads it anew; `skipped` holds why rows were dropped in the latest reading."""
+
+    def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
+        self.path = path
+        self.settings = settings
+        self.skipped: list[str] = []
+        self._format = kind(path, settings, bad=self.bad)
+        self.columns: list[str] = self._format.columns()
+
+    @property
+    def unit(self) -> str:
+        """What the numbers of rows count: lines, or rows."""
+        return self._format.unit
+
+    def bad(self, error: RowError) -> None:
+        """Stop at a bad row, or note it, as the settings say."""
+        if self.settings.on_error == "stop":
+            raise error
+        self.skipped.append(str(error))
+
+    def where(self, row: Row) -> str:
+        """'pairs.tsv, line 12'"""
+        return f"{self.path}, {self.unit} {row.line}"
+
+    def __iter__(self) -> Iterator[Row]:
+        self.skipped = []
+        row = None
+        for row in self._format.rows():
+            yield row
+        if row is None:
+            if self.skipped:
+                raise UserError(
+                    f"{self.path}: none of its {len(self.skipped):,} rows can be read; the first: {self.skipped[0]}"
+                )
+            raise UserError(f"{self.path}: a header ({', '.join(self.columns)}) but no rows")
+
+
+def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
+    """Open a table; a missing, empty or unreadable one, and a first row that is wrong, are reported at once."""
+    path = Path(path)
+    settings = settings or DataSettings()
+    check_exists(path)
+    check_encoding(settings.encoding)
+    table = Table(path, settings, formats["folder"] if path.is_dir() else kind_of(path))
+    next(iter(table))
+    return table
+
+
+def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write a table in the format its suffix names. The file appears whole or not at all."""
+    path = Path(path)
+    kind = kind_of(path)
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: the folder {path.parent} does not exist")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        kind.write(part, rows, list(columns), packed=path.suffix == ".gz")
+        part.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def kind_of(path: Path) -> type[Format]:
+    """The format a file's suffix names."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    name = suffix.lower().removeprefix(".")
+    if name == "folder" or name not in formats:
+        known = [f".{other}" for other in formats if other != "folder"]
+        raise UserError(
+            f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table is {', '.join(known)}, each also with .gz,"
+            " or the folder of a Hugging Face dataset"
+        )
+    return formats[name]

@@ -1,0 +1,142 @@
+"""Symbols and their ids, kept as a text file a person can read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from seq2see.errors import UserError
+
+SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
+HEADER = "# symbols"
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r"}
+
+
+class Vocabulary:
+    """Symbols <-> ids, the special ones first where there are any.
+
+    A special name that occurs in the data itself is an unknown symbol there: text cannot smuggle in an `<eos>`.
+
+    >>> Vocabulary.build(Counter("banana")).encode("nab")
+    [5, 4, 6]
+    """
+
+    def __init__(self, symbols: Sequence[str], *, counts: Mapping[str, int] | None = None, specials: bool = True):
+        self.specials: tuple[str, ...] = SPECIALS if specials else ()
+        self.symbols: list[str] = [*self.specials, *symbols]
+        self.counts: list[int] = [0] * len(self.specials) + [(counts or {}).get(symbol, 0) for symbol in symbols]
+        first = len(self.specials)
+        self.ids: dict[str, int] = {symbol: first + i for i, symbol in enumerate(symbols)}
+        if len(self.ids) != len(symbols) or any(symbol in self.ids for symbol in self.specials):
+            twice = [symbol for symbol, n in Counter(self.symbols).items() if n > 1]
+            raise ValueError(f"symbols given twice: {twice[:5]}")
+
+    @classmethod
+    def build(
+        cls, counts: Mapping[str, int], *, size: int = 0, min_count: int = 1, specials: bool = True
+    ) -> Vocabulary:
+        """The most frequent symbols, ties in the order of the alphabet; size 0: no limit. Special symbols do not count."""
+        reserved = SPECIALS if specials else ()
+        kept = [symbol for symbol, n in counts.items() if n >= min_count and symbol not in reserved]
+        kept.sort(key=lambda symbol: (-counts[symbol], symbol))
+        return cls(kept[: size or None], counts=counts, specials=specials)
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __contains__(self, symbol: object) -> bool:
+        return symbol in self.ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.symbols == other.symbols and self.specials == other.specials
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def encode(self, symbols: Iterable[str]) -> list[int]:
+        """Ids; unknown symbols become `<unk>` (1)."""
+        find = self.ids.get
+        return [find(symbol, 1) for symbol in symbols]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        return [self.symbols[i] for i in ids]
+
+    def save(self, path: Path) -> None:
+        """A header with the number of symbols, then `symbol<tab>count`, line by line in the order of ids."""
+        lines = [f"{HEADER}\t{len(self)}"]
+        lines += [f"{_escape(symbol)}\t{n}" for symbol, n in zip(self.symbols, self.counts, strict=True)]
+        path.write_bytes(("\n".join(lines) + "\n").encode("utf-8"))
+
+    @classmethod
+    def load(cls, path: Path, *, specials: bool = True) -> Vocabulary:
+        """Read what `save` wrote. A UserError names the file, and the line where it is damaged."""
+        lines = _lines(path)
+        try:
+            symbols, numbers = _parse(lines)
+        except _Damaged as damage:
+            raise UserError(f"{path}, line {damage.line}: damaged vocabulary: {damage}") from None
+        reserved = SPECIALS if specials else ()
+        if tuple(symbols[: len(reserved)]) != reserved:
+            raise UserError(f"{path}: damaged vocabulary: the first symbols must be {' '.join(reserved)}")
+        own = symbols[len(reserved) :]
+        try:
+            return cls(own, counts=dict(zip(own, numbers[len(reserved) :], strict=True)), specials=specials)
+        except ValueError as error:
+            raise UserError(f"{path}: damaged vocabulary: {error}") from None
+
+
+class _Damaged(Exception):
+    def __init__(self, line: int, what: str):
+        super().__init__(what)
+        self.line = line
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: the vocabulary is missing") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: damaged vocabulary: not UTF-8 at byte {error.start}") from None
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def _parse(lines: list[str]) -> tuple[list[str], list[int]]:
+    header, _, expected = lines[0].partition("\t")
+    if header != HEADER or not expected.isdigit():
+        raise _Damaged(1, f"expected '{HEADER}<tab>number', found {lines[0][:40]!r}")
+    symbols: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line and number == len(lines):
+            break
+        symbol, tab, n = line.rpartition("\t")
+        if not tab or not n.isdigit():
+            raise _Damaged(number, f"expected 'symbol<tab>count', found {line[:40]!r}")
+        symbols.append(_unescape(symbol, number))
+        numbers.append(int(n))
+    if len(symbols) != int(expected) or lines[-1]:
+        raise _Damaged(
+            len(lines), f"{int(expected):,} symbols announced, {len(symbols):,} found: the file was cut short or edited"
+        )
+    return symbols, numbers
+
+
+def _escape(symbol: str) -> str:
+    return "".join(_ESCAPES.get(c, c) for c in symbol)
+
+
+def _unescape(text: str, line: int) -> str:
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    characters = iter(text)
+    for c in characters:
+        if c == "\\":
+            escaped = next(characters, "")
+            if escaped not in _UNESCAPES:
+                raise _Damaged(line, f"unknown escape '\\{escaped}'; allowed: \\\\ \\t \\n \\r")
+            c = _UNESCAPES[escaped]
+        out.append(c)
+    return "".join(out)
