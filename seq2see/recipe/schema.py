@@ -192,3 +192,35 @@ class Recipe(Settings):
 
     def to_dict(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
+
+    def reader_of(self, name: str) -> str:
+        """The input whose encoder reads this one: itself, or the one it shares with."""
+        shared = self.inputs[name].share
+        return self.reader_of(shared) if shared else name
+
+    def encoder_of(self, name: str) -> RecurrentEncoderSettings:
+        """The encoder settings of an input: its own, or the recipe's."""
+        own = self.inputs[self.reader_of(name)].encoder
+        return own if own is not None else self.encoder
+
+    @property
+    def looked_at(self) -> list[str]:
+        """Names of the inputs the decoder looks at; none without attention."""
+        if self.attention.score == "none":
+            return []
+        return list(self.inputs) if self.attention.over is None else names(self.attention.over)
+
+    @property
+    def started_by(self) -> list[str]:
+        return names(self.decoder.start)
+
+    @property
+    def fed_every_step(self) -> list[str]:
+        return names(self.decoder.every_step)
+
+
+def names(given: str | list[str] | None) -> list[str]:
+    """One name, several, or `none`, as a list."""
+    if given is None or given == "none":
+        return []
+    return [given] if isinstance(given, str) else given

@@ -1,0 +1,253 @@
+"""e_tj = score(query, h_j): one small class per kind. Masks and softmax are not their business.
+
+Queries come several at a time: (batch, queries, query) against (batch, places, key) gives (batch, queries, places).
+`keys` is computed once per input, `energies` once per step.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import linear, normalize
+
+from seq2see.errors import UserError
+from seq2see.registry import Registry
+
+scores: Registry[type[Score]] = Registry("score")
+register = scores.register
+
+
+class Score(nn.Module):
+    """A kind of attention writes `energies`, and `keys` where the places can be prepared once per input.
+
+    A score that depends on earlier looks also writes `begin` and `advance`; its `energies` then takes what they give,
+    (batch, queries, places), as a third argument.
+    """
+
+    ordered = False
+    """True where the score depends on where a place lies, so that it has no meaning for a set."""
+
+    def __init__(self, query: int, key: int):
+        super().__init__()
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return states
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        raise NotImplementedError
+
+    def begin(
+        self, keys: Float[Tensor, "batch places size"], queries: int
+    ) -> Float[Tensor, "batch queries places"] | None:
+        """What the score remembers before the first look; None: nothing, ever."""
+        return None
+
+    def advance(
+        self, past: Float[Tensor, "batch queries places"], weights: Float[Tensor, "batch queries places"]
+    ) -> Float[Tensor, "batch queries places"]:
+        """What it remembers after a look."""
+        raise NotImplementedError
+
+
+def build_score(name: str, query: int, key: int, **settings: Any) -> Score:
+    """The score of that name with those of the settings its constructor knows."""
+    kind = scores[name]
+    known = options(name)
+    return kind(query, key, **{option: value for option, value in settings.items() if option in known})
+
+
+def options(name: str) -> set[str]:
+    """Settings that mean something to the score of that name: its constructor's arguments beyond the sizes."""
+    return set(inspect.signature(scores[name].__init__).parameters) - {"self", "query", "key"}
+
+
+def _same_size(name: str, query: int, key: int) -> None:
+    if query != key:
+        raise UserError(
+            f"attention.score {name} needs a query and places of one size, got {query} and {key}; "
+            "set decoder.size to the size of the places, or use general or additive"
+        )
+
+
+@register("dot")
+class Dot(Score):
+    """e_j = q . k_j"""
+
+    def __init__(self, query: int, key: int):
+        super().__init__(query, key)
+        _same_size("dot", query, key)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return query @ keys.transpose(1, 2)
+
+
+@register("scaled-dot")
+class ScaledDot(Score):
+    """e_j = q . k_j / sqrt(d), d the size of the key"""
+
+    def __init__(self, query: int, key: int):
+        super().__init__(query, key)
+        _same_size("scaled-dot", query, key)
+        self.scale = 1 / math.sqrt(key)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return self.scale * (query @ keys.transpose(1, 2))
+
+
+@register("cosine")
+class Cosine(Score):
+    """e_j = q . k_j / (|q| |k_j|), times a learned temperature where asked for"""
+
+    def __init__(self, query: int, key: int, temperature: bool = False):
+        super().__init__(query, key)
+        _same_size("cosine", query, key)
+        self.temperature = nn.Parameter(torch.tensor(1.0)) if temperature else None
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return normalize(states, dim=-1)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        cosines = normalize(query, dim=-1) @ keys.transpose(1, 2)
+        return cosines if self.temperature is None else self.temperature * cosines
+
+
+@register("general")
+class General(Score):
+    """e_j = q' W k_j; query and keys may differ in size"""
+
+    def __init__(self, query: int, key: int):
+        super().__init__(query, key)
+        self.W = nn.Linear(key, query, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return self.W(states)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return query @ keys.transpose(1, 2)
+
+
+@register("additive")
+class Additive(Score):
+    """e_j = v' tanh(W_q q + W_k k_j); query and keys may differ in size"""
+
+    def __init__(self, query: int, key: int, size: int = 128):
+        super().__init__(query, key)
+        self.W_q = nn.Linear(query, size, bias=False)
+        self.W_k = nn.Linear(key, size, bias=False)
+        self.v = nn.Linear(size, 1, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return self.W_k(states)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return self.v(torch.tanh(self.W_q(query)[:, :, None] + keys[:, None])).squeeze(-1)
+
+
+@register("concat")
+class Concat(Score):
+    """e_j = v' tanh(W [q; k_j]), the product taken by halves: the keys' half once per input"""
+
+    def __init__(self, query: int, key: int, size: int = 128):
+        super().__init__(query, key)
+        self.query = query
+        self.W = nn.Linear(query + key, size, bias=False)
+        self.v = nn.Linear(size, 1, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return linear(states, self.W.weight[:, self.query :])
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        asked = linear(query, self.W.weight[:, : self.query])
+        return self.v(torch.tanh(asked[:, :, None] + keys[:, None])).squeeze(-1)
+
+
+@register("deep")
+class Deep(Score):
+    """e_j = MLP([q; k_j]) with tanh layers and one linear output; the keys' half of the first product once per input"""
+
+    def __init__(self, query: int, key: int, size: int = 128, layers: int = 2):
+        super().__init__(query, key)
+        self.query = query
+        self.first = nn.Linear(query + key, size)
+        self.hidden = nn.ModuleList(nn.Linear(size, size) for _ in range(layers - 1))
+        self.out = nn.Linear(size, 1)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return linear(states, self.first.weight[:, self.query :], self.first.bias)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        inner = torch.tanh(linear(query, self.first.weight[:, : self.query])[:, :, None] + keys[:, None])
+        for layer in self.hidden:
+            inner = torch.tanh(layer(inner))
+        return self.out(inner).squeeze(-1)
+
+
+@register("location")
+class Location(Score):
+    """e_j = (W q)_j for positions up to a stated maximum; what the places hold is unseen"""
+
+    ordered = True
+
+    def __init__(self, query: int, key: int, positions: int = 200):
+        super().__init__(query, key)
+        self.W = nn.Linear(query, positions, bias=False)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        places, most = keys.shape[1], self.W.out_features
+        if places > most:
+            raise UserError(
+                f"attention.score location looks at inputs of at most {most} places, got one of {places}; "
+                "raise attention.positions or set the input's max_length"
+            )
+        return linear(query, self.W.weight[:places])
+
+
+@register("static")
+class Static(Score):
+    """e_j = v' tanh(W_k k_j + b): learned from what a place holds, the same at every step"""
+
+    def __init__(self, query: int, key: int, size: int = 128):
+        super().__init__(query, key)
+        self.W_k = nn.Linear(key, size)
+        self.v = nn.Linear(size, 1, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return self.v(torch.tanh(self.W_k(states)))
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return keys.transpose(1, 2).expand(-1, query.shape[1], -1)
+
+
+@register("uniform")
+class Uniform(Score):
+    """e_j = 0: every place alike, the control"""
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])

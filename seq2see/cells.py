@@ -1,0 +1,229 @@
+"""Recurrent cells: s_t = cell(s_{t-1}, x_t), one step at a time or a whole sequence at once.
+
+The input x_t may come in named parts (embedding, context, summary): W x = sum over parts of W_part x_part, so that
+what does not depend on the recurrent state can be multiplied once, outside the loop over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from seq2see.recipe.schema import CellSettings
+from seq2see.registry import Registry
+
+CellState = tuple[Tensor, ...]
+"""What a cell carries: the output s_t first, then whatever else it remembers (the LSTM's cell)."""
+
+cells: Registry[type[Cell]] = Registry("cell")
+
+
+class Cell(nn.Module):
+    """The parts all cells share: parameters, the product with the input, and the run over a sequence."""
+
+    gates: ClassVar[int]
+    states: ClassVar[int] = 1
+
+    def __init__(self, inputs: Mapping[str, int], size: int):
+        super().__init__()
+        self.size = size
+        self.inputs = tuple(inputs)
+        rows = self.gates * size
+        self.W = nn.ParameterDict({name: nn.Parameter(torch.empty(rows, width)) for name, width in inputs.items()})
+        self.U = nn.Parameter(torch.empty(rows, size))
+        self.b = nn.Parameter(torch.zeros(rows))
+        total = sum(inputs.values())
+        for weight in self.W.values():
+            bound = (6.0 / (total + size)) ** 0.5
+            nn.init.uniform_(weight, -bound, bound)
+        for gate in self.U.data.split(size):
+            nn.init.orthogonal_(gate)
+
+    def project(self, part: str, x: Float[Tensor, "*rows width"], *, bias: bool = False) -> Float[Tensor, "*rows gates"]:
+        """W_part x, with the bias where asked for (once per step, whatever the number of parts)."""
+        return linear(x, self.W[part], self.b if bias else None)
+
+    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+        """One step: s_t from the projected input and s_{t-1}."""
+        raise NotImplementedError
+
+    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+        """The whole sequence in one call of torch's own kernel, or None where it has none for this form of the cell."""
+        return None
+
+    def zeros(self, like: Tensor, rows: int) -> CellState:
+        return tuple(like.new_zeros(rows, self.size) for _ in range(self.states))
+
+    def run(
+        self,
+        parts: Mapping[str, Float[Tensor, "batch steps _"]],
+        state: CellState | None = None,
+        *,
+        mask: Bool[Tensor, "batch steps"] | None = None,
+        reverse: bool = False,
+    ) -> tuple[Float[Tensor, "batch steps size"], CellState]:
+        """Outputs of every step (zero where masked) and the last real state; `reverse` reads from right to left."""
+        first = next(iter(parts.values()))
+        state = state if state is not None else self.zeros(first, len(first))
+        inputs = first if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], dim=-1)
+        if reverse:
+            inputs = _flip(inputs, mask)
+        done = self.fused(inputs, None if mask is None else mask.sum(1), state)
+        outputs, last = done if done is not None else self._loop(inputs, mask, state)
+        if reverse:
+            outputs = _flip(outputs, mask)
+        return outputs, last
+
+    def _loop(self, inputs: Tensor, mask: Tensor | None, state: CellState) -> tuple[Tensor, CellState]:
+        projected = linear(inputs, self._joined(), self.b)
+        outputs = []
+        for t in range(inputs.shape[1]):
+            new = self(projected[:, t], state)
+            if mask is not None:
+                real = mask[:, t, None]
+                new = tuple(torch.where(real, after, before) for after, before in zip(new, state, strict=True))
+                outputs.append(new[0] * real)
+            else:
+                outputs.append(new[0])
+            state = new
+        return torch.stack(outputs, 1), state
+
+    def _joined(self) -> Tensor:
+        weights = [self.W[name] for name in self.inputs]
+        return weights[0] if len(weights) == 1 else torch.cat(weights, dim=1)
+
+
+def _flip(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Each row's real steps in reverse order, padding left at the end."""
+    if mask is None:
+        return x.flip(1)
+    steps = torch.arange(x.shape[1], device=x.device)
+    lengths = mask.sum(1, keepdim=True)
+    order = torch.where(steps < lengths, lengths - 1 - steps, steps)
+    return x.gather(1, order[..., None].expand_as(x))
+
+
+def _packed_run(kernel, inputs: Tensor, lengths: Tensor | None, state, weights: list[Tensor]):  # type: ignore[no-untyped-def]
+    """Call one of torch's recurrent kernels on padded (lengths None) or packed rows; outputs padded with zeros."""
+    if lengths is None:
+        return kernel(inputs, state, weights, True, 1, 0.0, False, False, True)
+    lengths = lengths.cpu()
+    if int(lengths.min()) == inputs.shape[1]:
+        return kernel(inputs, state, weights, True, 1, 0.0, False, False, True)
+    order = lengths.clamp(min=1).argsort(descending=True, stable=True)
+    back = order.argsort()
+    packed = nn.utils.rnn.pack_padded_sequence(inputs[order], lengths[order].clamp(min=1), batch_first=True)
+    sorted_state = tuple(s[:, order] for s in state) if isinstance(state, tuple) else state[:, order]
+    data, *last = kernel(packed.data, packed.batch_sizes, sorted_state, weights, True, 1, 0.0, False, False)
+    outputs, _ = nn.utils.rnn.pad_packed_sequence(
+        nn.utils.rnn.PackedSequence(data, packed.batch_sizes), batch_first=True, total_length=inputs.shape[1]
+    )
+    return outputs[back], *(s[:, back] for s in last)
+
+
+def _without_empty(outputs: Tensor, last: CellState, start: CellState, lengths: Tensor | None) -> tuple[Tensor, CellState]:
+    """Rows without a real step keep their first state; the kernels cannot take them, so they ran one step in vain."""
+    if lengths is None or bool((lengths > 0).all()):
+        return outputs, last
+    real = (lengths > 0)[:, None]
+    kept = tuple(torch.where(real, after, before) for after, before in zip(last, start, strict=True))
+    return outputs * real[..., None], kept
+
+
+@cells.register("rnn")
+class Plain(Cell):
+    """s_t = f(W x_t + U s_{t-1} + b), f = tanh or logistic."""
+
+    gates = 1
+
+    def __init__(self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh"):
+        super().__init__(inputs, size)
+        self.logistic = activation == "logistic"
+
+    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+        total = torch.addmm(projected, state[0], self.U.t())
+        return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
+
+    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+        if self.logistic:
+            return None
+        weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
+        outputs, last = _packed_run(torch._VF.rnn_tanh, inputs, lengths, state[0][None].contiguous(), weights)
+        return _without_empty(outputs, (last[0],), state, lengths)
+
+
+@cells.register("gru")
+class GRU(Cell):
+    """r, z = logistic(W x + U s); n = f(W_n x + r * (U_n s + b_U)) or, reset before: f(W_n x + U_n (r * s));
+    s_t = (1 - z) * n + z * s_{t-1}."""
+
+    gates = 3
+
+    def __init__(
+        self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh", reset: str = "after"
+    ):
+        super().__init__(inputs, size)
+        self.logistic = activation == "logistic"
+        self.before = reset == "before"
+        if not self.before:
+            self.b_U = nn.Parameter(torch.zeros(size))
+
+    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+        (s,) = state
+        size = self.size
+        if self.before:
+            r, z = torch.sigmoid(projected[:, : 2 * size] + linear(s, self.U[: 2 * size])).chunk(2, 1)
+            inner = torch.addmm(projected[:, 2 * size :], r * s, self.U[2 * size :].t())
+        else:
+            recurrent = linear(s, self.U)
+            r, z = torch.sigmoid(projected[:, : 2 * size] + recurrent[:, : 2 * size]).chunk(2, 1)
+            inner = torch.addcmul(projected[:, 2 * size :], r, recurrent[:, 2 * size :] + self.b_U)
+        n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
+        return (torch.lerp(n, s, z),)
+
+    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+        if self.before or self.logistic:
+            return None
+        bias = torch.cat([torch.zeros_like(self.b[: 2 * self.size]), self.b_U])
+        weights = [self._joined(), self.U, self.b, bias]
+        outputs, last = _packed_run(torch._VF.gru, inputs, lengths, state[0][None].contiguous(), weights)
+        return _without_empty(outputs, (last[0],), state, lengths)
+
+
+@cells.register("lstm")
+class LSTM(Cell):
+    """i, f, g, o = W x + U s + b; m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g); s_t = logistic(o) * tanh(m_t)."""
+
+    gates = 4
+    states = 2
+
+    def __init__(self, inputs: Mapping[str, int], size: int):
+        super().__init__(inputs, size)
+        self.b.data[size : 2 * size] = 1.0  # remember at first: the forget gate starts open
+
+    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+        s, m = state
+        i, f, g, o = torch.addmm(projected, s, self.U.t()).chunk(4, 1)
+        m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(m), m
+
+    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+        weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
+        start = (state[0][None].contiguous(), state[1][None].contiguous())
+        outputs, s, m = _packed_run(torch._VF.lstm, inputs, lengths, start, weights)
+        return _without_empty(outputs, (s[0], m[0]), state, lengths)
+
+
+def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
+    """The cell a recipe asks for, with the options that cell has."""
+    options: dict[str, str] = {}
+    if settings.cell in ("rnn", "gru"):
+        options["activation"] = settings.activation
+    if settings.cell == "gru":
+        options["reset"] = settings.reset
+    return cells[settings.cell](inputs, settings.size, **options)

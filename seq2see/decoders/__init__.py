@@ -1,0 +1,8 @@
+"""Decoders write outputs while looking at places; each works alone on plain tensors."""
+
+from seq2see.decoders.heads import SoftmaxHead
+from seq2see.decoders.label import LabelDecoder
+from seq2see.decoders.records import Ready, State, Step
+from seq2see.decoders.recurrent import RecurrentDecoder
+
+__all__ = ["LabelDecoder", "Ready", "RecurrentDecoder", "SoftmaxHead", "State", "Step"]

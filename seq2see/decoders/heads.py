@@ -1,0 +1,65 @@
+"""Output layers: P(y_t | ...) = softmax(V s_t + c). Copying, tied weights and large-vocabulary losses live here."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, dropout, linear
+
+from seq2see.decoders.records import Ready, Step
+
+
+class SoftmaxHead(nn.Module):
+    """log softmax(V f + c), with f the features, or tanh(W_o features + b_o) where a readout size is given.
+
+    tied: V is the embedding matrix E of the output's symbols; the readout then has E's width.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        symbols: int,
+        *,
+        readout: int = 0,
+        tied: nn.Parameter | None = None,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        width = tied.shape[1] if tied is not None else readout
+        self.dropout = dropout
+        self.W_o = nn.Linear(features, width) if width else None
+        if tied is not None:
+            self.V = tied
+        else:
+            self.V = nn.Parameter(torch.empty(symbols, width or features))
+            nn.init.xavier_uniform_(self.V)
+        self.c = nn.Parameter(torch.zeros(symbols))
+
+    def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
+        if self.W_o is not None:
+            features = dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)
+        return linear(features, self.V, self.c)
+
+    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows symbols"]:
+        """log P of every symbol at a step."""
+        return torch.log_softmax(self.logits(step.features).float(), dim=-1)
+
+    def loss(
+        self,
+        step: Step,
+        ready: Ready,
+        targets: Int[Tensor, "rows *steps"],
+        *,
+        mask: Bool[Tensor, "rows *steps"],
+        smoothing: float = 0.0,
+        weights: Float[Tensor, " symbols"] | None = None,
+    ) -> Float[Tensor, ""]:
+        """-sum log P of the real targets; padding is dropped before the large product, not after it."""
+        return cross_entropy(
+            self.logits(step.features[mask]).float(),
+            targets[mask],
+            weight=weights,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )

@@ -1,0 +1,63 @@
+"""The decoder of one step: no symbol in, one look, one distribution over labels out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.decoders.looking import Looking
+from seq2see.decoders.records import Ready, State, Step
+from seq2see.decoders.start import Start
+from seq2see.memory import Memory
+from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+
+
+class LabelDecoder(nn.Module):
+    """s = s_0 from the summaries (or learned) asks; features are [s; c], or s where the output sees the state alone."""
+
+    def __init__(
+        self,
+        settings: DecoderSettings,
+        attention: AttentionSettings,
+        *,
+        looks: Mapping[str, int],
+        start: Mapping[str, int],
+    ):
+        super().__init__()
+        self.looking = Looking(attention, query=settings.size, sizes=looks)
+        self.whole_output = settings.output == "all"
+        self.dropout = settings.dropout
+        self.start = Start(
+            start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join
+        )
+        self.features_size = settings.size + (self.looking.size if self.whole_output else 0)
+
+    def prepare(self, memory: Memory) -> Ready:
+        return Ready(memory.rows, self.looking.prepare(memory), self.start(memory.summaries, memory.rows))
+
+    def begin(self, ready: Ready, *, width: int = 1) -> State:
+        cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
+        return State(cells, width=width, past=self.looking.begin(ready.looks, width))
+
+    def step(
+        self,
+        ready: Ready,
+        state: State,
+        token: None = None,
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+    ) -> Step:
+        """One look, one answer."""
+        asked = state.cells[0][0]
+        features, looked = asked, ({}, {}, {})  # type: ignore[var-annotated]
+        if self.looking:
+            seen = self.looking(asked, ready.looks, past=state.past, forced=forced)
+            looked = (seen.weights, seen.energies, seen.contexts)
+            if self.whole_output:
+                features = torch.cat([asked, seen.context], dim=-1)
+        after = State(state.cells, width=state.width, position=state.position + 1, past=state.past)
+        return Step(after, dropout(features, self.dropout, self.training), *looked)

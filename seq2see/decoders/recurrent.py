@@ -1,0 +1,184 @@
+"""The decoder that writes: s_t = cell(s_{t-1}, [e(y_{t-1}); c_t; h]), one `step()` for training, search and export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.cells import Cell, CellState, build_cell
+from seq2see.decoders.looking import Looking, Seen
+from seq2see.decoders.records import Ready, State, Step, last_of, stack
+from seq2see.decoders.start import Start, join_summaries, joined_size
+from seq2see.embeddings import Embedding, OneHot
+from seq2see.memory import Memory
+from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+
+
+class RecurrentDecoder(nn.Module):
+    """Inputs of the first layer: `y` the embedding of the last symbol, `c` the context, `h` the summary of every step.
+
+    With the previous state as query (default) c_t enters step t; with the current one it enters the output layer, and
+    step t+1 by input feeding. `features` is s_t, or [s_t; c_t; e(y_{t-1})].
+    """
+
+    def __init__(
+        self,
+        settings: DecoderSettings,
+        attention: AttentionSettings,
+        *,
+        embedding: Embedding | OneHot,
+        looks: Mapping[str, int],
+        start: Mapping[str, int],
+        every: Mapping[str, int],
+    ):
+        super().__init__()
+        self.embedding = embedding
+        self.looking = Looking(attention, query=settings.size, sizes=looks)
+        self.current = attention.query == "current"
+        self.feeds = bool(self.looking) and (not self.current or attention.input_feeding)
+        self.whole_output = settings.output == "all"
+        self.dropout = settings.dropout
+        self.every_names, self.join = tuple(every), settings.join
+        inputs = {"y": embedding.size}
+        if self.feeds:
+            inputs["c"] = self.looking.size
+        if every:
+            inputs["h"] = joined_size(list(every.values()), settings.join)
+        above = settings.model_copy(update={"layers": 1})
+        self.layers = nn.ModuleList(
+            build_cell(above, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
+        )
+        self.start = Start(
+            start,
+            size=settings.size,
+            layers=settings.layers,
+            states=self.first.states,
+            by=settings.start_by,
+            join=settings.join,
+        )
+        self.features_size = settings.size
+        if self.whole_output:
+            self.features_size += self.looking.size + embedding.size
+
+    @property
+    def first(self) -> Cell:
+        return self.layers[0]  # type: ignore[return-value]
+
+    def prepare(self, memory: Memory) -> Ready:
+        """What is computed once per input: keys, s_0, and the product of the summary that enters every step."""
+        every = None
+        if self.every_names:
+            summary = join_summaries([memory.summaries[name] for name in self.every_names], self.join)
+            every = self.first.project("h", summary)
+        return Ready(memory.rows, self.looking.prepare(memory), self.start(memory.summaries, memory.rows), every)
+
+    def begin(self, ready: Ready, *, width: int = 1) -> State:
+        """The state before the first symbol, `width` rows for each input."""
+        cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
+        context = None
+        if self.feeds and self.current:
+            context = cells[0][0].new_zeros(ready.rows * width, self.looking.size)
+        return State(cells, width=width, context=context, past=self.looking.begin(ready.looks, width))
+
+    def step(
+        self,
+        ready: Ready,
+        state: State,
+        token: Int[Tensor, " rows"],
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+    ) -> Step:
+        """Read one symbol, look, and go on: the only transition there is."""
+        embedded = self.embedding(token)
+        projected = self.first.project("y", embedded, bias=True)
+        if ready.every is not None:
+            projected = projected + ready.every.repeat_interleave(state.width, 0)
+        state, seen = self._advance(ready, state, projected, forced=forced)
+        looked = (seen.weights, seen.energies, seen.contexts) if seen else ({}, {}, {})
+        features = self._features(last_of(state.cells), seen.context if seen else None, embedded)
+        return Step(state, features, *looked)
+
+    def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
+        """The steps for a whole given target at once: the same function as `step`, what can be hoisted taken out of time."""
+        embedded = self.embedding(tokens)
+        if not self.feeds and not state.past:
+            return self._teach_parallel(ready, state, embedded)
+        projected = self.first.project("y", embedded, bias=True)
+        if ready.every is not None:
+            projected = projected + ready.every[:, None]
+        outputs: list[Tensor] = []
+        looks: list[Seen] = []
+        for one in projected.unbind(1):
+            state, seen = self._advance(ready, state, one)
+            outputs.append(last_of(state.cells))
+            looks.append(seen)  # type: ignore[arg-type]
+        contexts = stack([seen.context for seen in looks])
+        features = self._features(stack(outputs), contexts, embedded)
+        weights = {name: stack([seen.weights[name] for seen in looks]) for name in looks[0].weights}
+        return Step(state, features, weights)
+
+    def _advance(
+        self,
+        ready: Ready,
+        state: State,
+        projected: Float[Tensor, "rows gates"],
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+    ) -> tuple[State, Seen | None]:
+        """One transition from the product of the embedding (and of the summary): the heart of `step` and `teach`."""
+        seen: Seen | None = None
+        if self.looking and not self.current:
+            seen = self.looking(last_of(state.cells), ready.looks, past=state.past, forced=forced)
+            projected = projected + self.first.project("c", seen.context)
+        elif state.context is not None:
+            projected = projected + self.first.project("c", state.context)
+        cells = self._climb(projected, state.cells)
+        if self.looking and self.current:
+            seen = self.looking(last_of(cells), ready.looks, past=state.past, forced=forced)
+        fed = seen.context if seen is not None and state.context is not None else None
+        past = seen.past if seen is not None else state.past
+        return State(cells, width=state.width, position=state.position + 1, context=fed, past=past), seen
+
+    def _climb(self, projected: Float[Tensor, "rows gates"], before: list[CellState]) -> list[CellState]:
+        cells = [self.first(projected, before[0])]
+        for layer, state in zip(self.layers[1:], before[1:], strict=True):
+            below = dropout(cells[-1][0], self.dropout, self.training)
+            cells.append(layer(layer.project("x", below, bias=True), state))
+        return cells
+
+    def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
+        """No context enters the recurrence: each layer runs over time in one call, then all looks are one product."""
+        parts = {"y": embedded}
+        start = state.cells
+        if ready.every is not None:
+            outputs, last = _run_projected(
+                self.first, self.first.project("y", embedded, bias=True) + ready.every[:, None], start[0]
+            )
+        else:
+            outputs, last = self.first.run(parts, start[0])
+        cells = [last]
+        for layer, before in zip(self.layers[1:], start[1:], strict=True):
+            outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)  # type: ignore[operator]
+            cells.append(last)
+        seen = self.looking.all_at_once(outputs, ready.looks) if self.looking else None
+        features = self._features(outputs, seen.context if seen else None, embedded)
+        after = State(cells, width=state.width, position=state.position + embedded.shape[1])
+        return Step(after, features, seen.weights if seen else {})
+
+    def _features(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+        if not self.whole_output:
+            return dropout(output, self.dropout, self.training)
+        parts = [output, embedded] if context is None else [output, context, embedded]
+        return dropout(torch.cat(parts, dim=-1), self.dropout, self.training)
+
+
+def _run_projected(cell: Cell, projected: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+    outputs = []
+    for one in projected.unbind(1):
+        state = cell(one, state)
+        outputs.append(state[0])
+    return stack(outputs), state

@@ -1,0 +1,56 @@
+"""h_1 .. h_M: a recurrent network reads the input, in one or both directions."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.cells import build_cell
+from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.encoders.base import Encoded, encoders
+from seq2see.memory import Layout, Places
+from seq2see.recipe.schema import RecurrentEncoderSettings
+
+
+@encoders.register("recurrent")
+class RecurrentEncoder(nn.Module):
+    """Places are the states h_j (both directions joined); the summary is the last state of each direction.
+
+    >>> encoder = RecurrentEncoder(RecurrentEncoderSettings(size=4), symbols=10)
+    >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(
+        self, settings: RecurrentEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
+    ):
+        super().__init__()
+        self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
+        self.dropout = settings.dropout
+        directions = 2 if settings.bidirectional else 1
+        self.size = self.summary_size = settings.size * directions
+        self.layers = nn.ModuleList()
+        width = self.embedding.size
+        for _ in range(settings.layers):
+            self.layers.append(nn.ModuleList(build_cell(settings, {"x": width}) for _ in range(directions)))
+            width = self.size
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+        tokens: list[list[str]] | None = None,
+    ) -> Encoded:
+        states: Float[Tensor, "batch length width"] = self.embedding(ids)
+        for number, directions in enumerate(self.layers):
+            if number:
+                states = dropout(states, self.dropout, self.training)
+            runs = [cell.run({"x": states}, mask=mask, reverse=bool(i)) for i, cell in enumerate(directions)]  # type: ignore[union-attr, arg-type]
+            states = torch.cat([outputs for outputs, _ in runs], dim=-1)
+            summary = torch.cat([last[0] for _, last in runs], dim=-1)
+        states = dropout(states, self.dropout, self.training)
+        summary = dropout(summary, self.dropout, self.training)
+        places = Places(states, mask, Layout("tokens", (ids.shape[1],)), tokens)
+        return Encoded(places, summary)

@@ -1,0 +1,136 @@
+"""The one model: encoders fill a Memory, a decoder writes while looking at it. A task is a recipe, not code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.decoders import LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
+from seq2see.embeddings import build_embedding
+from seq2see.encoders import encoders
+from seq2see.errors import UserError
+from seq2see.memory import Memory
+from seq2see.recipe import Recipe
+
+SOS = 2
+
+
+@dataclass
+class Sizes:
+    """How many symbols each input and the output has; pre-trained vectors (symbols, size) by input name or `output`."""
+
+    inputs: dict[str, int]
+    output: int
+    vectors: dict[str, Tensor] = field(default_factory=dict)
+
+
+class EncoderDecoder(nn.Module):
+    """Built from a (resolved) recipe and the sizes of its vocabularies; checks that the parts fit."""
+
+    def __init__(self, recipe: Recipe, sizes: Sizes):
+        super().__init__()
+        self.encoders = _build_encoders(recipe, sizes)
+        self.reader_of = {name: recipe.reader_of(name) for name in recipe.inputs}
+        places = {name: self.encoder(name).size for name in recipe.inputs}
+        summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
+        looks = {name: places[name] for name in recipe.looked_at}
+        start = {name: summaries[name] for name in recipe.started_by}
+        if recipe.decoder.kind == "label":
+            self.decoder: RecurrentDecoder | LabelDecoder = LabelDecoder(
+                recipe.decoder, recipe.attention, looks=looks, start=start
+            )
+        else:
+            self.decoder = RecurrentDecoder(
+                recipe.decoder,
+                recipe.attention,
+                embedding=build_embedding(
+                    recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output")
+                ),
+                looks=looks,
+                start=start,
+                every={name: summaries[name] for name in recipe.fed_every_step},
+            )
+        self.head = SoftmaxHead(
+            self.decoder.features_size,
+            sizes.output,
+            readout=recipe.decoder.readout,
+            tied=_tied(recipe, self.decoder),
+            dropout=recipe.decoder.dropout,
+        )
+
+    def encoder(self, name: str) -> nn.Module:
+        """The encoder that reads the input of that name (inputs may share one)."""
+        return self.encoders[self.reader_of[name]]
+
+    def remember(self, inputs: Mapping[str, Sequences], rows: int) -> Memory:
+        """Read every input: places to look at and summaries."""
+        memory = Memory(rows=rows)
+        for name, sequences in inputs.items():
+            encoded = self.encoder(name)(sequences.ids, sequences.mask, sequences.symbols)
+            memory.places[name] = encoded.places
+            memory.summaries[name] = encoded.summary
+        return memory
+
+    def ready(self, inputs: Mapping[str, Sequences], rows: int) -> Ready:
+        """Read every input and prepare for decoding."""
+        return self.decoder.prepare(self.remember(inputs, rows))
+
+    def begin(self, ready: Ready, *, width: int = 1) -> State:
+        return self.decoder.begin(ready, width=width)
+
+    def step(
+        self,
+        ready: Ready,
+        state: State,
+        token: Int[Tensor, " rows"] | None,
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+    ) -> Step:
+        return self.decoder.step(ready, state, token, forced=forced)  # type: ignore[arg-type]
+
+    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows symbols"]:
+        return self.head.log_probs(step, ready)
+
+    def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
+        """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
+        state = state if state is not None else self.begin(ready)
+        return self.decoder.teach(ready, state, shifted(targets))  # type: ignore[union-attr]
+
+    def taught(self, batch: Batch) -> tuple[Step, Ready]:
+        """All that the loss needs of a batch, for text and labels alike."""
+        ready = self.ready(batch.inputs, len(batch.rows))
+        if isinstance(batch.target, Labels):
+            return self.step(ready, self.begin(ready), None), ready
+        if batch.target is None:
+            raise ValueError("a batch without targets cannot be taught")
+        return self.teach(ready, batch.target.ids), ready
+
+
+def shifted(targets: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
+    """<sos> and all but the last symbol: what the decoder reads while it should write `targets`."""
+    first = torch.full_like(targets[:, :1], SOS)
+    return torch.cat([first, targets[:, :-1]], dim=1)
+
+
+def _build_encoders(recipe: Recipe, sizes: Sizes) -> nn.ModuleDict:
+    made = nn.ModuleDict()
+    for name in recipe.inputs:
+        if recipe.reader_of(name) != name:
+            continue
+        settings = recipe.encoder_of(name)
+        embedding = build_embedding(settings.embedding, sizes.inputs[name], vectors=sizes.vectors.get(name))
+        made[name] = encoders[settings.kind](settings, symbols=sizes.inputs[name], embedding=embedding)
+    return made
+
+
+def _tied(recipe: Recipe, decoder: RecurrentDecoder | LabelDecoder) -> nn.Parameter | None:
+    if not recipe.decoder.tied or isinstance(decoder, LabelDecoder):
+        return None
+    if not isinstance(decoder.embedding.weight, nn.Parameter):
+        raise UserError("decoder.tied needs an embedding with weights; decoder.embedding.kind is one-hot")
+    return decoder.embedding.weight

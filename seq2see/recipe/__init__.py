@@ -1,0 +1,6 @@
+"""The recipe: a task in five answers (data, encoder, attention and decoder, loss, training)."""
+
+from seq2see.recipe.load import load_recipe, notes, shipped
+from seq2see.recipe.schema import Recipe
+
+__all__ = ["Recipe", "load_recipe", "notes", "shipped"]

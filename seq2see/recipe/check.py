@@ -1,0 +1,135 @@
+"""Combinations that cannot work, each with the path of its key: found before anything is built."""
+
+from __future__ import annotations
+
+from seq2see.errors import nearest
+from seq2see.recipe.inert import inert
+from seq2see.recipe.schema import Recipe, TextOutput, names
+
+RESERVED = {"output", "none"}
+
+
+def problems(recipe: Recipe) -> list[str]:
+    """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
+    found = [*_names(recipe), *_shares(recipe)]
+    if found:
+        return found
+    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe)]
+    found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
+    return found
+
+
+def _names(recipe: Recipe) -> list[str]:
+    found = []
+    known = list(recipe.inputs)
+    for name in known:
+        if not name.isidentifier() or name in RESERVED or name.startswith("_"):
+            found.append(f"inputs.{name}: not a name for an input: letters, digits and _, not {' or '.join(sorted(RESERVED))}")
+    uses = {
+        "attention.over": recipe.attention.over,
+        "decoder.start": recipe.decoder.start,
+        "decoder.every_step": recipe.decoder.every_step,
+    }
+    for path, given in uses.items():
+        for name in names(given):
+            if name not in known:
+                allowed = ", ".join([*known, "none"]) if path != "attention.over" else ", ".join(known) or "no input"
+                found.append(f"{path}: there is no input '{name}'{nearest(name, known)}; allowed: {allowed}")
+    return found
+
+
+def _shares(recipe: Recipe) -> list[str]:
+    found = []
+    fields = dict(recipe.inputs) | ({"output": recipe.output} if isinstance(recipe.output, TextOutput) else {})
+    for name, given in fields.items():
+        shared = given.share
+        if shared is None:
+            continue
+        path = f"{'inputs.' if name != 'output' else ''}{name}.share"
+        if shared not in recipe.inputs or shared == name or recipe.inputs[shared].share:
+            allowed = ", ".join(other for other in recipe.inputs if other != name and not recipe.inputs[other].share)
+            found.append(f"{path}: '{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}")
+        elif given.tokens != recipe.inputs[shared].tokens:
+            found.append(f"{path}: tokens are {given.tokens} here and {recipe.inputs[shared].tokens} in {shared}: must be the same")
+        elif name != "output" and recipe.inputs[name].encoder is not None:
+            found.append(f"inputs.{name}.encoder: has no effect here: the encoder of {shared} is shared")
+    return found
+
+
+def _attention(recipe: Recipe) -> list[str]:
+    score = recipe.attention.score
+    if score == "none":
+        return []
+    from seq2see.attention.scores import scores  # late: torch comes with it
+
+    if score not in scores:
+        allowed = [*scores, "none"]
+        return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; allowed: {', '.join(allowed)}"]
+    if not recipe.inputs:
+        return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
+    if not recipe.looked_at:
+        return ["attention.over: names no input; to switch attention off, set attention.score to none"]
+    return []
+
+
+def _decoder(recipe: Recipe) -> list[str]:
+    found = []
+    if (recipe.decoder.kind == "label") != (recipe.output.kind == "label"):
+        found.append(
+            f"decoder.kind: {recipe.decoder.kind} cannot write an output of kind {recipe.output.kind}; "
+            f"allowed: {'label' if recipe.output.kind == 'label' else 'recurrent'}"
+        )
+    if recipe.decoder.tied and recipe.decoder.embedding.kind == "one-hot":
+        found.append("decoder.tied: a one-hot embedding has no weights to tie; allowed: false")
+    if recipe.decoder.join == "compare":
+        for path, given in (("start", recipe.started_by), ("every_step", recipe.fed_every_step)):
+            if given and len(given) != 2:
+                found.append(f"decoder.join: compare needs two inputs in decoder.{path}, got {len(given)}")
+        if not recipe.started_by and not recipe.fed_every_step:
+            found.append("decoder.join: has no effect here: no summaries are joined")
+    return found
+
+
+def _data(recipe: Recipe) -> list[str]:
+    found = []
+    if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
+        found.append("data.stream: only a language model (no inputs, output of kind text) reads a stream; allowed: false")
+    if not recipe.inputs and recipe.output.kind == "label":
+        found.append("inputs: a label needs at least one input")
+    for path, settings in (("encoder", recipe.encoder), ("decoder", recipe.decoder)):
+        if settings.embedding.kind == "pretrained" and not settings.embedding.path:
+            found.append(f"{path}.embedding.path: a pretrained embedding needs a file of vectors")
+    return found
+
+
+def _sizes(recipe: Recipe) -> list[str]:
+    found = []
+    places = {name: _places_size(recipe, name) for name in recipe.inputs}
+    if recipe.attention.score in ("dot", "scaled-dot", "cosine"):
+        for name in recipe.looked_at:
+            if places[name] != recipe.decoder.size:
+                found.append(
+                    f"attention.score: {recipe.attention.score} needs decoder.size equal to the size of the places of "
+                    f"'{name}', got {recipe.decoder.size} and {places[name]}; use general or additive, or set "
+                    f"decoder.size={places[name]}"
+                )
+    if recipe.decoder.start_by == "copy" and recipe.started_by:
+        joined = sum(places[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
+        if joined != recipe.decoder.size:
+            found.append(
+                f"decoder.start_by: copy needs decoder.size equal to the summary's size, got {recipe.decoder.size} and "
+                f"{joined}; use dense, or set decoder.size={joined}"
+            )
+    if recipe.decoder.join == "compare":
+        for given in (recipe.started_by, recipe.fed_every_step):
+            if len(given) == 2 and places[given[0]] != places[given[1]]:
+                found.append(
+                    f"decoder.join: compare needs summaries of one size, got {places[given[0]]} ({given[0]}) and "
+                    f"{places[given[1]]} ({given[1]})"
+                )
+    return found
+
+
+def _places_size(recipe: Recipe, name: str) -> int:
+    encoder = recipe.encoder_of(name)
+    return encoder.size * (2 if encoder.bidirectional else 1)
