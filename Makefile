@@ -28,7 +28,7 @@ install: $(STAMP) ## set up: .venv with seq2see and everything its tests need
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUITABLE)' || { \
-	  echo "seq2see needs Python 3.11 or later with the venv module; $(or $(PYTHON),nothing on the PATH) is not that." >&2; \
+	  echo "seq2see needs Python 3.11 or later with the venv module (found: $(or $(PYTHON),none on the PATH))." >&2; \
 	  echo "Debian, Ubuntu: apt-get install python3 python3-venv; or name one: make install PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; }
 	@echo "creating $(VENV) with $(PYTHON) ($$($(PYTHON) --version))"
