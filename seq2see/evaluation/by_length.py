@@ -1,0 +1,91 @@
+"""Quality against input length: where a single vector cannot hold a long input, it shows here."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from seq2see.errors import UserError
+from seq2see.evaluation.metrics import measure
+from seq2see.evaluation.rows import Rows, symbols
+
+
+@dataclass(frozen=True)
+class LengthBin:
+    """The rows whose inputs have `shortest` to `longest` symbols, as found in the data."""
+
+    shortest: int
+    longest: int
+    mean_length: float
+    rows: int
+    metrics: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def input_lengths(rows: Rows) -> list[int]:
+    """Symbols in each input."""
+    return [len(symbols(text, rows.input_unit or rows.unit)) for text in rows.need("inputs", "quality by length")]
+
+
+def equal_count_edges(lengths: Sequence[int], bins: int) -> list[int]:
+    """Edges that part the rows into about equally many; rows of one length are never parted, so bins may be fewer.
+
+    An edge is the first length of the next bin.
+
+    >>> equal_count_edges([1, 2, 2, 3, 4, 9], 3)
+    [3, 4]
+    """
+    if bins < 1:
+        raise UserError(f"bins of lengths: {bins} given; allowed: 1 or more")
+    edges: list[int] = []
+    seen = 0
+    counts = sorted(Counter(lengths).items())
+    for (_, rows), (following, _) in pairwise(counts):
+        seen += rows
+        if seen * bins >= (len(edges) + 1) * len(lengths) and len(edges) < bins - 1:
+            edges.append(following)
+    return edges
+
+
+def quality_by_length(
+    names: Sequence[str],
+    rows: Rows,
+    *,
+    bins: int = 5,
+    edges: Sequence[int] | None = None,
+    lengths: Sequence[int] | None = None,
+) -> list[LengthBin]:
+    """The metrics of rows of like length, from short to long; bins without rows are left out.
+
+    edges: the first length of each bin but the first ([10, 20]: up to 9, 10 to 19, 20 and more), in place of `bins`
+    of about equally many rows; lengths: of the inputs, where they are not texts.
+    """
+    if lengths is None:
+        lengths = input_lengths(rows)
+    elif len(lengths) != len(rows):
+        raise ValueError(f"{len(rows)} rows, but {len(lengths)} lengths")
+    if edges is None:
+        edges = equal_count_edges(lengths, bins)
+    elif any(first >= second for first, second in pairwise(edges)):
+        raise UserError(f"edges of lengths must rise: {list(edges)} given")
+    held: list[list[int]] = [[] for _ in range(len(edges) + 1)]
+    for row, length in enumerate(lengths):
+        held[bisect_right(edges, length)].append(row)
+    return [_bin(names, rows, chosen=chosen, lengths=lengths) for chosen in held if chosen]
+
+
+def _bin(names: Sequence[str], rows: Rows, *, chosen: list[int], lengths: Sequence[int]) -> LengthBin:
+    found = [lengths[row] for row in chosen]
+    return LengthBin(
+        shortest=min(found),
+        longest=max(found),
+        mean_length=sum(found) / len(found),
+        rows=len(chosen),
+        metrics=measure(names, rows.select(chosen)),
+    )

@@ -1,0 +1,100 @@
+"""What `seq2see evaluate` says, as a record, as JSON and as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any
+
+from seq2see.evaluation.baselines import Baseline, assign, beside
+from seq2see.evaluation.by_length import LengthBin, quality_by_length
+from seq2see.evaluation.metrics import lookup, measure
+from seq2see.evaluation.positions import PositionBin, recall_by_position
+from seq2see.evaluation.rows import Rows
+
+
+@dataclass(frozen=True)
+class Report:
+    """Metrics of a model and, beside them, of trivial ones.
+
+    said: what the trivial models do, for the head of the table; a metric that cannot be taken of them is not in
+    `baseline`.
+    """
+
+    rows: int
+    metrics: dict[str, float]
+    baseline: dict[str, float] = field(default_factory=dict)
+    said: str = ""
+    by_length: list[LengthBin] = field(default_factory=list)
+    positions: list[PositionBin] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `evaluate --json`: what was not asked for is left out, and infinity, which JSON has not, is null."""
+        out: dict[str, Any] = {"rows": self.rows, "metrics": _finite(self.metrics), "baseline": _finite(self.baseline)}
+        if self.said:
+            out["baseline_says"] = self.said
+        if self.by_length:
+            out["by_length"] = [part.to_dict() | {"metrics": _finite(part.metrics)} for part in self.by_length]
+        if self.positions:
+            out["positions"] = [part.to_dict() for part in self.positions]
+        return out
+
+    def text(self, *, width: int = 100) -> str:
+        """Tables for a person to read."""
+        from rich.console import Console  # late: JSON needs no tables
+        from rich.table import Table
+
+        names = list(self.metrics)
+        main = Table("metric", "", "model", self.said or "baseline", title=f"{self.rows:,} rows")
+        for name in names:
+            better = "higher is better" if lookup(name).higher_is_better else "lower is better"
+            main.add_row(name, better, _shown(name, self.metrics), _shown(name, self.baseline))
+        tables = [main]
+        if self.by_length:
+            lengths = Table("input length", "rows", *names, title="by input length")
+            for part in self.by_length:
+                span = f"{part.shortest}-{part.longest}" if part.shortest < part.longest else str(part.shortest)
+                lengths.add_row(span, f"{part.rows:,}", *(_shown(name, part.metrics) for name in names))
+            tables.append(lengths)
+        if self.positions:
+            places = Table("part of the input", "symbols", "recall", title="input symbols found in the output")
+            for place in self.positions:
+                places.add_row(f"{place.start:.0%} to {place.end:.0%}", f"{place.symbols:,}", f"{place.recall:.4f}")
+            tables.append(places)
+        console = Console(file=StringIO(), width=width, color_system=None)
+        with console.capture() as captured:
+            for table in tables:
+                console.print(table)
+        return captured.get()
+
+
+def evaluate(
+    names: Sequence[str],
+    rows: Rows,
+    *,
+    baselines: Sequence[Baseline] = (),
+    bins: int = 0,
+    positions: bool = False,
+) -> Report:
+    """All that was asked for.
+
+    bins: so many parts by input length, 0 for none; positions: with the recall of input symbols by their position.
+    """
+    return Report(
+        rows=len(rows),
+        metrics=measure(names, rows),
+        baseline=beside(baselines, names, rows),
+        said=", ".join(model.says for model in assign(baselines, names)),
+        by_length=quality_by_length(names, rows, bins=bins) if bins else [],
+        positions=recall_by_position(rows) if positions else [],
+    )
+
+
+def _finite(values: dict[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+def _shown(name: str, values: dict[str, float]) -> str:
+    return lookup(name).show(values[name]) if name in values else "-"
