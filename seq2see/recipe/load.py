@@ -118,9 +118,11 @@ def _put(raw: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _shorthand(raw: dict[str, Any]) -> dict[str, Any]:
-    """`attention: none` for `attention: {score: none}`; a bare score name likewise."""
+    """`attention: none` for `attention: {score: none}`; a bare score name likewise; an output is text unless it says."""
     if isinstance(raw.get("attention"), str):
         raw["attention"] = {"score": raw["attention"]}
+    if isinstance(raw.get("output"), dict):
+        raw["output"] = {"kind": "text", **raw["output"]}
     return raw
 
 
