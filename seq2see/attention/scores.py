@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -56,11 +57,11 @@ class Score(nn.Module):
         raise NotImplementedError
 
 
-def build_score(name: str, query: int, key: int, **settings: Any) -> Score:
+def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:
     """The score of that name with those of the settings its constructor knows."""
     kind = scores[name]
     known = options(name)
-    return kind(query, key, **{option: value for option, value in settings.items() if option in known})
+    return kind(query, key, **{option: value for option, value in (settings or {}).items() if option in known})
 
 
 def options(name: str) -> set[str]:

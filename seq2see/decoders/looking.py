@@ -30,9 +30,9 @@ class Looking(nn.Module):
 
     def __init__(self, settings: AttentionSettings, *, query: int, sizes: Mapping[str, int]):
         super().__init__()
-        options = settings.model_dump(exclude={"score"})
+        options = settings.model_dump()
         self.over = nn.ModuleDict(
-            {name: Attention(build_score(settings.score, query, size, **options)) for name, size in sizes.items()}
+            {name: Attention(build_score(settings.score, query, size, options)) for name, size in sizes.items()}
         )
         self.size = sum(sizes.values())
 
