@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from seq2see.errors import UserError, nearest
 from seq2see.recipe.check import problems
 from seq2see.recipe.inert import inert
+from seq2see.recipe.resolve import implied, resolved
 from seq2see.recipe.schema import Recipe
 
 SELECTORS = ("score", "cell", "kind", "optimizer", "start", "query", "tied", "stream")
@@ -49,11 +50,11 @@ def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: It
     raw = _shorthand(raw)
     if changes:
         _drop_what_lost_its_meaning(raw, [path for path, _ in changes])
-    recipe = _validated(raw, origin)
+    recipe = implied(_validated(raw, origin))
     found = problems(recipe)
     if found:
         raise UserError(_listed(origin, found))
-    return _resolved(recipe)
+    return resolved(recipe)
 
 
 def notes(recipe: Recipe, given: Mapping[str, Any] | None = None) -> list[str]:
@@ -131,8 +132,7 @@ def _drop_what_lost_its_meaning(raw: dict[str, Any], changed: list[str]) -> None
     if not any(path.rsplit(".", 1)[-1] in (*SELECTORS, "attention", "decoder", "encoder", "output") for path in changed):
         return
     try:
-        recipe = Recipe.model_validate(raw)
-        meaningless = inert(recipe)
+        meaningless = inert(implied(Recipe.model_validate(raw)))
     except (ValidationError, RecursionError, KeyError):
         return
     for path in meaningless:
@@ -190,14 +190,3 @@ def _listed(origin: str, found: list[str]) -> str:
     if len(found) == 1:
         return f"{origin}: {found[0]}"
     return "\n".join([f"{origin}: {len(found)} problems", *(f"  {problem}" for problem in found)])
-
-
-def _resolved(recipe: Recipe) -> Recipe:
-    """Fill in what follows from the rest: what is looked at, and `start` where nothing else conditions the decoder."""
-    attention, decoder = recipe.attention, recipe.decoder
-    if attention.score != "none" and attention.over is None:
-        attention = attention.model_copy(update={"over": recipe.looked_at})
-    conditioned = recipe.looked_at or recipe.started_by or recipe.fed_every_step
-    if recipe.inputs and not conditioned:
-        decoder = decoder.model_copy(update={"start": list(recipe.inputs)})
-    return recipe.model_copy(update={"attention": attention, "decoder": decoder})
