@@ -12,6 +12,7 @@ import torch
 from jaxtyping import install_import_hook
 
 # The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
+# Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there.
 SHAPED_ROOMS = [
     "seq2see.attention",
     "seq2see.cells",
