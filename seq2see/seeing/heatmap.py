@@ -59,6 +59,7 @@ class Heatmap:
         self.size = max(SMALLEST_LABEL, min(10.5, self.cell * 72 * 0.55))
         self.tilt = self._tilt()
         self.label_width = max(label.measure(self.size)[0] for label in self.down)
+        self.depth = max(label.depth(self.size) for label in self.across)
         self.label_height = max(self._rise(label) for label in self.across)
         self.left = _AXIS + self.label_width + _GAP
         self.top = _AXIS + self.label_height + _GAP
@@ -100,18 +101,20 @@ class Heatmap:
             spine.set_visible(False)
 
     def _write_columns(self, axes: Axes) -> None:
-        anchor = "center" if self.tilt in (0, 90) else "right" if self.mirrored else "left"
-        rotation = -self.tilt if self.mirrored else self.tilt
+        """Flat labels share a base line; the others begin at their columns, so right-to-left words lean the other way."""
+        offset, anchor, vertical = _GAP, "right" if self.mirrored else "left", "center_baseline"
+        if self.tilt == 0:
+            offset, anchor, vertical = _GAP + self.depth, "center", "baseline"
         for place, label in enumerate(self.across):
             axes.annotate(
                 label.text,
                 (place + 0.5, 0),
-                xytext=(0, _GAP * 72),
+                xytext=(0, offset * 72),
                 textcoords="offset points",
-                rotation=rotation,
-                rotation_mode="anchor" if self.tilt == 45 else "default",
+                rotation=-self.tilt if self.mirrored else self.tilt,
+                rotation_mode="anchor",
                 ha=anchor,
-                va="bottom" if self.tilt != 45 else "center",
+                va=vertical,
                 color=self.manner.theme.ink,
                 annotation_clip=False,
                 **label.style(self.size),
@@ -128,7 +131,7 @@ class Heatmap:
                 xytext=(offset if self.mirrored else -offset, 0),
                 textcoords="offset points",
                 ha="left" if self.mirrored else "right",
-                va="center",
+                va="center_baseline",
                 color=self.manner.theme.ink,
                 annotation_clip=False,
                 **label.style(self.size),
@@ -161,7 +164,7 @@ class Heatmap:
     def _rise(self, label: Label) -> float:
         """Height a label takes above its column."""
         width, height = label.measure(self.size)
-        return {0: height, 90: width, 45: (width + height) * math.sqrt(0.5)}[self.tilt]
+        return {0: height - label.depth(self.size) + self.depth, 90: width, 45: (width + height) * math.sqrt(0.5)}[self.tilt]
 
     def _overhang(self) -> float:
         """Leaning labels of the last columns reach beyond them."""

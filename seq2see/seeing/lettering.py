@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,11 @@ class Label:
 
     def measure(self, size: float, *, bold: bool = False) -> tuple[float, float]:
         """Width and height in inches at a size in points."""
-        return _measure(self.text, self.families, size, bold)
+        return _measure(self.text, self.families, size, bold)[:2]
+
+    def depth(self, size: float) -> float:
+        """How far the label reaches below its base line, in inches."""
+        return _measure(self.text, self.families, size, False)[2]
 
 
 class Lettering:
@@ -72,7 +77,9 @@ def _renderer() -> RendererAgg:
 
 
 @lru_cache(maxsize=4096)
-def _measure(text: str, families: tuple[str, ...], size: float, bold: bool) -> tuple[float, float]:
+def _measure(text: str, families: tuple[str, ...], size: float, bold: bool) -> tuple[float, float, float]:
     properties = FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
-    width, height, _ = _renderer().get_text_width_height_descent(text, properties, False)
-    return width / _DPI, height / _DPI
+    with warnings.catch_warnings():  # what is missing has been told, or is the reader's to have
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        width, height, descent = _renderer().get_text_width_height_descent(text, properties, False)
+    return width / _DPI, height / _DPI, descent / _DPI

@@ -80,8 +80,11 @@ def _save_figure(figure: Figure, path: Path) -> None:
     """
     from matplotlib import rc_context
 
+    from seq2see.seeing.fonts import BASE
+
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "seq2see"}), _no_glyph_warnings(path), _user_errors(path):
+    settings = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
+    with rc_context(settings), _no_glyph_warnings(path), _user_errors(path):
         metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": "seq2see"}
         figure.savefig(path, dpi=dpi, facecolor=figure.get_facecolor(), metadata=metadata)
 

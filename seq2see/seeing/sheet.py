@@ -113,13 +113,12 @@ class Row:
 
 
 def flow(boxes: Sequence[Box], *, width: float, gap: float = 0.35) -> Box:
-    """Boxes side by side, a new row begun where the next one would go beyond the width."""
-    rows: list[list[Box]] = [[]]
-    for box in boxes:
-        if rows[-1] and sum(other.width + gap for other in rows[-1]) + box.width > width:
-            rows.append([])
-        rows[-1].append(box)
-    lines = [Row(row, gap=gap) for row in rows]
+    """Boxes side by side; where they do not fit the width, in as few rows as will do, about equally full."""
+    widest = max(box.width for box in boxes)
+    most = max(1, int((width + gap) / (widest + gap)))
+    rows = -(-len(boxes) // most)
+    each = -(-len(boxes) // rows)
+    lines = [Row(boxes[start : start + each], gap=gap) for start in range(0, len(boxes), each)]
     return lines[0] if len(lines) == 1 else Column(lines, gap=gap)
 
 

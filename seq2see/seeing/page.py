@@ -1,0 +1,180 @@
+"""Looks as one HTML file that needs nothing else: no network, no fonts of its own, and no script to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
+from importlib import resources
+
+import numpy as np
+
+from seq2see.looks import Looks
+from seq2see.seeing.panels import Panel, panels_of, top_of_scale
+from seq2see.seeing.style import THEMES, Theme, theme_named
+from seq2see.seeing.symbols import Direction, direction_of, visible
+
+_DENSE = 28  # places or steps from which cells are small
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+_HOW = "Point at an output, or reach it with the Tab and arrow keys: inputs are shaded by how much it looked at them."
+_STRONG = {"light": "s2", "dark": "s1"}  # the class of shares of the scale on which each theme's text changes sides
+
+
+def page(
+    looks: Looks,
+    *,
+    map: str | None = None,
+    title: str | None = None,
+    theme: str | None = None,
+    direction: str = "auto",
+    scale: str = "auto",
+) -> str:
+    """The page as text; options as in `saving.save`. Symbols are escaped, and the page forbids itself to load anything."""
+    groups = panels_of(looks, map=map, direction=direction)
+    top = top_of_scale([panel for group in groups for panel in group], scale=scale)
+    heading = title or "Where the model looked"
+    sections = "\n".join(_section(group, index, top, named=len(groups) > 1) for index, group in enumerate(groups))
+    data = {"top": top, "maps": [_data(group) for group in groups]}
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<title>{escape(heading)}</title>
+<style>
+{_style(theme)}</style>
+</head>
+<body>
+<main>
+<h1 dir="auto">{escape(heading)}</h1>
+<p class="how">{_HOW}</p>
+{sections}
+<p class="key"><span>0</span><i></i><span>{top:g}</span><span>attention weight</span></p>
+</main>
+<script type="application/json" id="looks">{_embedded(data)}</script>
+<script>
+{_asset("page.js")}</script>
+</body>
+</html>
+"""
+
+
+def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
+    panel, first = group[0], _views(group)[0]
+    way = direction_of(panel.outputs)
+    heads = ""
+    if len(group) > 1:
+        names = ["mean", *(f"head {head.head}" for head in group)]
+        buttons = "".join(
+            f'<button type="button" data-head aria-pressed="{str(not at).lower()}">{name}</button>' for at, name in enumerate(names)
+        )
+        heads = f'<div class="heads" role="group" aria-label="heads">{buttons}</div>\n'
+    outputs = "".join(
+        f'<button type="button" class="token" data-step="{step}" dir="auto">{_shown(symbol)}</button>'
+        for step, symbol in enumerate(panel.outputs)
+    )
+    inputs = "".join(
+        f'<button type="button" class="token {_strength(weight / top)}" data-place="{place}" dir="auto"'
+        f' style="--w:{weight / top:.3f}">{_shown(symbol)}</button>'
+        for place, (symbol, weight) in enumerate(zip(panel.inputs, first[0], strict=True))
+    )
+    title = f'<h2 dir="auto">{escape(panel.name)}</h2>\n' if named else ""
+    return f"""<section data-map="{index}" aria-label="{escape(panel.name)}">
+{title}{heads}<p class="caption">output</p>
+<div class="strip outputs" role="group" aria-label="output symbols" dir="{way}">{outputs}</div>
+<p class="caption">input</p>
+<div class="strip inputs" role="group" aria-label="input symbols" dir="{panel.direction}">{inputs}</div>
+<p class="readout" role="status" aria-live="polite" dir="auto"></p>
+{_table(panel, first, top)}
+</section>"""
+
+
+def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
+    """The heatmap: a table, so that it can be read aloud and copied into a spreadsheet."""
+    columns = "".join(f'<th scope="col" dir="auto"><span>{_shown(symbol)}</span></th>' for symbol in panel.inputs)
+    rows = "\n".join(
+        f'<tr><th scope="row" dir="auto">{_shown(symbol)}</th>{"".join(_cell(weight, top) for weight in row)}</tr>'
+        for symbol, row in zip(panel.outputs, weights, strict=True)
+    )
+    classes = ["dense"] * (max(panel.steps, panel.places) >= _DENSE)
+    classes += ["long"] * (max(len(visible(symbol)) for symbol in panel.inputs) > 2)
+    return f"""<div class="scroll{"" if panel.steps > _DENSE else " short"}" tabindex="0" role="region" aria-label="heatmap">
+<table class="{" ".join(classes)}" dir="{panel.direction}">
+<caption class="hidden">attention weights: one row for each output, one column for each input</caption>
+<thead><tr><th scope="col">{_corner(panel.direction)}</th>{columns}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>"""
+
+
+def _corner(direction: Direction) -> str:
+    return "input ←<br>output ↓" if direction == "rtl" else "input →<br>output ↓"
+
+
+def _cell(weight: float, top: float) -> str:
+    text = "" if weight < 0.005 else f"{weight:.2f}".removeprefix("0")
+    return f'<td class="{_strength(weight / top)}" style="--w:{weight / top:.3f}">{text}</td>'
+
+
+def _strength(share: float) -> str:
+    return f"shade{' s1' if share > 0.42 else ''}{' s2' if share > 0.57 else ''}"
+
+
+def _views(group: list[Panel]) -> list[np.ndarray]:
+    """Matrices a reader can choose from: the mean of the heads first, then each; one where there are no heads."""
+    matrices = [panel.weights for panel in group]
+    return matrices if len(matrices) == 1 else [np.mean(matrices, axis=0), *matrices]
+
+
+def _data(group: list[Panel]) -> dict[str, object]:
+    return {
+        "inputs": [visible(symbol) for symbol in group[0].inputs],
+        "outputs": [visible(symbol) for symbol in group[0].outputs],
+        "direction": group[0].direction,
+        "heads": [matrix.round(6).tolist() for matrix in _views(group)],
+    }
+
+
+def _shown(symbol: str) -> str:
+    return escape(visible(symbol))
+
+
+def _embedded(data: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _asset(name: str) -> str:
+    return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _style(theme: str | None) -> str:
+    """The style sheet in one theme, or in both with the reader's system choosing."""
+    first = theme_named(theme or "light")
+    flips = _flip(first)
+    dark = ""
+    if theme is None:
+        dark = f"@media (prefers-color-scheme: dark) {{\n:root {{ {_variables(THEMES['dark'])} color-scheme: dark; }}\n}}\n"
+        flips = f"@media not (prefers-color-scheme: dark) {{ {flips} }}\n@media (prefers-color-scheme: dark) {{ {_flip(THEMES['dark'])} }}"
+    root = f":root {{ {_variables(first)} color-scheme: {first.name}; }}\n"
+    return f"{root}{dark}{_asset('page.css')}{flips}\n"
+
+
+def _variables(theme: Theme) -> str:
+    names: Iterable[tuple[str, str]] = (
+        ("paper", theme.paper),
+        ("ink", theme.ink),
+        ("muted", theme.muted),
+        ("line", theme.line),
+        ("ramp", f"linear-gradient(to right, {', '.join(theme.ramp)})"),
+    )
+    return " ".join(f"--{name}: {value};" for name, value in names)
+
+
+def _flip(theme: Theme) -> str:
+    """Text on strong colours takes the colour of the paper."""
+    strong = _STRONG[theme.name]
+    return f".token.{strong}, tr.active td.{strong}, td.active.{strong} {{ color: var(--paper); }}"
