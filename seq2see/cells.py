@@ -44,7 +44,9 @@ class Cell(nn.Module):
         for gate in self.U.data.split(size):
             nn.init.orthogonal_(gate)
 
-    def project(self, part: str, x: Float[Tensor, "*rows width"], *, bias: bool = False) -> Float[Tensor, "*rows gates"]:
+    def project(
+        self, part: str, x: Float[Tensor, "*rows width"], *, bias: bool = False
+    ) -> Float[Tensor, "*rows gates"]:
         """W_part x, with the bias where asked for (once per step, whatever the number of parts)."""
         return linear(x, self.W[part], self.b if bias else None)
 
@@ -126,7 +128,9 @@ def _packed_run(kernel, inputs: Tensor, lengths: Tensor | None, state, weights: 
     return outputs[back], *(s[:, back] for s in last)
 
 
-def _without_empty(outputs: Tensor, last: CellState, start: CellState, lengths: Tensor | None) -> tuple[Tensor, CellState]:
+def _without_empty(
+    outputs: Tensor, last: CellState, start: CellState, lengths: Tensor | None
+) -> tuple[Tensor, CellState]:
     """Rows without a real step keep their first state; the kernels cannot take them, so they ran one step in vain."""
     if lengths is None or bool((lengths > 0).all()):
         return outputs, last
@@ -164,9 +168,7 @@ class GRU(Cell):
 
     gates = 3
 
-    def __init__(
-        self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh", reset: str = "after"
-    ):
+    def __init__(self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh", reset: str = "after"):
         super().__init__(inputs, size)
         self.logistic = activation == "logistic"
         self.before = reset == "before"
@@ -197,7 +199,7 @@ class GRU(Cell):
 
 @cells.register("lstm")
 class LSTM(Cell):
-    """i, f, g, o = W x + U s + b; m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g); s_t = logistic(o) * tanh(m_t)."""
+    """i, f, g, o = W x + U s + b; m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g); s_t = logistic(o) tanh(m_t)."""
 
     gates = 4
     states = 2

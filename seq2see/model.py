@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
 from seq2see.embeddings import build_embedding
-from seq2see.encoders import encoders
+from seq2see.encoders import ByInput, Encoder, encoders
 from seq2see.errors import UserError
 from seq2see.memory import Memory
 from seq2see.recipe import Recipe
@@ -48,9 +48,7 @@ class EncoderDecoder(nn.Module):
             self.decoder = RecurrentDecoder(
                 recipe.decoder,
                 recipe.attention,
-                embedding=build_embedding(
-                    recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output")
-                ),
+                embedding=build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output")),
                 looks=looks,
                 start=start,
                 every={name: summaries[name] for name in recipe.fed_every_step},
@@ -63,7 +61,7 @@ class EncoderDecoder(nn.Module):
             dropout=recipe.decoder.dropout,
         )
 
-    def encoder(self, name: str) -> nn.Module:
+    def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""
         return self.encoders[self.reader_of[name]]
 
@@ -99,7 +97,9 @@ class EncoderDecoder(nn.Module):
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
         """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
         state = state if state is not None else self.begin(ready)
-        return self.decoder.teach(ready, state, shifted(targets))  # type: ignore[union-attr]
+        if isinstance(self.decoder, LabelDecoder):
+            raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
+        return self.decoder.teach(ready, state, shifted(targets))
 
     def taught(self, batch: Batch) -> tuple[Step, Ready]:
         """All that the loss needs of a batch, for text and labels alike."""
@@ -117,8 +117,8 @@ def shifted(targets: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
     return torch.cat([first, targets[:, :-1]], dim=1)
 
 
-def _build_encoders(recipe: Recipe, sizes: Sizes) -> nn.ModuleDict:
-    made = nn.ModuleDict()
+def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
+    made: ByInput[Encoder] = ByInput()
     for name in recipe.inputs:
         if recipe.reader_of(name) != name:
             continue

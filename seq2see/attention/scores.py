@@ -134,7 +134,7 @@ class General(Score):
         self.W = nn.Linear(key, query, bias=False)
 
     def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
-        return self.W(states)
+        return linear(states, self.W.weight)
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
@@ -153,12 +153,12 @@ class Additive(Score):
         self.v = nn.Linear(size, 1, bias=False)
 
     def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
-        return self.W_k(states)
+        return linear(states, self.W_k.weight)
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
-        return self.v(torch.tanh(self.W_q(query)[:, :, None] + keys[:, None])).squeeze(-1)
+        return linear(torch.tanh(self.W_q(query)[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
 
 
 @register("concat")
@@ -178,7 +178,7 @@ class Concat(Score):
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
         asked = linear(query, self.W.weight[:, : self.query])
-        return self.v(torch.tanh(asked[:, :, None] + keys[:, None])).squeeze(-1)
+        return linear(torch.tanh(asked[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
 
 
 @register("deep")
@@ -201,7 +201,7 @@ class Deep(Score):
         inner = torch.tanh(linear(query, self.first.weight[:, : self.query])[:, :, None] + keys[:, None])
         for layer in self.hidden:
             inner = torch.tanh(layer(inner))
-        return self.out(inner).squeeze(-1)
+        return linear(inner, self.out.weight, self.out.bias).squeeze(-1)
 
 
 @register("location")
@@ -236,7 +236,7 @@ class Static(Score):
         self.v = nn.Linear(size, 1, bias=False)
 
     def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
-        return self.v(torch.tanh(self.W_k(states)))
+        return linear(torch.tanh(self.W_k(states)), self.v.weight)
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]

@@ -1,5 +1,7 @@
 """Decoders write outputs while looking at places; each works alone on plain tensors."""
 
+from __future__ import annotations
+
 from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step

@@ -49,9 +49,9 @@ class SoftmaxHead(nn.Module):
         self,
         step: Step,
         ready: Ready,
-        targets: Int[Tensor, "rows *steps"],
+        targets: Int[Tensor, "*rows"],
         *,
-        mask: Bool[Tensor, "rows *steps"],
+        mask: Bool[Tensor, "*rows"],
         smoothing: float = 0.0,
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:

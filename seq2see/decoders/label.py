@@ -31,9 +31,7 @@ class LabelDecoder(nn.Module):
         self.looking = Looking(attention, query=settings.size, sizes=looks)
         self.whole_output = settings.output == "all"
         self.dropout = settings.dropout
-        self.start = Start(
-            start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join
-        )
+        self.start = Start(start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join)
         self.features_size = settings.size + (self.looking.size if self.whole_output else 0)
 
     def prepare(self, memory: Memory) -> Ready:

@@ -10,13 +10,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.attention import Attention, Prepared, build_score
+from seq2see.encoders import ByInput
 from seq2see.memory import Memory
 from seq2see.recipe.schema import AttentionSettings
 
 
 @dataclass
 class Seen:
-    """context: (rows, size) of all attentions joined; weights, energies, contexts and past by input name, rows first."""
+    """context: (rows, size), all attentions joined; weights, energies, contexts and past by input name, rows first."""
 
     context: Float[Tensor, "rows *steps size"]
     weights: dict[str, Tensor]
@@ -31,7 +32,7 @@ class Looking(nn.Module):
     def __init__(self, settings: AttentionSettings, *, query: int, sizes: Mapping[str, int]):
         super().__init__()
         options = settings.model_dump()
-        self.over = nn.ModuleDict(
+        self.over: ByInput[Attention] = ByInput(
             {name: Attention(build_score(settings.score, query, size, options)) for name, size in sizes.items()}
         )
         self.size = sum(sizes.values())
@@ -40,11 +41,11 @@ class Looking(nn.Module):
         return len(self.over) > 0
 
     def prepare(self, memory: Memory) -> dict[str, Prepared]:
-        return {name: attention.prepare(memory.places[name]) for name, attention in self.over.items()}  # type: ignore[operator]
+        return {name: attention.prepare(memory.places[name]) for name, attention in self.over.items()}
 
     def begin(self, prepared: Mapping[str, Prepared], width: int) -> dict[str, Tensor]:
         """{name: (rows, places)} for the attentions that remember their looks."""
-        past = {name: attention.begin(prepared[name], width) for name, attention in self.over.items()}  # type: ignore[operator]
+        past = {name: attention.begin(prepared[name], width) for name, attention in self.over.items()}
         return {name: first.flatten(0, 1) for name, first in past.items() if first is not None}
 
     def forward(

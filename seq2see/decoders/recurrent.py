@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -65,8 +66,13 @@ class RecurrentDecoder(nn.Module):
             self.features_size += self.looking.size + embedding.size
 
     @property
+    def cells(self) -> list[Cell]:
+        """From the bottom layer to the top one."""
+        return list(cast("Iterable[Cell]", self.layers))
+
+    @property
     def first(self) -> Cell:
-        return self.layers[0]  # type: ignore[return-value]
+        return self.cells[0]
 
     def prepare(self, memory: Memory) -> Ready:
         """What is computed once per input: keys, s_0, and the product of the summary that enters every step."""
@@ -103,7 +109,7 @@ class RecurrentDecoder(nn.Module):
         return Step(state, features, *looked)
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
-        """The steps for a whole given target at once: the same function as `step`, what can be hoisted taken out of time."""
+        """The steps of a whole given target: the same function as `step`, what can be hoisted taken out of time."""
         embedded = self.embedding(tokens)
         if not self.feeds and not state.past:
             return self._teach_parallel(ready, state, embedded)
@@ -145,7 +151,7 @@ class RecurrentDecoder(nn.Module):
 
     def _climb(self, projected: Float[Tensor, "rows gates"], before: list[CellState]) -> list[CellState]:
         cells = [self.first(projected, before[0])]
-        for layer, state in zip(self.layers[1:], before[1:], strict=True):
+        for layer, state in zip(self.cells[1:], before[1:], strict=True):
             below = dropout(cells[-1][0], self.dropout, self.training)
             cells.append(layer(layer.project("x", below, bias=True), state))
         return cells
@@ -161,8 +167,8 @@ class RecurrentDecoder(nn.Module):
         else:
             outputs, last = self.first.run(parts, start[0])
         cells = [last]
-        for layer, before in zip(self.layers[1:], start[1:], strict=True):
-            outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)  # type: ignore[operator]
+        for layer, before in zip(self.cells[1:], start[1:], strict=True):
+            outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)
             cells.append(last)
         seen = self.looking.all_at_once(outputs, ready.looks) if self.looking else None
         features = self._features(outputs, seen.context if seen else None, embedded)

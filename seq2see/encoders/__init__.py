@@ -1,6 +1,9 @@
 """Encoders turn inputs into places; each works alone on plain tensors."""
 
-from seq2see.encoders.base import Encoded, encoders
+from __future__ import annotations
+
+from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.recurrent import RecurrentEncoder
 
-__all__ = ["Encoded", "RecurrentEncoder", "encoders"]
+__all__ = ["ByInput", "Encoded", "Encoder", "RecurrentEncoder", "encoders"]

@@ -10,7 +10,15 @@ from torch import Tensor, nn
 from seq2see.memory import Places
 from seq2see.registry import Registry
 
-encoders: Registry[type[nn.Module]] = Registry("encoder")
+
+class Encoder(nn.Module):
+    """Reads an input; `size` is the width of its places, `summary_size` that of its summary."""
+
+    size: int
+    summary_size: int
+
+
+encoders: Registry[type[Encoder]] = Registry("encoder")
 
 
 @dataclass

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from seq2see.cells import build_cell
+from seq2see.cells import Cell, build_cell
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders.base import Encoded, encoders
+from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.memory import Layout, Places
 from seq2see.recipe.schema import RecurrentEncoderSettings
 
 
 @encoders.register("recurrent")
-class RecurrentEncoder(nn.Module):
+class RecurrentEncoder(Encoder):
     """Places are the states h_j (both directions joined); the summary is the last state of each direction.
 
     >>> encoder = RecurrentEncoder(RecurrentEncoderSettings(size=4), symbols=10)
@@ -44,13 +47,17 @@ class RecurrentEncoder(nn.Module):
         tokens: list[list[str]] | None = None,
     ) -> Encoded:
         states: Float[Tensor, "batch length width"] = self.embedding(ids)
-        for number, directions in enumerate(self.layers):
+        for number, cells in enumerate(self._cells()):
             if number:
                 states = dropout(states, self.dropout, self.training)
-            runs = [cell.run({"x": states}, mask=mask, reverse=bool(i)) for i, cell in enumerate(directions)]  # type: ignore[union-attr, arg-type]
+            runs = [cell.run({"x": states}, mask=mask, reverse=bool(i)) for i, cell in enumerate(cells)]
             states = torch.cat([outputs for outputs, _ in runs], dim=-1)
             summary = torch.cat([last[0] for _, last in runs], dim=-1)
         states = dropout(states, self.dropout, self.training)
         summary = dropout(summary, self.dropout, self.training)
         places = Places(states, mask, Layout("tokens", (ids.shape[1],)), tokens)
         return Encoded(places, summary)
+
+    def _cells(self) -> list[list[Cell]]:
+        """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""
+        return [list(cast("Iterable[Cell]", directions)) for directions in self.layers]

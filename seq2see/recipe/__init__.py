@@ -1,5 +1,7 @@
 """The recipe: a task in five answers (data, encoder, attention and decoder, loss, training)."""
 
+from __future__ import annotations
+
 from seq2see.recipe.load import load_recipe, notes, shipped
 from seq2see.recipe.schema import Recipe
 

@@ -6,7 +6,8 @@ from seq2see.errors import nearest
 from seq2see.recipe.inert import inert
 from seq2see.recipe.schema import Recipe, TextOutput, names
 
-RESERVED = {"output", "none"}
+RESERVED = ("none", "output", "training")
+"""Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
 
 
 def problems(recipe: Recipe) -> list[str]:
@@ -24,7 +25,10 @@ def _names(recipe: Recipe) -> list[str]:
     known = list(recipe.inputs)
     for name in known:
         if not name.isidentifier() or name in RESERVED or name.startswith("_"):
-            found.append(f"inputs.{name}: not a name for an input: letters, digits and _, not {' or '.join(sorted(RESERVED))}")
+            found.append(
+                f"inputs.{name}: not a name for an input; allowed: letters, digits and _, a letter first, "
+                f"but not {', '.join(RESERVED)}"
+            )
     uses = {
         "attention.over": recipe.attention.over,
         "decoder.start": recipe.decoder.start,
@@ -48,9 +52,12 @@ def _shares(recipe: Recipe) -> list[str]:
         path = f"{'inputs.' if name != 'output' else ''}{name}.share"
         if shared not in recipe.inputs or shared == name or recipe.inputs[shared].share:
             allowed = ", ".join(other for other in recipe.inputs if other != name and not recipe.inputs[other].share)
-            found.append(f"{path}: '{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}")
+            found.append(
+                f"{path}: '{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
+            )
         elif given.tokens != recipe.inputs[shared].tokens:
-            found.append(f"{path}: tokens are {given.tokens} here and {recipe.inputs[shared].tokens} in {shared}: must be the same")
+            theirs = recipe.inputs[shared].tokens
+            found.append(f"{path}: tokens are {given.tokens} here and {theirs} in {shared}: must be the same")
         elif name != "output" and recipe.inputs[name].encoder is not None:
             found.append(f"inputs.{name}.encoder: has no effect here: the encoder of {shared} is shared")
     return found
@@ -93,7 +100,9 @@ def _decoder(recipe: Recipe) -> list[str]:
 def _data(recipe: Recipe) -> list[str]:
     found = []
     if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
-        found.append("data.stream: only a language model (no inputs, output of kind text) reads a stream; allowed: false")
+        found.append(
+            "data.stream: only a language model (no inputs, output of kind text) reads a stream; allowed: false"
+        )
     if not recipe.inputs and recipe.output.kind == "label":
         found.append("inputs: a label needs at least one input")
     for path, settings in (("encoder", recipe.encoder), ("decoder", recipe.decoder)):

@@ -59,9 +59,9 @@ def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: It
 
 def notes(recipe: Recipe, given: Mapping[str, Any] | None = None) -> list[str]:
     """What was decided for the user and should be said."""
-    if recipe.inputs and recipe.attention.score == "none" and recipe.decoder.kind == "recurrent":
-        if not recipe.fed_every_step and recipe.started_by:
-            return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
+    text = recipe.inputs and recipe.decoder.kind == "recurrent"
+    if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
+        return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
     return []
 
 
@@ -74,9 +74,8 @@ def _read(given: str | Path) -> tuple[dict[str, Any], str]:
     else:
         known = shipped()
         if str(given) not in known:
-            raise UserError(
-                f"unknown recipe '{given}'{nearest(str(given), known)}; allowed: a YAML file, or one of {', '.join(known)}"
-            )
+            hint = nearest(str(given), known)
+            raise UserError(f"unknown recipe '{given}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
         text = (resources.files("seq2see") / "recipes" / f"{given}.yaml").read_text("utf-8")
         origin = str(given)
     try:
@@ -119,7 +118,7 @@ def _put(raw: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _shorthand(raw: dict[str, Any]) -> dict[str, Any]:
-    """`attention: none` for `attention: {score: none}`; a bare score name likewise; an output is text unless it says."""
+    """`attention: none` for `attention: {score: none}`; a bare score name likewise; an output is text by default."""
     if isinstance(raw.get("attention"), str):
         raw["attention"] = {"score": raw["attention"]}
     if isinstance(raw.get("output"), dict):
@@ -129,7 +128,9 @@ def _shorthand(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _drop_what_lost_its_meaning(raw: dict[str, Any], changed: list[str]) -> None:
     """Settings of the base recipe that an override made meaningless go; those the user set stay, to be refused."""
-    if not any(path.rsplit(".", 1)[-1] in (*SELECTORS, "attention", "decoder", "encoder", "output") for path in changed):
+    if not any(
+        path.rsplit(".", 1)[-1] in (*SELECTORS, "attention", "decoder", "encoder", "output") for path in changed
+    ):
         return
     try:
         meaningless = inert(implied(Recipe.model_validate(raw)))
@@ -161,9 +162,11 @@ def _said(error: Any) -> str:
         return f"{path}.kind: {error['input']!r} is not allowed; allowed: {error['ctx'].get('expected_tags', 'text, label')}"
     expected = str(error["msg"]).replace("Input should be", "should be")
     value = error["input"]
-    hint = nearest(value, error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")) if (
-        isinstance(value, str) and "expected" in error.get("ctx", {})
-    ) else ""
+    hint = (
+        nearest(value, error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+        if (isinstance(value, str) and "expected" in error.get("ctx", {}))
+        else ""
+    )
     return f"{path}: {expected}, got {value!r}{hint}"
 
 

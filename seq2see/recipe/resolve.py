@@ -6,7 +6,7 @@ from seq2see.recipe.schema import Recipe
 
 
 def implied(recipe: Recipe) -> Recipe:
-    """Defaults that depend on other keys, where the recipe is silent: a contradiction that was asked for stays, to be refused.
+    """Defaults that depend on other keys, where the recipe is silent; a contradiction asked for stays, to be refused.
 
     Without inputs there is nothing to look at, so attention is off; a label is written by the label decoder.
 

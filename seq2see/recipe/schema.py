@@ -25,12 +25,15 @@ class TextSettings(Settings):
 
     column: str | None = Field(None, description="column of the table; the name of the input where it is not given")
     tokens: Tokens = Field("word", description="word, character, symbol (separated by spaces) or bpe")
-    vocabulary: Count = Field(0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)")
+    vocabulary: Count = Field(
+        0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
+    )
     min_count: Positive = Field(1, description="rarer symbols become <unk>")
     case: Literal["keep", "lower"] = "keep"
     unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = "NFC"
     max_length: Count = Field(
-        0, description="inputs are cut after so many symbols, rows with longer outputs are left out of training; 0: no limit"
+        0,
+        description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
     )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
 
@@ -45,7 +48,9 @@ class EmbeddingSettings(Settings):
 
 class CellSettings(Settings):
     cell: CellKind = "gru"
-    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the plain recurrent cell and the GRU's candidate")
+    activation: Literal["tanh", "logistic"] = Field(
+        "tanh", description="of the plain recurrent cell and the GRU's candidate"
+    )
     reset: Literal["after", "before"] = Field(
         "after", description="GRU: reset gate applied after the product (torch's form) or before it (the textbook's)"
     )
@@ -135,7 +140,9 @@ class TrainingSettings(Settings):
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt", "plateau"] = Field(
         "cosine", description="of the learning rate, over the run's epochs, updates or minutes"
     )
-    warmup: Annotated[float, Field(ge=0, lt=1)] = Field(0.02, description="share of the run in which the rate rises from 0")
+    warmup: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.02, description="share of the run in which the rate rises from 0"
+    )
     floor: Annotated[float, Field(ge=0, le=1)] = Field(0.02, description="share of the rate at the end of the schedule")
     batch_tokens: Positive = Field(1500, description="symbols in a batch, padding included, inputs and output added up")
     batch_rows: Positive = Field(256, description="... but at most so many rows")
