@@ -1,4 +1,4 @@
-"""Which installed font can draw a text. Shaping and bidirectional order are matplotlib's (libraqm); glyphs are a font's."""
+"""Which installed font can draw a text. Shaping and the order of writing are matplotlib's work (libraqm)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.ft2font import FT2Font
 
 from seq2see.seeing.symbols import is_drawn, script_of
 
-BASE = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, phonetic letters, Arabic, Hebrew and the signs for blanks
+BASE = "DejaVu Sans"  # comes with matplotlib; has Latin, Greek, Cyrillic, phonetic letters, Arabic, Hebrew, blanks
 _SAME_IN_EVERY_SCRIPT = {"Latin", "Digit", "Dotted", "Combining"}
 _told: set[str] = set()
 
@@ -60,7 +60,7 @@ class Fonts:
         return wanted
 
     def _ranked(self, characters: Iterable[str]) -> list[str]:
-        """All families, best first: made for the text's script (Noto Sans before others), then the base, then the rest."""
+        """All families, best first: made for the text's script (Noto Sans ahead), then the base, then the rest."""
         scripts = {script_of(character) for character in characters} - _SAME_IN_EVERY_SCRIPT
         return sorted(self._files, key=lambda family: _rank(family, scripts))
 

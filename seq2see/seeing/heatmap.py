@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def banded(panel: Panel, manner: Manner) -> Box:
     """The panel's heatmap; where the input is too long for one line, columns continue in bands below."""
     bands = bands_for(panel.places, panel.steps)
     edges = np.linspace(0, panel.places, bands + 1).round().astype(int).tolist()
-    parts = [Heatmap(panel, manner, columns=slice(*pair)) for pair in zip(edges, edges[1:], strict=False)]
+    parts = [Heatmap(panel, manner, columns=slice(*pair)) for pair in pairwise(edges)]
     return parts[0] if len(parts) == 1 else Column(parts, gap=0.3)
 
 
@@ -101,7 +102,7 @@ class Heatmap:
             spine.set_visible(False)
 
     def _write_columns(self, axes: Axes) -> None:
-        """Flat labels share a base line; the others begin at their columns, so right-to-left words lean the other way."""
+        """Flat labels share a base line; others begin at their columns: right-to-left words lean the other way."""
         offset, anchor, vertical = _GAP, "right" if self.mirrored else "left", "center_baseline"
         if self.tilt == 0:
             offset, anchor, vertical = _GAP + self.depth, "center", "baseline"
@@ -139,23 +140,19 @@ class Heatmap:
 
     def _name_axes(self, sheet: Sheet, start: float, y: float) -> None:
         """Say which side is which; where bands continue, also which places stand here."""
-        theme, letters = self.manner.theme, self.manner.letters
-        steps, places = self.weights.shape
+        letters, places = self.manner.letters, self.weights.shape[1]
         first = self.columns.start or 0
         part = f", {first + 1} to {first + places} of {self.panel.places}" if places < self.panel.places else ""
-        style = {"size": 8.0, "color": theme.muted}
-        end = start + places * self.cell
-        across = letters.text(f"input{part} ←" if self.mirrored else f"input{part} →")
-        sheet.write(
-            end if self.mirrored else start, y + _AXIS * 0.3, across, ha="right" if self.mirrored else "left", va="center", **style
-        )
-        outside = end + self.left - _AXIS * 0.3 if self.mirrored else start - self.left + _AXIS * 0.3
-        sheet.write(
-            outside, y + self.top, letters.text("← output"), rotation=90, ha="center", va="top", **style
-        )
+        edge, side, arrow, outside = start, "left", "→", start - self.left + _AXIS * 0.3
+        if self.mirrored:
+            end = start + places * self.cell
+            edge, side, arrow, outside = end, "right", "←", end + self.left - _AXIS * 0.3
+        style: dict[str, Any] = {"size": 8.0, "color": self.manner.theme.muted}
+        sheet.write(edge, y + _AXIS * 0.3, letters.text(f"input{part} {arrow}"), ha=side, va="center", **style)
+        sheet.write(outside, y + self.top, letters.text("← output"), rotation=90, ha="center", va="top", **style)
 
     def _tilt(self) -> int:
-        """Labels lie flat where they fit their columns, lean where there is room, and stand where columns are narrow."""
+        """Labels lie flat where they fit their columns, lean where there is room, stand where columns are narrow."""
         widest = max(label.measure(self.size)[0] for label in self.across)
         if widest <= self.cell * 0.94:
             return 0
@@ -164,7 +161,8 @@ class Heatmap:
     def _rise(self, label: Label) -> float:
         """Height a label takes above its column."""
         width, height = label.measure(self.size)
-        return {0: height - label.depth(self.size) + self.depth, 90: width, 45: (width + height) * math.sqrt(0.5)}[self.tilt]
+        flat = height - label.depth(self.size) + self.depth
+        return {0: flat, 45: (width + height) * math.sqrt(0.5), 90: width}[self.tilt]
 
     def _overhang(self) -> float:
         """Leaning labels of the last columns reach beyond them."""

@@ -21,9 +21,8 @@ class Key:
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
         theme, length = self.manner.theme, 1.6
         axes = sheet.axes(x, y, length, 0.12)
-        axes.imshow(
-            np.linspace(0, 1, 256)[None], cmap=theme.colormap(), aspect="auto", extent=(0, self.manner.top, 0, 1), vmin=0, vmax=1
-        )
+        extent = (0, self.manner.top, 0, 1)
+        axes.imshow(np.linspace(0, 1, 256)[None], cmap=theme.colormap(), aspect="auto", extent=extent, vmin=0, vmax=1)
         axes.set_gid("key")
         axes.set_yticks([])
         ticks = [0, self.manner.top / 2, self.manner.top]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from html import escape
 from importlib import resources
 
@@ -29,7 +28,7 @@ def page(
     direction: str = "auto",
     scale: str = "auto",
 ) -> str:
-    """The page as text; options as in `saving.save`. Symbols are escaped, and the page forbids itself to load anything."""
+    """The page as text; options as in `saving.save`. Symbols are escaped; the page forbids itself to load anything."""
     groups = panels_of(looks, map=map, direction=direction)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale)
     heading = title or "Where the model looked"
@@ -67,7 +66,8 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
     if len(group) > 1:
         names = ["mean", *(f"head {head.head}" for head in group)]
         buttons = "".join(
-            f'<button type="button" data-head aria-pressed="{str(not at).lower()}">{name}</button>' for at, name in enumerate(names)
+            f'<button type="button" data-head aria-pressed="{"false" if index else "true"}">{name}</button>'
+            for index, name in enumerate(names)
         )
         heads = f'<div class="heads" role="group" aria-label="heads">{buttons}</div>\n'
     outputs = "".join(
@@ -92,14 +92,15 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
 
 def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
     """The heatmap: a table, so that it can be read aloud and copied into a spreadsheet."""
-    columns = "".join(f'<th scope="col" dir="auto"><span>{_shown(symbol)}</span></th>' for symbol in panel.inputs)
+    columns = "".join(f'<th scope="col"><bdi>{_shown(symbol)}</bdi></th>' for symbol in panel.inputs)
     rows = "\n".join(
-        f'<tr><th scope="row" dir="auto">{_shown(symbol)}</th>{"".join(_cell(weight, top) for weight in row)}</tr>'
+        f'<tr><th scope="row"><bdi>{_shown(symbol)}</bdi></th>{"".join(_cell(weight, top) for weight in row)}</tr>'
         for symbol, row in zip(panel.outputs, weights, strict=True)
     )
     classes = ["dense"] * (max(panel.steps, panel.places) >= _DENSE)
     classes += ["long"] * (max(len(visible(symbol)) for symbol in panel.inputs) > 2)
-    return f"""<div class="scroll{"" if panel.steps > _DENSE else " short"}" tabindex="0" role="region" aria-label="heatmap">
+    height = "tall" if panel.steps > _DENSE else "short"
+    return f"""<div class="scroll {height}" tabindex="0" role="region" aria-label="heatmap">
 <table class="{" ".join(classes)}" dir="{panel.direction}">
 <caption class="hidden">attention weights: one row for each output, one column for each input</caption>
 <thead><tr><th scope="col">{_corner(panel.direction)}</th>{columns}</tr></thead>
@@ -153,28 +154,19 @@ def _asset(name: str) -> str:
 
 def _style(theme: str | None) -> str:
     """The style sheet in one theme, or in both with the reader's system choosing."""
-    first = theme_named(theme or "light")
-    flips = _flip(first)
-    dark = ""
-    if theme is None:
-        dark = f"@media (prefers-color-scheme: dark) {{\n:root {{ {_variables(THEMES['dark'])} color-scheme: dark; }}\n}}\n"
-        flips = f"@media not (prefers-color-scheme: dark) {{ {flips} }}\n@media (prefers-color-scheme: dark) {{ {_flip(THEMES['dark'])} }}"
-    root = f":root {{ {_variables(first)} color-scheme: {first.name}; }}\n"
-    return f"{root}{dark}{_asset('page.css')}{flips}\n"
+    if theme is not None:
+        rules = _rules(theme_named(theme))
+    else:
+        dark = "(prefers-color-scheme: dark)"
+        rules = f"@media not {dark} {{\n{_rules(THEMES['light'])}\n}}\n@media {dark} {{\n{_rules(THEMES['dark'])}\n}}"
+    return f"{_asset('page.css')}{rules}\n"
 
 
-def _variables(theme: Theme) -> str:
-    names: Iterable[tuple[str, str]] = (
-        ("paper", theme.paper),
-        ("ink", theme.ink),
-        ("muted", theme.muted),
-        ("line", theme.line),
-        ("ramp", f"linear-gradient(to right, {', '.join(theme.ramp)})"),
-    )
-    return " ".join(f"--{name}: {value};" for name, value in names)
-
-
-def _flip(theme: Theme) -> str:
-    """Text on strong colours takes the colour of the paper."""
+def _rules(theme: Theme) -> str:
+    """What a theme decides: the colours, and where text on strong ones takes the colour of the paper."""
     strong = _STRONG[theme.name]
-    return f".token.{strong}, tr.active td.{strong}, td.active.{strong} {{ color: var(--paper); }}"
+    return f""":root {{
+  color-scheme: {theme.name}; --paper: {theme.paper}; --ink: {theme.ink}; --muted: {theme.muted}; --line: {theme.line};
+  --ramp: linear-gradient(to right, {", ".join(theme.ramp)});
+}}
+.token.{strong}, tr.active td.{strong}, td.active.{strong} {{ color: var(--paper); }}"""

@@ -37,7 +37,7 @@ class Panel:
 
 
 def panels_of(looks: Looks, *, map: str | None = None, direction: str = "auto") -> list[list[Panel]]:
-    """The panels of the named map, or of every map, the default one first; a map with heads gives one panel per head."""
+    """The panels of the named map, or of every map, the default one first: one panel, or one for each head."""
     if not looks.maps:
         raise UserError(f"nothing to draw: {looks.reason or 'this model has no attention, so it looks at no place'}")
     if map is not None and map not in looks.maps:
@@ -51,9 +51,7 @@ def panels_of(looks: Looks, *, map: str | None = None, direction: str = "auto") 
 def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     weights = np.asarray(looks.maps[name], dtype=np.float64)
     if weights.ndim not in (2, 3) or 0 in weights.shape:
-        raise UserError(
-            f"map '{name}' has shape {weights.shape}; it must be (steps, places) or (heads, steps, places), none of them 0"
-        )
+        raise UserError(f"map '{name}' has shape {weights.shape}; allowed: (steps, places) or (heads, steps, places)")
     if not np.isfinite(weights).all():
         raise UserError(f"map '{name}' holds weights that are not finite numbers")
     steps, places = weights.shape[-2:]
@@ -63,9 +61,8 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     way: Direction = direction_of(inputs) if direction == "auto" else "rtl" if direction == "rtl" else "ltr"
     outputs = _rows(looks, name, steps, inputs)
     heads: list[NDArray[np.float64]] = list(weights) if weights.ndim == 3 else [weights]
-    return [
-        Panel(name, matrix, inputs, outputs, way, head + 1 if len(heads) > 1 else None) for head, matrix in enumerate(heads)
-    ]
+    numbers = [None] if len(heads) == 1 else range(1, len(heads) + 1)
+    return [Panel(name, matrix, inputs, outputs, way, number) for matrix, number in zip(heads, numbers, strict=True)]
 
 
 def _rows(looks: Looks, name: str, steps: int, inputs: list[str]) -> list[str]:

@@ -40,12 +40,8 @@ def save(
         full: always 1, to compare pictures.
     A .json holds the numbers and the symbols; of the options only `map` bears on it.
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise UserError(f"cannot write '{path}': unknown suffix '{path.suffix}'{nearest(suffix, FORMATS)}; allowed: {', '.join(FORMATS)}")
-    options = {"map": map, "title": title, "direction": direction, "scale": scale}
-    _make_folder(path)
+    path, suffix = _checked(path, FORMATS)
+    options: dict[str, Any] = {"map": map, "title": title, "direction": direction, "scale": scale}
     if suffix == ".json":
         _write(path, json.dumps(_only(looks, map).to_dict(), ensure_ascii=False) + "\n")
     elif suffix == ".html":
@@ -55,7 +51,7 @@ def save(
     else:
         from seq2see.seeing.picture import picture
 
-        _save_figure(picture(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
+        save_figure(picture(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
     return path
 
 
@@ -74,26 +70,41 @@ def _only(looks: Looks, name: str | None) -> Looks:
     return looks if name is None else replace(looks, maps={name: looks.maps[name]}, default=name)
 
 
-def _save_figure(figure: Figure, path: Path) -> None:
-    """SVG keeps text as text: it can be searched, copied and read aloud, and the machine that shows it shapes it with its
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to .png or .svg.
+
+    SVG keeps text as text: it can be searched, copied and read aloud, and the machine that shows it shapes it with its
     own fonts, which know more scripts than the machine that draws, often a server, may have.
     """
     from matplotlib import rc_context
 
     from seq2see.seeing.fonts import BASE
 
+    path, suffix = _checked(path, (".png", ".svg"))
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
-    with rc_context(settings), _no_glyph_warnings(path), _user_errors(path):
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": "seq2see"}
+    metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
+    with rc_context(settings), _no_glyph_warnings(suffix), _user_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=dpi, facecolor=figure.get_facecolor(), metadata=metadata)
+    return path
+
+
+def _checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in formats:
+        allowed = ", ".join(formats)
+        close = nearest(suffix, formats)
+        raise UserError(f"cannot write '{path}': unknown suffix '{path.suffix}'{close}; allowed: {allowed}")
+    return path, suffix
 
 
 @contextmanager
-def _no_glyph_warnings(path: Path) -> Iterator[None]:
+def _no_glyph_warnings(suffix: str) -> Iterator[None]:
     """An SVG's glyphs are the reader's; that this machine lacks some says nothing."""
     with warnings.catch_warnings():
-        if path.suffix.lower() == ".svg":
+        if suffix == ".svg":
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
@@ -106,11 +117,7 @@ def _user_errors(path: Path) -> Iterator[None]:
         raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
 
 
-def _make_folder(path: Path) -> None:
-    with _user_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-
-
 def _write(path: Path, text: str) -> None:
     with _user_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

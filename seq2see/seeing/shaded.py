@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from seq2see.seeing.panels import Panel
 from seq2see.seeing.sheet import Manner, Sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LINE = 7.2  # inches of text to a line
 _SIZE = 11.0
@@ -36,32 +40,33 @@ class ShadedWords:
         self.height = len(self.lines) * self.pitch
 
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
-        from matplotlib.patches import FancyBboxPatch
-
         axes = sheet.axes(x, y, self.width, self.height)
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)
         axes.axis("off")
-        theme, weights, ramp = self.manner.theme, self.panel.weights[0], self.manner.theme.colormap()
         for row, line in enumerate(self.lines):
-            left, upper = 0.0, row * self.pitch
+            left = 0.0
             for place in line:
-                wide, share = self.widths[place], float(weights[place]) / self.manner.top
+                wide = self.widths[place]
                 start = self.width - left - wide if self.panel.direction == "rtl" else left
-                box = FancyBboxPatch(
-                    (start, upper), wide, self.box_height, boxstyle="round,pad=0,rounding_size=0.05", fc=ramp(share), ec="none"
-                )
-                box.set_gid(f"place {place + 1}")
-                axes.add_patch(box)
-                label, middle = self.labels[place], start + wide / 2
-                text = {"ha": "center", "va": "center"}
-                axes.text(
-                    middle, upper + self.box_height / 2, label.text, color=theme.ink_on(share), **text, **label.style(_SIZE)
-                )
-                if self.numbered:
-                    below = upper + self.box_height + 0.08
-                    axes.text(middle, below, f"{weights[place]:.2f}", color=theme.muted, fontsize=6.5, **text)
+                self._draw_word(axes, place, start, row * self.pitch)
                 left += wide + _GAP
+
+    def _draw_word(self, axes: Axes, place: int, x: float, y: float) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        theme, label, wide = self.manner.theme, self.labels[place], self.widths[place]
+        weight = float(self.panel.weights[0, place])
+        share = weight / self.manner.top
+        rounded = "round,pad=0,rounding_size=0.05"
+        box = FancyBboxPatch((x, y), wide, self.box_height, boxstyle=rounded, fc=theme.colormap()(share), ec="none")
+        box.set_gid(f"place {place + 1}")
+        axes.add_patch(box)
+        centre: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
+        middle, colour = x + wide / 2, theme.ink_on(share)
+        axes.text(middle, y + self.box_height / 2, label.text, color=colour, **centre, **label.style(_SIZE))
+        if self.numbered:
+            axes.text(middle, y + self.box_height + 0.09, f"{weight:.2f}", color=theme.muted, fontsize=6.5, **centre)
 
     def _broken(self) -> list[list[int]]:
         """Places in lines, as a paragraph is broken."""

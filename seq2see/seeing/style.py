@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from seq2see.errors import UserError, nearest
@@ -31,15 +32,21 @@ class Theme:
     series: tuple[str, ...]
 
     def colormap(self) -> LinearSegmentedColormap:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        return LinearSegmentedColormap.from_list(f"seq2see-{self.name}", list(self.ramp), N=256)
+        """The ramp as matplotlib takes it."""
+        return _colormap(self)
 
     def ink_on(self, share: float) -> str:
         """The text colour that stands out on the ramp's colour at a share of the scale (0 to 1)."""
         from matplotlib.colors import to_rgb
 
         return max((self.ink, self.paper), key=lambda text: contrast(to_rgb(text), self.colormap()(share)[:3]))
+
+
+@lru_cache(maxsize=4)
+def _colormap(theme: Theme) -> LinearSegmentedColormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(f"seq2see-{theme.name}", list(theme.ramp), N=256)
 
 
 def luminance(rgb: tuple[float, ...]) -> float:

@@ -74,7 +74,9 @@ def spelt(label: str) -> str:
     >>> spelt("\\u0939\\u093f"), spelt("\\u4f60")
     ('ha·i', 'U+4F60')
     """
-    return "·".join(_letter_name(character) for character in label if character != DOTTED_CIRCLE and is_drawn(character))
+    return "·".join(
+        _letter_name(character) for character in label if character != DOTTED_CIRCLE and is_drawn(character)
+    )
 
 
 def _letter_name(character: str) -> str:

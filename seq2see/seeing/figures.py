@@ -1,0 +1,137 @@
+"""Line plots in the style of the heatmaps: quality by length, learning curves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seq2see.errors import UserError
+from seq2see.seeing.saving import save_figure
+from seq2see.seeing.style import Theme, theme_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Numbers = Sequence[float]
+Series = tuple[Numbers, Numbers] | tuple[Numbers, Numbers, Numbers, Numbers]
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1.2)), (0, (8, 3)))
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_MARKED = 25  # lines of more points than this are drawn without marks
+
+
+def line_plot(
+    series: Mapping[str, Series],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str | None = None,
+    path: str | Path | None = None,
+    theme: str = "light",
+    ylim: tuple[float | None, float | None] = (None, None),
+    size: tuple[float, float] = (7.0, 4.2),
+) -> Figure:
+    """Lines by name, each (x, y) or (x, y, low, high) with a band between low and high; saved where a path is given.
+
+    Lines differ in colour, dash and mark, so that they stay apart in black and white.
+    """
+    from matplotlib.figure import Figure
+
+    if not series:
+        raise UserError("nothing to draw: no series was given")
+    colours = theme_named(theme)
+    figure = Figure(figsize=size, facecolor=colours.paper, layout="constrained")
+    axes = figure.add_subplot()
+    for index, (name, values) in enumerate(series.items()):
+        _line(axes, name, values, index, colours)
+    axes.set_ylim(*ylim)
+    _dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
+    if len(series) > 1:
+        legend = axes.legend(frameon=False, fontsize=9, labelcolor=colours.ink, handlelength=2.6)
+        legend.set_in_layout(False)
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def learning_curve(
+    metrics: str | Path | Mapping[str, str | Path],
+    *,
+    measure: str,
+    against: str = "updates",
+    title: str | None = None,
+    path: str | Path | None = None,
+    theme: str = "light",
+) -> Figure:
+    """A measure over training, from the `metrics.jsonl` of one run, or of several by name.
+
+    measure: the key of a line, with dots for keys inside it (`dev.exact`); lines without it are passed over.
+    """
+    runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
+    series = {name: _read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
+    return line_plot(series, xlabel=against, ylabel=measure, title=title, path=path, theme=theme)
+
+
+def _line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:
+    if len(values) not in (2, 4) or len({len(numbers) for numbers in values}) != 1 or not len(values[0]):
+        lengths = ", ".join(str(len(numbers)) for numbers in values)
+        raise UserError(f"series '{name}' must be (x, y) or (x, y, low, high), equally long; lengths: {lengths}")
+    colour = colours.series[index % len(colours.series)]
+    marker = _MARKERS[index % len(_MARKERS)] if len(values[0]) <= _MARKED else None
+    dash = _DASHES[index % len(_DASHES)]
+    look: dict[str, Any] = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4.5, "linewidth": 1.9}
+    axes.plot(values[0], values[1], label=name, **look)
+    if len(values) == 4:
+        axes.fill_between(values[0], values[2], values[3], color=colour, alpha=0.16, linewidth=0)
+
+
+def _dress(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | None) -> None:
+    axes.set_facecolor(colours.paper)
+    axes.set_xlabel(xlabel, color=colours.muted, fontsize=9.5)
+    axes.set_ylabel(ylabel, color=colours.muted, fontsize=9.5)
+    if title:
+        axes.set_title(title, color=colours.ink, fontsize=12, fontweight="bold", loc="left", pad=12)
+    axes.tick_params(colors=colours.muted, labelsize=9, length=0)
+    axes.grid(axis="y", color=colours.line, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(colours.muted)
+
+
+def _read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], list[float]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read '{path}': {error.strerror or error}") from error
+    across: list[float] = []
+    up: list[float] = []
+    keys: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path}, line {number}: not JSON ({error.msg})") from error
+        flat = _flat(record)
+        keys |= flat.keys()
+        if measure in flat and against in flat:
+            across.append(flat[against])
+            up.append(flat[measure])
+    if not up:
+        found = ", ".join(sorted(keys)) or "none"
+        raise UserError(f"{path}: no line has both '{measure}' and '{against}'; numbers found: {found}")
+    return across, up
+
+
+def _flat(record: Any, prefix: str = "") -> dict[str, float]:
+    """The numbers of a record by dotted key."""
+    found: dict[str, float] = {}
+    for key, value in record.items() if isinstance(record, dict) else ():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[f"{prefix}{key}"] = float(value)
+    return found
