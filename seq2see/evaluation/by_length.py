@@ -38,18 +38,18 @@ def equal_count_edges(lengths: Sequence[int], bins: int) -> list[int]:
 
     An edge is the first length of the next bin.
 
-    >>> equal_count_edges([1, 2, 2, 3, 4, 9], 3)
-    [3, 4]
+    >>> equal_count_edges([1, 1, 2, 5, 5, 9], 3)
+    [2, 9]
     """
     if bins < 1:
         raise UserError(f"bins of lengths: {bins} given; allowed: 1 or more")
     edges: list[int] = []
-    seen = 0
-    counts = sorted(Counter(lengths).items())
-    for (_, rows), (following, _) in pairwise(counts):
-        seen += rows
-        if seen * bins >= (len(edges) + 1) * len(lengths) and len(edges) < bins - 1:
+    held, left = 0, len(lengths)
+    for (_, rows), (following, _) in pairwise(sorted(Counter(lengths).items())):
+        held += rows
+        if len(edges) < bins - 1 and held * (bins - len(edges)) >= left:  # its share of the rows and bins that are left
             edges.append(following)
+            held, left = 0, left - held
     return edges
 
 

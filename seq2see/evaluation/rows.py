@@ -67,7 +67,9 @@ class Rows:
     def select(self, chosen: Sequence[int]) -> Rows:
         """The chosen rows, in the order given."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in _BY_ROW}
-        kept = {name: [given[row] for row in chosen] for name, given in fields.items() if given is not None}
+        kept: dict[str, Any] = {
+            name: [given[row] for row in chosen] for name, given in fields.items() if given is not None
+        }
         return replace(self, **kept)
 
     def answered(self, predictions: Sequence[str]) -> Rows:
