@@ -35,6 +35,9 @@ class TextSettings(Settings):
         0,
         description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
     )
+    of_list: Literal["refuse", "first", "last", "join"] = Field(
+        "refuse", description="what a list of texts in the column becomes: an error, one of them, or all with spaces between"
+    )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
 
 
@@ -163,6 +166,7 @@ class TrainingSettings(Settings):
     samples: Count = Field(3, description="outputs shown with each report")
     seed: int = 1
     device: str = "cpu"
+    tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
     threads: Count = Field(0, description="0: as many as torch thinks")
 
 
