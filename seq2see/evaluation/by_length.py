@@ -45,11 +45,12 @@ def equal_count_edges(lengths: Sequence[int], bins: int) -> list[int]:
         raise UserError(f"bins of lengths: {bins} given; allowed: 1 or more")
     edges: list[int] = []
     held, left = 0, len(lengths)
-    for (_, rows), (following, _) in pairwise(sorted(Counter(lengths).items())):
-        held += rows
-        if len(edges) < bins - 1 and held * (bins - len(edges)) >= left:  # its share of the rows and bins that are left
-            edges.append(following)
+    for length, rows in sorted(Counter(lengths).items()):
+        share = left / (bins - len(edges))
+        if held and len(edges) < bins - 1 and share - held < held + rows - share:  # fuller would be further from it
+            edges.append(length)
             held, left = 0, left - held
+        held += rows
     return edges
 
 

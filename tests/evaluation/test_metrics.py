@@ -5,7 +5,17 @@ import random
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation import METRICS, Rows, check, compute, default_metrics, higher_is_better, lookup, measure
+from seq2see.evaluation import (
+    METRICS,
+    Rows,
+    check,
+    compute,
+    default_metrics,
+    group_by_input,
+    higher_is_better,
+    lookup,
+    measure,
+)
 
 OF_OUTPUTS = [name for name in METRICS if METRICS[name].of_outputs]
 
@@ -63,6 +73,12 @@ def test_unknown_names_are_answered_with_the_nearest_and_the_allowed(name: str, 
 def test_case_is_left_out_of_text_only(name: str) -> None:
     with pytest.raises(UserError, match=f"unknown metric '{name}'"):
         lookup(name)
+
+
+def test_rows_with_equal_inputs_are_references_of_each_other() -> None:
+    inputs = [("a", "b"), ("a", "c"), ("a", "b"), ("a", "b")]
+    first, references = group_by_input(inputs, ["x", "y", "z", "x"])
+    assert (first, references) == ([0, 1], [["x", "z"], ["y"]])
 
 
 def test_directions() -> None:

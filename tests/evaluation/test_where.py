@@ -44,6 +44,12 @@ def test_many_equal_lengths_leave_the_other_bins_their_share() -> None:
     assert equal_count_edges([1] * 6 + [2, 3, 4, 5, 6, 7], 4) == [2, 4, 6]
 
 
+def test_bins_are_as_even_as_whole_lengths_allow() -> None:
+    lengths = [length for length, rows in {4: 3, 5: 18, 6: 2, 7: 17, 8: 22, 9: 3}.items() for _ in range(rows)]
+    parts = quality_by_length(["exact"], of_lengths(lengths, right=[True] * len(lengths)), bins=3)
+    assert [part.rows for part in parts] == [21, 19, 25]
+
+
 def test_length_is_counted_in_the_inputs_unit() -> None:
     rows = Rows(["K AE1 T"], [["K AE1 T"]], inputs=["cat"], unit="symbol", input_unit="character")
     assert quality_by_length(["exact"], rows)[0].longest == 3
