@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.evaluation import compute
+from seq2see.evaluation import Rows, compute
+from seq2see.evaluation.labels import MacroF1
 
 
 def test_accuracy_and_macro_f1_by_hand() -> None:
@@ -24,3 +25,10 @@ def test_any_reference_is_right() -> None:
     # the last row counts as a true 'a' that was missed
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert found["macro_f1"] == pytest.approx((2 * 1 / 3 + 1 + 0) / 3)
+
+
+def test_a_draw_without_a_label_is_judged_on_the_labels_it_has() -> None:
+    metric = MacroF1("macro_f1")
+    statistics = metric.statistics(Rows(["a", "b", "c"], [["a"], ["a"], ["c"]]))
+    assert metric.finish(statistics[[0, 2]].sum(axis=0, keepdims=True)) == pytest.approx([1.0])
+    assert metric.finish(statistics[[0, 1]].sum(axis=0, keepdims=True)) == pytest.approx([(2 / 3 + 0) / 2])

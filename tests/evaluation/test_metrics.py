@@ -75,6 +75,13 @@ def test_case_is_left_out_of_text_only(name: str) -> None:
         lookup(name)
 
 
+def test_other_answers_do_not_keep_what_belonged_to_the_old_ones() -> None:
+    rows = Rows(["a"], [["a"]], inputs=["i"], alternatives=[["a"]], targets=[["a"]], log_probabilities=[-1.0])
+    other = rows.answered(["b"])
+    assert (other.predictions, other.alternatives, other.log_probabilities) == (["b"], None, None)
+    assert (other.references, other.inputs, other.targets) == (rows.references, rows.inputs, rows.targets)
+
+
 def test_rows_with_equal_inputs_are_references_of_each_other() -> None:
     inputs = [("a", "b"), ("a", "c"), ("a", "b"), ("a", "b")]
     first, references = group_by_input(inputs, ["x", "y", "z", "x"])

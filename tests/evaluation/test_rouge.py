@@ -35,6 +35,7 @@ def test_words_of_english_are_the_librarys(text: str) -> None:
 def test_other_scripts_have_words_too() -> None:
     assert compute(NAMES, ["यह एक हिन्दी वाक्य है।"], [["यह एक हिन्दी वाक्य है"]]) == pytest.approx(dict.fromkeys(NAMES, 100))
     assert RougeWords().tokenize("Äpfel, élan") == ["äpfel", "élan"]
+    assert RougeWords().tokenize("हिन्दी वाक्य।") == ["हिन्दी", "वाक्य"]
 
 
 def test_rouge_of_empty_texts_is_nothing() -> None:
