@@ -58,8 +58,6 @@ def _shares(recipe: Recipe) -> list[str]:
         elif given.tokens != recipe.inputs[shared].tokens:
             theirs = recipe.inputs[shared].tokens
             found.append(f"{path}: tokens are {given.tokens} here and {theirs} in {shared}: must be the same")
-        elif name != "output" and recipe.inputs[name].encoder is not None:
-            found.append(f"inputs.{name}.encoder: has no effect here: the encoder of {shared} is shared")
     return found
 
 
@@ -76,7 +74,18 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
+    if not _seen(recipe):
+        return [
+            "decoder.output: state leaves the context unseen; allowed: all"
+            + (", or attention.input_feeding true" if recipe.decoder.kind == "recurrent" else "")
+        ]
     return []
+
+
+def _seen(recipe: Recipe) -> bool:
+    """Whether what is looked at goes anywhere: into the output layer, or into the recurrence."""
+    recurrence = recipe.attention.query == "previous" or recipe.attention.input_feeding
+    return recipe.decoder.output == "all" or (recipe.decoder.kind == "recurrent" and recurrence)
 
 
 def _decoder(recipe: Recipe) -> list[str]:
@@ -92,8 +101,6 @@ def _decoder(recipe: Recipe) -> list[str]:
         for path, given in (("start", recipe.started_by), ("every_step", recipe.fed_every_step)):
             if given and len(given) != 2:
                 found.append(f"decoder.join: compare needs two inputs in decoder.{path}, got {len(given)}")
-        if not recipe.started_by and not recipe.fed_every_step:
-            found.append("decoder.join: has no effect here: no summaries are joined")
     return found
 
 
@@ -105,8 +112,17 @@ def _data(recipe: Recipe) -> list[str]:
         )
     if not recipe.inputs and recipe.output.kind == "label":
         found.append("inputs: a label needs at least one input")
-    for path, settings in (("encoder", recipe.encoder), ("decoder", recipe.decoder)):
-        if settings.embedding.kind == "pretrained" and not settings.embedding.path:
+    for name in recipe.inputs:
+        if name not in recipe.used:
+            found.append(
+                f"inputs.{name}: is read and never used; name it in attention.over, decoder.start or decoder.every_step"
+            )
+    embeddings = {"encoder": recipe.encoder.embedding, "decoder": recipe.decoder.embedding}
+    for name, given in recipe.inputs.items():
+        if given.encoder is not None:
+            embeddings[f"inputs.{name}.encoder"] = given.encoder.embedding
+    for path, embedding in embeddings.items():
+        if embedding.kind == "pretrained" and not embedding.path:
             found.append(f"{path}.embedding.path: a pretrained embedding needs a file of vectors")
     return found
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.schema import CellSettings, DecoderSettings, EmbeddingSettings, Recipe, Settings
+from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe, Settings, TextSettings
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of every setting that differs from its default and has no effect in this recipe."""
     found: dict[str, str] = {}
     found |= _attention(recipe)
-    found |= _cell("encoder", recipe.encoder) | _embedding("encoder.embedding", recipe.encoder.embedding)
-    for name, given in recipe.inputs.items():
-        if given.encoder is not None:
-            path = f"inputs.{name}.encoder"
-            found |= _cell(path, given.encoder) | _embedding(f"{path}.embedding", given.encoder.embedding)
+    found |= _encoders(recipe)
+    found |= _shared(recipe)
     found |= _decoder(recipe)
+    found |= _data(recipe)
+    found |= _training(recipe)
     found |= _output(recipe)
     return found
 
@@ -32,7 +31,8 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     settings = recipe.attention
     if settings.score == "none":
         keys = [key for key in type(settings).model_fields if key != "score"]
-        return _changed(settings, "attention", keys, "attention.score is none")
+        reason = "attention.score is none" if recipe.inputs else "a model without inputs has nothing to look at"
+        return _changed(settings, "attention", keys, reason)
     from seq2see.attention.scores import options, scores  # late: torch comes with it
 
     if settings.score not in scores:
@@ -47,9 +47,30 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     return found
 
 
+def _encoders(recipe: Recipe) -> dict[str, str]:
+    given = {f"inputs.{name}.encoder": one.encoder for name, one in recipe.inputs.items() if one.encoder is not None}
+    if all(one.encoder is not None or one.share is not None for one in recipe.inputs.values()):
+        reason = "every input has an encoder of its own" if recipe.inputs else "there are no inputs"
+        found = _changed(recipe.encoder, "encoder", list(type(recipe.encoder).model_fields), reason)
+    else:
+        found = {}
+        given["encoder"] = recipe.encoder
+    for path, settings in given.items():
+        found |= _cell(path, settings) | _embedding(f"{path}.embedding", settings.embedding)
+    return found
+
+
+def _shared(recipe: Recipe) -> dict[str, str]:
+    fields = {f"inputs.{name}": given for name, given in recipe.inputs.items()} | {"output": recipe.output}
+    found: dict[str, str] = {}
+    for path, given in fields.items():
+        if isinstance(given, TextSettings) and given.share is not None:
+            found |= _changed(given, path, ["vocabulary", "min_count"], f"the vocabulary of {given.share} is shared")
+            found |= _changed(given, path, ["encoder"], f"the encoder of {given.share} is shared")
+    return found
+
+
 def _cell(path: str, settings: CellSettings) -> dict[str, str]:
-    if isinstance(settings, DecoderSettings) and settings.kind == "label":
-        return {}
     found: dict[str, str] = {}
     if settings.cell == "lstm":
         found |= _changed(settings, path, ["activation", "reset"], "an lstm has no such choice")
@@ -67,10 +88,15 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     settings = recipe.decoder
     if settings.kind == "label":
         keys = ["cell", "activation", "reset", "layers", "embedding", "every_step", "tied"]
-        return _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
-    found = _cell("decoder", settings) | _embedding("decoder.embedding", settings.embedding)
+        found = _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
+        if not recipe.looked_at:
+            found |= _changed(settings, "decoder", ["output"], "without attention a label decoder has its state alone")
+    else:
+        found = _cell("decoder", settings) | _embedding("decoder.embedding", settings.embedding)
     if not recipe.started_by:
         found |= _changed(settings, "decoder", ["start_by"], "decoder.start is none")
+        if not recipe.fed_every_step:
+            found |= _changed(settings, "decoder", ["join"], "no summaries are joined")
     if settings.tied:
         found |= _changed(settings, "decoder", ["readout"], "tied: the readout has the size of the embedding")
     return found
@@ -84,10 +110,19 @@ def _output(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.training, "training", ["scheduled_sampling"], "a label is decoded in one step")
     else:
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
+    if not recipe.looked_at:
+        found |= _changed(recipe.search, "search", ["replace_unknown"], "without attention no place is looked at")
+    return found
+
+
+def _data(recipe: Recipe) -> dict[str, str]:
+    found: dict[str, str] = {}
     if not recipe.data.stream:
         found |= _changed(recipe.training, "training", ["bptt", "lanes"], "data.stream is false")
-    if recipe.training.optimizer != "sgd":
-        found |= _changed(recipe.training, "training", ["momentum"], "only sgd has momentum")
-    else:
-        found |= _changed(recipe.training, "training", ["betas"], "sgd has momentum instead")
     return found
+
+
+def _training(recipe: Recipe) -> dict[str, str]:
+    if recipe.training.optimizer == "sgd":
+        return _changed(recipe.training, "training", ["betas"], "sgd has momentum instead")
+    return _changed(recipe.training, "training", ["momentum"], "only sgd has momentum")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from seq2see.errors import UserError, nearest
 from seq2see.recipe.check import problems
-from seq2see.recipe.inert import inert
-from seq2see.recipe.resolve import implied, resolved
+from seq2see.recipe.messages import listed, said
+from seq2see.recipe.overrides import overridden, spelled_out
+from seq2see.recipe.resolve import resolved
 from seq2see.recipe.schema import Recipe
-
-SELECTORS = ("score", "cell", "kind", "optimizer", "start", "query", "tied", "stream")
-"""Keys whose change makes sibling settings of the base recipe meaningless; those then fall back to their defaults."""
 
 
 def shipped() -> dict[str, str]:
@@ -37,27 +34,20 @@ def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: It
     >>> load_recipe({"inputs": {"source": {}}, "attention": "none"}).decoder.start
     ['source']
     """
-    if isinstance(given, Recipe):
-        raw, origin = given.to_dict(), "recipe"
-    elif isinstance(given, Mapping):
-        raw, origin = copy.deepcopy(dict(given)), "recipe"
-    else:
-        raw, origin = _read(given)
-    changes = [_parse(override) for override in overrides]
-    raw = _shorthand(raw)
-    for path, value in changes:
-        _put(raw, path, value)
-    raw = _shorthand(raw)
-    if changes:
-        _drop_what_lost_its_meaning(raw, [path for path, _ in changes])
-    recipe = implied(_validated(raw, origin))
+    raw, origin = _read(given) if isinstance(given, str | Path) else (_plain(given), "recipe")
+    overrides = list(overrides)
+    raw = overridden(raw, overrides) if overrides else spelled_out(raw)
+    try:
+        recipe = resolved(Recipe.model_validate(raw))
+    except ValidationError as error:
+        raise UserError(listed(origin, said(error, raw))) from None
     found = problems(recipe)
     if found:
-        raise UserError(_listed(origin, found))
-    return resolved(recipe)
+        raise UserError(listed(origin, found))
+    return recipe
 
 
-def notes(recipe: Recipe, given: Mapping[str, Any] | None = None) -> list[str]:
+def notes(recipe: Recipe) -> list[str]:
     """What was decided for the user and should be said."""
     text = recipe.inputs and recipe.decoder.kind == "recurrent"
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
@@ -79,14 +69,18 @@ def _read(given: str | Path) -> tuple[dict[str, Any], str]:
         text = (resources.files("seq2see") / "recipes" / f"{given}.yaml").read_text("utf-8")
         origin = str(given)
     try:
-        raw = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        raw = _Strict(text).get_single_data()
+    except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise UserError(f"{origin}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
     if not isinstance(raw, dict):
         raise UserError(f"{origin}: a recipe is a mapping of keys (inputs, output, attention, ...), got {raw!r}")
     return raw, origin
+
+
+def _plain(given: Mapping[str, Any] | Recipe) -> dict[str, Any]:
+    return given.to_dict() if isinstance(given, Recipe) else dict(given)
 
 
 def _text(path: Path) -> str:
@@ -96,100 +90,13 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start}); a recipe is a YAML text file") from None
 
 
-def _parse(override: str) -> tuple[str, Any]:
-    path, equals, value = override.partition("=")
-    if not equals or not path.strip():
-        raise UserError(f"--set {override}: not KEY=VALUE, for example decoder.size=256")
-    try:
-        return path.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UserError(f"--set {override}: '{value}' is not a YAML value") from None
+class _Strict(yaml.SafeLoader):
+    """A key given twice would be accepted and do nothing, once: refused."""
 
-
-def _put(raw: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    here = raw
-    for key in parents:
-        inner = here.get(key)
-        if not isinstance(inner, dict):
-            inner = here[key] = {}
-        here = inner
-    here[last] = value
-
-
-def _shorthand(raw: dict[str, Any]) -> dict[str, Any]:
-    """`attention: none` for `attention: {score: none}`; a bare score name likewise; an output is text by default."""
-    if isinstance(raw.get("attention"), str):
-        raw["attention"] = {"score": raw["attention"]}
-    if isinstance(raw.get("output"), dict):
-        raw["output"] = {"kind": "text", **raw["output"]}
-    return raw
-
-
-def _drop_what_lost_its_meaning(raw: dict[str, Any], changed: list[str]) -> None:
-    """Settings of the base recipe that an override made meaningless go; those the user set stay, to be refused."""
-    if not any(
-        path.rsplit(".", 1)[-1] in (*SELECTORS, "attention", "decoder", "encoder", "output") for path in changed
-    ):
-        return
-    try:
-        meaningless = inert(implied(Recipe.model_validate(raw)))
-    except (ValidationError, RecursionError, KeyError):
-        return
-    for path in meaningless:
-        if not any(given == path or path.startswith(given + ".") for given in changed):
-            *parents, last = path.split(".")
-            here: Any = raw
-            for key in parents:
-                here = here.get(key, {})
-            here.pop(last, None)
-
-
-def _validated(raw: dict[str, Any], origin: str) -> Recipe:
-    try:
-        return Recipe.model_validate(raw)
-    except ValidationError as error:
-        raise UserError(_listed(origin, [_said(one) for one in error.errors()])) from None
-
-
-def _said(error: Any) -> str:
-    parts = [str(part) for part in error["loc"] if part not in ("text", "label") or error["loc"][0] != "output"]
-    path = ".".join(parts)
-    if error["type"] == "extra_forbidden":
-        allowed = _keys(error["loc"][:-1])
-        return f"{path}: unknown key{nearest(parts[-1], allowed)}; allowed: {', '.join(allowed)}"
-    if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{path}.kind: {error['input']!r} is not allowed; allowed: {error['ctx'].get('expected_tags', 'text, label')}"
-    expected = str(error["msg"]).replace("Input should be", "should be")
-    value = error["input"]
-    hint = (
-        nearest(value, error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
-        if (isinstance(value, str) and "expected" in error.get("ctx", {}))
-        else ""
-    )
-    return f"{path}: {expected}, got {value!r}{hint}"
-
-
-def _keys(location: Iterable[Any]) -> list[str]:
-    """The keys allowed at a place of the schema."""
-    here: Any = Recipe
-    for part in location:
-        if isinstance(here, type) and issubclass(here, BaseModel) and part in here.model_fields:
-            here = here.model_fields[part].annotation
-        models = _models(here)
-        if part in ("text", "label") and len(models) > 1:
-            models = [model for model in models if model.model_fields["kind"].default == part]
-        here = models[0] if models else here
-    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models(argument)]
-
-
-def _listed(origin: str, found: list[str]) -> str:
-    if len(found) == 1:
-        return f"{origin}: {found[0]}"
-    return "\n".join([f"{origin}: {len(found)} problems", *(f"  {problem}" for problem in found)])
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' is given twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)

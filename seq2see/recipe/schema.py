@@ -14,7 +14,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_default=True)
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 # ---------------------------------------------------------------- data
@@ -36,7 +36,8 @@ class TextSettings(Settings):
         description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
     )
     of_list: Literal["refuse", "first", "last", "join"] = Field(
-        "refuse", description="what a list of texts in the column becomes: an error, one of them, or all with spaces between"
+        "refuse",
+        description="what a list of texts in the column becomes: an error, one of them, or all with spaces between",
     )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
 
@@ -228,6 +229,11 @@ class Recipe(Settings):
     @property
     def fed_every_step(self) -> list[str]:
         return names(self.decoder.every_step)
+
+    @property
+    def used(self) -> set[str]:
+        """Names of the inputs that reach the decoder, one way or another."""
+        return {*self.looked_at, *self.started_by, *self.fed_every_step}
 
 
 def names(given: str | list[str] | None) -> list[str]:

@@ -1,0 +1,66 @@
+"""Types of settings in a reader's words, for messages and for the documentation."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+WORDS: dict[Any, tuple[str, str]] = {
+    str: ("text", "texts"),
+    int: ("whole number", "whole numbers"),
+    float: ("number", "numbers"),
+    bool: ("true or false", "true or false"),
+    type(None): ("none", "none"),
+}
+
+
+def kind_of(annotation: Any, *, several: bool = False) -> str:
+    """What may stand there.
+
+    >>> kind_of(str | list[str]), kind_of(Literal["keep", "lower"]), kind_of(dict[str, float])
+    ('text or list of texts', 'keep or lower', 'mapping of texts to numbers')
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return kind_of(arguments[0], several=several)
+    if origin is Literal:
+        return any_of([str(word) for word in arguments])
+    if is_union(annotation):
+        return any_of([kind_of(one) for one in arguments if one is not type(None)])
+    if origin is list:
+        return f"list of {kind_of(arguments[0], several=True)}"
+    if origin is tuple:
+        return f"list of {len(arguments)} {kind_of(arguments[0], several=True)}"
+    if origin is dict:
+        return f"mapping of {kind_of(arguments[0], several=True)} to {kind_of(arguments[1], several=True)}"
+    if is_settings(annotation):
+        return "mapping of keys"
+    return WORDS[annotation][several]
+
+
+def any_of(words: list[str]) -> str:
+    """'a, b or c'"""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def given_in(annotation: Any) -> Any:
+    """The type of a setting where it is given: without the None that stands for not given."""
+    given = [one for one in get_args(annotation) if one is not type(None)]
+    return given[0] if is_union(annotation) and len(given) == 1 else annotation
+
+
+def is_settings(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def settings_in(annotation: Any) -> list[type[BaseModel]]:
+    """The groups of keys that may stand there: one, several to choose from by `kind`, or none."""
+    if is_settings(annotation):
+        return [annotation]
+    return [one for argument in get_args(annotation) for one in settings_in(argument)]

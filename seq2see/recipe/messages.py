@@ -1,0 +1,83 @@
+"""What is wrong with a recipe's keys and values, said with the path of the key, the value given and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, get_args, get_origin
+
+from pydantic import ValidationError
+
+from seq2see.errors import nearest
+from seq2see.recipe.kinds import given_in, is_settings, is_union, kind_of, settings_in
+from seq2see.recipe.schema import Recipe
+
+
+def listed(origin: str, found: Sequence[str]) -> str:
+    """One message for all problems of the recipe of that origin."""
+    if len(found) == 1:
+        return f"{origin}: {found[0]}"
+    return "\n".join([f"{origin}: {len(found)} problems", *(f"  {problem}" for problem in found)])
+
+
+def said(error: ValidationError, raw: Mapping[str, Any]) -> list[str]:
+    """One line for each key at fault; where a value may be of several types, the failures of all of them are one."""
+    return list(dict.fromkeys(_said(one, raw) for one in error.errors()))
+
+
+@dataclass
+class Spot:
+    """Where in a recipe an error lies: its path as a user writes it, and the type of what may stand there."""
+
+    path: list[str | int] = field(default_factory=list)
+    annotation: Any = Recipe
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.path))
+
+    @property
+    def keys(self) -> list[str]:
+        return list(self.annotation.model_fields) if is_settings(self.annotation) else []
+
+    def inside(self, part: str | int) -> Spot:
+        """One part of pydantic's location further, which names keys, but also the branches of a union."""
+        kind, path = get_origin(self.annotation), [*self.path, part]
+        if is_settings(self.annotation):
+            return Spot(path, given_in(self.annotation.model_fields[str(part)].annotation))
+        if kind is dict:
+            return Spot(path, get_args(self.annotation)[1])
+        if is_union(self.annotation):
+            chosen = [one for one in settings_in(self.annotation) if one.model_fields["kind"].default == part]
+            return Spot(self.path, chosen[0]) if chosen else self
+        return Spot(path, get_args(self.annotation)[0]) if kind in (list, tuple) else self
+
+
+def _said(error: Any, raw: Mapping[str, Any]) -> str:
+    kind, value, location = error["type"], error["input"], error["loc"]
+    if kind in ("extra_forbidden", "invalid_key"):
+        parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
+        path = ".".join([*map(str, parent.path), key])
+        return f"{path}: unknown key{nearest(key, parent.keys)}; allowed: {', '.join(parent.keys)}"
+    spot = reduce(Spot.inside, location, Spot())
+    if kind == "union_tag_invalid":
+        return _refused(f"{spot}.kind", error["ctx"]["tag"], _kinds(spot.annotation))
+    if kind == "literal_error" and not is_union(spot.annotation):
+        return _refused(str(spot), value, [str(word) for word in get_args(spot.annotation)])
+    if location[-1] == "[key]":
+        return f"{spot}: should be a text, got {value!r}"
+    if is_union(spot.annotation) or kind.endswith("_type") or kind == "missing":
+        found: Any = raw
+        for part in spot.path:
+            found = found[part]
+        return f"{spot}: should be {kind_of(spot.annotation)}, got {found!r}"
+    return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {value!r}"
+
+
+def _refused(path: str, value: Any, allowed: list[str]) -> str:
+    hint = nearest(value, allowed) if isinstance(value, str) else ""
+    return f"{path}: {value!r} is not allowed{hint}; allowed: {', '.join(allowed)}"
+
+
+def _kinds(annotation: Any) -> list[str]:
+    return [str(one.model_fields["kind"].default) for one in settings_in(annotation)]
