@@ -19,7 +19,7 @@ class Sequences:
     """Symbols of one column for a batch of rows.
 
     ids: (batch, length), 0 where there is nothing; mask: (batch, length), True where a symbol is real;
-    symbols: the real symbols as they were written, before the vocabulary (copying, unknown words), where they are known.
+    symbols: the real symbols as they were written, whether the vocabulary has them or not, where that is known.
     The length is at least 1 even if every row is empty, so that no tensor downstream is.
     """
 
@@ -66,7 +66,7 @@ class Batch:
 
 
 def pad(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[np.int64], *, eos: bool) -> Sequences:
-    """Rows `flat[start : start + length]` side by side, `<eos>` behind each where asked for: one gather, no loop over rows.
+    """Rows `flat[start : start + length]` one above the other, `<eos>` behind each where asked for, in a single gather.
 
     flat: (symbols,); starts, lengths: (batch,)
     """

@@ -12,7 +12,7 @@ from tokenizers.pre_tokenizers import Metaspace, Punctuation
 from tokenizers.pre_tokenizers import Sequence as Steps
 from tokenizers.trainers import BpeTrainer
 
-from seq2see.data.symbols import Splitter, splitters
+from seq2see.data.symbols import LearnedSplitter, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 
@@ -22,13 +22,11 @@ CACHED_WORDS = 1 << 17
 
 
 @splitters.register("bpe")
-class Pieces(Splitter):
+class Pieces(LearnedSplitter):
     """Pieces of words; `▁` stands for the space before a word, so joining gives back the text up to spaces.
 
     Punctuation is split off before pieces are learned. A `▁` in the text itself becomes `_`.
     """
-
-    learned = True
 
     def __init__(self) -> None:
         self._use(Tokenizer(BPE(vocab={"<unk>": 0}, merges=[], unk_token="<unk>")))
@@ -54,7 +52,7 @@ class Pieces(Splitter):
         return "\n".join(line.strip() for line in "".join(symbols).replace(SPACE, " ").split("\n"))
 
     def learn(self, texts: Iterable[str], *, size: int, min_count: int) -> None:
-        """Learn at most `size` pieces (0: 8,000). A merge needs two occurrences at least, or every word would stay whole."""
+        """Learn at most `size` pieces (0: 8,000); what occurs once is not merged, or all words would stay whole."""
         most = (size or DEFAULT_SIZE) + len(SPECIALS)
         trainer = BpeTrainer(
             vocab_size=most,
@@ -85,7 +83,7 @@ class Pieces(Splitter):
             raise UserError(f"{path}: damaged BPE file: not UTF-8 at byte {error.start}") from None
         try:
             self._use(Tokenizer.from_str(text))
-        except Exception as error:  # the library raises bare Exception
+        except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
             raise UserError(f"{path}: damaged BPE file: {error}") from None
 
 

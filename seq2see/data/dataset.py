@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import Batch
-from seq2see.data.fields import OUTPUT, Fields
+from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.field import Chosen
+from seq2see.data.fields import Fields, sequences
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 
@@ -26,7 +28,10 @@ class Dataset:
     def build(
         cls, fields: Fields, rows: Iterable[Mapping[str, str]], folder: Path | None = None, training: bool = True
     ) -> Dataset:
-        """Encode rows as they stream by; into files of `folder` where one is given, so that size is bounded by the disk."""
+        """Encode rows as they stream by; into files of `folder` where one is given, so that the disk is the only limit.
+
+        training: rows whose output is too long are left out (and counted), as the recipe's `max_length` says.
+        """
         every = fields.all
         writers = {name: RaggedWriter(None if folder is None else folder / name) for name in every}
         left_out = 0
@@ -34,7 +39,7 @@ class Dataset:
             try:
                 encoded = [(writers[name], field.ids(row[name])) for name, field in every.items()]
             except UserError as error:
-                raise UserError(f"{getattr(row, 'where', f'row {number}')}: {error}") from None
+                raise UserError(f"{place_of(row, number)}: {error}") from None
             if training and not fields.output.fits(encoded[-1][1]):
                 left_out += 1
                 continue
@@ -53,12 +58,12 @@ class Dataset:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Symbols of each row, inputs and output added up: (rows,)"""
-        return self.widths.sum(1)
+        return np.asarray(self.widths.sum(1))
 
-    def batch(self, rows: Sequence[int] | NDArray[np.integer]) -> Batch:
+    def batch(self, rows: Chosen) -> Batch:
         """The given rows, in the order given."""
         return Batch(
-            inputs={name: field.pad(self.stores[name], rows) for name, field in self.fields.inputs.items()},
+            inputs={name: sequences(field.pad(self.stores[name], rows)) for name, field in self.fields.inputs.items()},
             target=self.fields.output.pad(self.stores[OUTPUT], rows),
             rows=[int(row) for row in rows],
         )

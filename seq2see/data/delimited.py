@@ -12,6 +12,8 @@ from seq2see.data.output import text_file
 from seq2see.data.sources import RowError, lines
 from seq2see.errors import UserError
 
+Numbered = tuple[int, str]
+Record = tuple[int, list[str]]
 _LONGEST_FIELD = 1 << 24
 
 
@@ -20,6 +22,7 @@ class Delimited(Format):
 
     delimiter: str
     quoted: bool
+    _columns: list[str]
 
     @property
     def _quoting(self) -> bool:
@@ -52,7 +55,8 @@ class Delimited(Format):
     def _ragged(self, line: int, values: list[str]) -> str:
         width = len(self._columns)
         what = "too few" if len(values) < width else "too many"
-        message = f"{self.path}, line {line}: {what} fields: {len(values)} found, {width} expected ({', '.join(self._columns)})"
+        expected = f"{width} expected ({', '.join(self._columns)})"
+        message = f"{self.path}, line {line}: {what} fields: {len(values)} found, {expected}"
         if len(values) < width:
             return f"{message}; column '{self._columns[len(values)]}' is missing"
         return f"{message}; a field that holds {self._named_delimiter} needs quotes" if self._quoting else message
@@ -61,7 +65,7 @@ class Delimited(Format):
     def _named_delimiter(self) -> str:
         return {"\t": "a tab", ",": "a comma", ";": "a semicolon"}[self.delimiter]
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
+    def _records(self) -> Iterator[Record]:
         """Records with the line each begins on; empty lines are no records (unless there is but one column)."""
         numbered = self._after_blank(lines(self.path, encoding=self.settings.encoding, bad=self.bad))
         first = next(numbered, None)
@@ -75,7 +79,7 @@ class Delimited(Format):
                 yield line, values
 
     @staticmethod
-    def _after_blank(numbered: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    def _after_blank(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
         for number, text in numbered:
             if text.strip():
                 yield number, text
@@ -85,16 +89,12 @@ class Delimited(Format):
     def _choose_delimiter(self, header: str) -> None:
         """Keep the suffix's own delimiter; a kind may know better from the header."""
 
-    def _plain_records(
-        self, first: tuple[int, str], rest: Iterator[tuple[int, str]]
-    ) -> Iterator[tuple[int, list[str]]]:
+    def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         yield first[0], first[1].split(self.delimiter)
         for number, text in rest:
             yield number, text.split(self.delimiter)
 
-    def _quoted_records(
-        self, first: tuple[int, str], rest: Iterator[tuple[int, str]]
-    ) -> Iterator[tuple[int, list[str]]]:
+    def _quoted_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         began = latest = 0
 
         def feed() -> Iterator[str]:
@@ -126,7 +126,7 @@ class Delimited(Format):
         )
 
 
-def _chain(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _chain(first: Numbered, rest: Iterator[Numbered]) -> Iterator[Numbered]:
     yield first
     yield from rest
 

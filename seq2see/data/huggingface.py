@@ -38,7 +38,7 @@ class SavedDataset(Format):
             raise MissingExtra("datasets", "datasets") from None
         try:
             return datasets.load_from_disk(str(self.path))
-        except Exception as error:  # the library raises many kinds for a damaged folder
+        except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged folder
             raise UserError(f"{self.path}: a damaged dataset folder: {error}") from None
 
     def rows(self) -> Iterator[Row]:

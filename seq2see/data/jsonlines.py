@@ -17,6 +17,8 @@ from seq2see.errors import UserError, nearest
 class JsonLines(Format):
     """The first object's keys are the columns; later objects must have them and may have more."""
 
+    _columns: list[str]
+
     def columns(self) -> list[str]:
         first = next(self._objects(), None)
         if first is None:
@@ -44,26 +46,29 @@ class JsonLines(Format):
             if not text.strip():
                 continue
             try:
-                value = json.loads(text)
-                text.encode("utf-8") if "\\u" not in text.lower() else json.dumps(value, ensure_ascii=False).encode(
-                    "utf-8"
-                )
-            except json.JSONDecodeError as error:
-                self.bad(RowError(f"{self.path}, line {line}, character {error.colno}: not JSON: {error.msg}"))
-                continue
-            except UnicodeEncodeError:
-                self.bad(
-                    RowError(f"{self.path}, line {line}: half of a surrogate pair (\\ud800 to \\udfff) is not text")
-                )
-                continue
-            if not isinstance(value, dict):
-                kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
-                self.bad(RowError(f'{self.path}, line {line}: {kind}, where an object {{"column": value}} is expected'))
-                continue
-            yield line, value
+                yield line, _object(text)
+            except ValueError as error:
+                self.bad(RowError(f"{self.path}, line {line}{error}"))
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
         with text_file(path, packed=packed) as file:
             for row in rows:
                 file.write(json.dumps({name: row.get(name) for name in columns}, ensure_ascii=False) + "\n")
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; a ValueError says what else the text is, or where it goes wrong."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f", character {error.colno}: not JSON: {error.msg}") from None
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
+        raise ValueError(f': {kind}, where an object {{"column": value}} is expected')
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(": half of a surrogate pair (\\ud800 to \\udfff) is not text") from None
+    return value

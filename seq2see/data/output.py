@@ -17,7 +17,9 @@ def text_file(path: Path, *, packed: bool) -> Iterator[TextIO]:
         if not packed:
             with io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
                 yield file
-        else:
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as unpacked:
-                with io.TextIOWrapper(unpacked, encoding="utf-8", newline="") as file:
-                    yield file
+            return
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as unpacked,
+            io.TextIOWrapper(unpacked, encoding="utf-8", newline="") as file,
+        ):
+            yield file

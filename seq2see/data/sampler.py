@@ -12,52 +12,59 @@ POOL_BATCHES = 100
 
 
 class BatchPlan:
-    """Batches under a budget of symbols, padding included: rows x (longest of column 1 + longest of column 2 + ...).
+    """Batches under a budget of symbols, padding included: rows x (longest of one column + longest of the next + ...).
 
-    widths: (rows, columns), symbols of each row by column, the output last. A row larger than the budget is a batch of its own.
-    A place in the plan is (epoch, index of the batch): both decide on the rows, with the seed and nothing else.
+    widths: (rows, columns), symbols of each row by column, the output last. A row above the budget is a batch alone.
+    A place in the plan is (epoch, index of the batch): with the seed, and nothing else, it decides on the rows.
     """
 
     def __init__(self, widths: NDArray[np.integer], *, batch_tokens: int, batch_rows: int, seed: int = 1):
         self.widths = np.asarray(widths, dtype=np.int64)
-        if self.widths.ndim == 1:
-            self.widths = self.widths[:, None]
         self.batch_tokens = batch_tokens
         self.batch_rows = batch_rows
         self.seed = seed
-        self._last: tuple[int, list[Rows]] | None = None
+        mean = max(float(self.widths.sum(1).mean()), 1.0) if len(self.widths) else 1.0
+        self._rows_per_batch = max(min(batch_rows, batch_tokens / mean), 1.0)
+        self._latest: tuple[int, list[Rows]] | None = None
 
     def epoch(self, number: int) -> list[Rows]:
         """All rows, once each, as batches in random order.
 
-        Rows are shuffled, parted into pools of about a hundred batches, and sorted by length within a pool: batches differ
-        from epoch to epoch even where no two rows have the same length.
+        Rows are shuffled, parted into pools of about a hundred batches and sorted by length within their pool, so that
+        batches differ from epoch to epoch even where no two rows are of the same length.
         """
-        if self._last is None or self._last[0] != number:
+        if self._latest is None or self._latest[0] != number:
             random = np.random.default_rng([abs(self.seed), int(self.seed < 0), number])
-            order = random.permutation(len(self.widths))
-            pool = self._pool()
-            pieces = [self._sorted(order[i : i + pool]) for i in range(0, len(order), pool)]
-            batches = [batch for piece in pieces for batch in self._cut(piece)]
-            self._last = number, [batches[i] for i in random.permutation(len(batches))]
-        return self._last[1]
+            rows = random.permutation(len(self.widths))
+            pool = int(self._rows_per_batch * POOL_BATCHES)
+            batches = [
+                batch for i in range(0, len(rows), pool) for batch in self._cut(self._sorted(rows[i : i + pool]))
+            ]
+            self._latest = number, [batches[i] for i in random.permutation(len(batches))]
+        return self._latest[1]
 
-    def in_order_of_length(self) -> list[Rows]:
-        """All rows, once each, longest first and nothing random: for evaluation, where memory runs out early or never."""
-        return list(reversed(self._cut(self._sorted(np.arange(len(self.widths))))))
+    def by_length(self) -> list[Rows]:
+        """All rows, once each, longest first and nothing random: for evaluation, where memory lacks early or never."""
+        return self._cut(self._sorted(np.arange(len(self.widths))))[::-1]
 
-    def _pool(self) -> int:
-        mean = max(float(self.widths.sum(1).mean()), 1.0) if len(self.widths) else 1.0
-        return max(int(min(self.batch_rows, self.batch_tokens / mean) * POOL_BATCHES), 1)
+    def _sorted(self, rows: Rows, column: int = 0, *, falling: bool = False) -> Rows:
+        """Rows of like lengths side by side; ties keep the random order they come in.
 
-    def _sorted(self, rows: Rows) -> Rows:
-        """By length of the inputs, then of the output: rising and falling in turn, so that neighbours stay alike across the step.
-
-        The sort is stable: ties keep the random order they come in.
+        One input: by its length, then the output's. Several: by the length of the first, in strips of equal size, each
+        sorted by what is left. Neighbouring runs rise and fall in turn, so that rows stay alike from one to the next.
         """
         widths = self.widths[rows]
-        inputs = widths[:, :-1].sum(1)
-        return rows[np.lexsort((np.where(inputs % 2, -widths[:, -1], widths[:, -1]), inputs))]
+        inputs = self.widths.shape[1] - 1 - column
+        first = -widths[:, column] if falling else widths[:, column]
+        if inputs < 1:
+            return rows[np.argsort(first, kind="stable")]
+        if inputs == 1:
+            output = widths[:, -1]
+            return rows[np.lexsort((np.where(first % 2, -output, output), first))]
+        rows = rows[np.argsort(first, kind="stable")]
+        strips = max(round((len(rows) / self._rows_per_batch) ** (1 / inputs)), 1)
+        parts = np.array_split(rows, strips)
+        return np.concatenate([self._sorted(part, column + 1, falling=bool(i % 2)) for i, part in enumerate(parts)])
 
     def _cut(self, rows: Rows) -> list[Rows]:
         """Neighbours into batches, each as large as the budget allows."""

@@ -30,6 +30,11 @@ class RowError(UserError):
     """One row is at fault: with `data.on_error: skip` it is dropped and counted, otherwise it stops the reading."""
 
 
+def stop(error: RowError) -> None:
+    """What to do with a bad row where none may be skipped."""
+    raise error
+
+
 def check_exists(path: Path) -> None:
     """A UserError that names the file most like it where there is none."""
     if path.exists():
@@ -68,7 +73,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
-    """Numbered lines (from 1) without their ends. Bytes that do not decode go to `bad`, which raises or lets reading go on."""
+    """Numbered lines (from 1) without their ends. What does not decode goes to `bad`, which raises or skips it."""
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with opened(path) as file:
         _refuse_binary(path, file.read(_PROBE), wide=wide)

@@ -16,7 +16,10 @@ _FLUSH = 1 << 18
 
 
 class Ragged:
-    """Rows one behind the other. flat: (symbols,) int32; offsets: (rows + 1,) int64, row i is flat[offsets[i]:offsets[i + 1]]."""
+    """Rows one behind the other.
+
+    flat: (symbols,) int32; offsets: (rows + 1,) int64; row i is flat[offsets[i] : offsets[i + 1]].
+    """
 
     def __init__(self, flat: NDArray[np.int32], offsets: NDArray[np.int64]):
         self.flat = flat
@@ -44,10 +47,9 @@ class Ragged:
     @classmethod
     def open(cls, path: Path) -> Ragged:
         """Map what a RaggedWriter left under this path (`path.ids`, `path.offsets`)."""
-        return cls(
-            _mapped(path.with_name(path.name + ".ids"), np.int32),
-            _mapped(path.with_name(path.name + ".offsets"), np.int64),
-        )
+        ids, offsets = _files(path)
+        flat = np.memmap(ids, dtype=np.int32, mode="r") if ids.stat().st_size else np.empty(0, dtype=np.int32)
+        return cls(flat, np.memmap(offsets, dtype=np.int64, mode="r"))
 
 
 class RaggedWriter:
@@ -58,20 +60,18 @@ class RaggedWriter:
         self._flat = array("i")
         self._offsets = array("q", [0])
         self._end = 0
-        self._files: tuple[BinaryIO, BinaryIO] | None = None
+        self._open: tuple[BinaryIO, BinaryIO] | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._files = (
-                path.with_name(path.name + ".ids").open("wb"),
-                path.with_name(path.name + ".offsets").open("wb"),
-            )
+            ids, offsets = _files(path)
+            self._open = ids.open("wb"), offsets.open("wb")
 
     def append(self, row: Sequence[int]) -> None:
         self._flat.extend(row)
         self._end += len(row)
         self._offsets.append(self._end)
-        if self._files is not None and len(self._flat) + len(self._offsets) > _FLUSH:
-            self._flush(self._files)
+        if self._open is not None and len(self._flat) + len(self._offsets) > _FLUSH:
+            self._flush(self._open)
 
     def _flush(self, files: tuple[BinaryIO, BinaryIO]) -> None:
         for file, buffer in zip(files, (self._flat, self._offsets), strict=True):
@@ -80,16 +80,13 @@ class RaggedWriter:
 
     def finish(self) -> Ragged:
         """Close the files, if there are any, and give the rows."""
-        if self._files is None or self._path is None:
+        if self._open is None or self._path is None:
             return Ragged(np.array(self._flat, dtype=np.int32), np.array(self._offsets, dtype=np.int64))
-        self._flush(self._files)
-        for file in self._files:
+        self._flush(self._open)
+        for file in self._open:
             file.close()
         return Ragged.open(self._path)
 
 
-def _mapped(path: Path, kind: type[np.int32] | type[np.int64]) -> NDArray[np.int32] | NDArray[np.int64]:
-    """An array mapped from a file; an empty file cannot be mapped."""
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=kind)
-    return np.memmap(path, dtype=kind, mode="r")
+def _files(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f"{path.name}.ids"), path.with_name(f"{path.name}.offsets")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from seq2see.data.words import join_words, split_words
 from seq2see.registry import Registry
@@ -17,16 +16,14 @@ UnicodeForm = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 
 
 def normalise(text: str, *, case: Case, unicode: UnicodeForm) -> str:
-    """Case first, then the Unicode form: lowering can leave text unnormalised (the Turkish dotted capital I), never the reverse."""
+    """Case first, then the Unicode form: lowering can take text out of it (the Turkish dotted capital I)."""
     if case == "lower":
         text = text.lower()
     return text if unicode == "none" or text.isascii() else unicodedata.normalize(unicode, text)
 
 
 class Splitter(ABC):
-    """How text of one kind becomes symbols. A splitter that must learn first (BPE) does so in `learn`."""
-
-    learned: ClassVar[bool] = False
+    """How text becomes symbols of one kind, and symbols text."""
 
     @abstractmethod
     def split(self, text: str) -> list[str]:
@@ -40,16 +37,23 @@ class Splitter(ABC):
         """The symbols of one line of a contiguous text, without its newline."""
         return self.split(line)
 
+
+class LearnedSplitter(Splitter):
+    """A splitter that learns its symbols from text first, and keeps what it learned in a file."""
+
+    @abstractmethod
     def learn(self, texts: Iterable[str], *, size: int, min_count: int) -> None:
-        """Learn from texts; nothing to do for most kinds."""
+        """Learn at most `size` symbols (0: a number that fits the kind) from normalised texts."""
 
-    def known(self) -> list[str] | None:
-        """The symbols it can produce, in order of id, where the splitter itself decides on them."""
-        return None
+    @abstractmethod
+    def known(self) -> list[str]:
+        """All symbols it can produce, in order of id, special ones left out."""
 
+    @abstractmethod
     def save(self, path: Path) -> None:
         """Write what was learned."""
 
+    @abstractmethod
     def load(self, path: Path) -> None:
         """Read what was learned; a UserError names a missing or damaged file."""
 
@@ -98,11 +102,3 @@ def make(tokens: str) -> Splitter:
     if tokens == "bpe" and tokens not in splitters:
         import seq2see.data.bpe  # noqa: F401  late: the tokenizers library is slow to import
     return splitters[tokens]()
-
-
-def count(symbols: Iterator[list[str]]) -> Counter[str]:
-    """How often each symbol occurs."""
-    counts: Counter[str] = Counter()
-    for row in symbols:
-        counts.update(row)
-    return counts

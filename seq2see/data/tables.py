@@ -23,20 +23,15 @@ class Table:
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
 
-    @property
-    def unit(self) -> str:
-        """What the numbers of rows count: lines, or rows."""
-        return self._format.unit
-
     def bad(self, error: RowError) -> None:
         """Stop at a bad row, or note it, as the settings say."""
         if self.settings.on_error == "stop":
             raise error
         self.skipped.append(str(error))
 
-    def where(self, row: Row) -> str:
+    def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
-        return f"{self.path}, {self.unit} {row.line}"
+        return f"{self.path}, {self._format.unit} {line}"
 
     def __iter__(self) -> Iterator[Row]:
         self.skipped = []
@@ -85,7 +80,7 @@ def kind_of(path: Path) -> type[Format]:
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
-            f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table is {', '.join(known)}, each also with .gz,"
-            " or the folder of a Hugging Face dataset"
+            f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table is one of {', '.join(known)},"
+            " each also with .gz, or the folder of a Hugging Face dataset"
         )
     return formats[name]

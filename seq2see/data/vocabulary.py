@@ -37,7 +37,7 @@ class Vocabulary:
     def build(
         cls, counts: Mapping[str, int], *, size: int = 0, min_count: int = 1, specials: bool = True
     ) -> Vocabulary:
-        """The most frequent symbols, ties in the order of the alphabet; size 0: no limit. Special symbols do not count."""
+        """The most frequent symbols, ties in the order of the alphabet; size 0: no limit, special ones never count."""
         reserved = SPECIALS if specials else ()
         kept = [symbol for symbol, n in counts.items() if n >= min_count and symbol not in reserved]
         kept.sort(key=lambda symbol: (-counts[symbol], symbol))

@@ -21,7 +21,7 @@ CJK_PUNCTUATION = frozenset("、。・「」『』（）！？，：；")
 
 @cache
 def _marks() -> str:
-    """Combining marks as ranges of a character class: Python's \\w leaves them out, and so would tear Devanagari apart."""
+    """Combining marks as ranges of a character class: \\w leaves them out, and so would tear Devanagari apart."""
     points = [i for i in range(0x300, 0x1F000) if unicodedata.category(chr(i)).startswith("M")]
     points += [0x200C, 0x200D]  # (non-)joiners shape letters inside a word
     points += range(0xE0100, 0xE01F0)
@@ -49,7 +49,9 @@ def _pattern(*, ascii_only: bool) -> re.Pattern[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words and punctuation, in order. Inside a word stay apostrophes, hyphens, and the point between digits; newlines are symbols.
+    """Words and punctuation, in order; newlines are symbols too.
+
+    Apostrophes and hyphens inside a word stay there, and so do points and commas between digits.
 
     >>> split_words("Don't stop (at 3.5 km)!")
     ["Don't", 'stop', '(', 'at', '3.5', 'km', ')', '!']
@@ -60,8 +62,8 @@ def split_words(text: str) -> list[str]:
 def join_words(symbols: Sequence[str]) -> str:
     """Words with single spaces between, punctuation where it leans.
 
-    Closing brackets and marks such as `. , ; : ! ? %` lean back, opening ones lean on the next word, straight quotes open
-    and close in turn, slashes lean both ways, and Chinese and Japanese characters stand side by side.
+    Closing brackets and marks such as `. , ; : ! ? %` lean back, opening ones lean on the next word, straight quotes
+    open and close in turn, slashes lean both ways, and Chinese and Japanese characters stand side by side.
 
     >>> join_words(["Don't", "stop", "(", "at", "3.5", "km", ")", "!"])
     "Don't stop (at 3.5 km)!"

@@ -1,0 +1,140 @@
+"""Which column of a table is which input of a recipe, and the values themselves by the recipe's names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seq2see.data.formats import Row
+from seq2see.data.sources import RowError
+from seq2see.data.tables import Table
+from seq2see.errors import UserError, nearest
+
+OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read."""
+
+    mapping: dict[str, str]
+    note: str | None = None
+
+    def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
+        """The table's rows by the recipe's names; no text, or none where a value must be `filled`, is a bad row."""
+        columns = list(self.mapping.items())
+        for row in table:
+            try:
+                values = {name: _text(table, row, column=column) for name, column in columns}
+                for name in filled:
+                    if name in values and not values[name].strip():
+                        raise RowError(f"{table.place(row.line)}, column '{self.mapping[name]}': the value is empty")
+            except RowError as error:
+                table.bad(error)
+                continue
+            yield Values(values, table, row.line)
+
+
+class Values(dict[str, str]):
+    """One row by the recipe's names, and where it stands: 'pairs.tsv, line 12'."""
+
+    __slots__ = ("line", "table")
+
+    def __init__(self, values: Mapping[str, str], table: Table, line: int):
+        super().__init__(values)
+        self.table = table
+        self.line = line
+
+    @property
+    def where(self) -> str:
+        return self.table.place(self.line)
+
+
+def place_of(row: Mapping[str, str], number: int) -> str:
+    """Where a row stands in its file, or which one it is where rows come from elsewhere."""
+    return getattr(row, "where", f"row {number}")
+
+
+def _text(table: Table, row: Row, *, column: str) -> str:
+    """Numbers are read as they are written; nothing else that is not text is."""
+    value: Any = row.values.get(column)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    found = "nothing (null)" if value is None else f"a {'list' if isinstance(value, list) else type(value).__name__}"
+    raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {found}")
+
+
+def resolve(
+    table_columns: Sequence[str],
+    wanted: Sequence[tuple[str, str]],
+    given: Sequence[str] | None = None,
+    *,
+    path: str | Path,
+    optional: Collection[str] = (),
+) -> Resolution:
+    """Find the recipe's columns in a table.
+
+    wanted: (name in the recipe, column the recipe names), inputs first, the output last;
+    given: columns in the order of `wanted` (--columns); optional: names that may be absent (outputs, at prediction).
+
+    The user's word comes first; then the recipe's names if the header has them; then, and said so, the table's columns
+    in their order if there are exactly as many as wanted. Lines of plain text are the only thing they can be.
+    """
+    names = [name for name, _ in wanted]
+    needed = [name for name in names if name not in optional]
+    if given is not None:
+        return _as_given(table_columns, names, given, path=path, least=len(needed))
+    named = {name: column for name, column in wanted if column in table_columns}
+    if all(name in named for name in needed):
+        return Resolution(named)
+    for chosen in (names, needed):
+        if len(table_columns) == len(chosen) and set(named) <= set(chosen):
+            left = iter([column for column in table_columns if column not in named.values()])
+            mapping = {name: named.get(name) or next(left) for name in chosen}
+            return Resolution(mapping, None if Path(path).suffix == ".txt" else _note(mapping))
+    raise UserError(_not_found(table_columns, wanted, needed, path=path))
+
+
+def _as_given(
+    table_columns: Sequence[str], names: list[str], given: Sequence[str], *, path: str | Path, least: int
+) -> Resolution:
+    if not least <= len(given) <= len(names):
+        number = str(least) if least == len(names) else f"{least} to {len(names)}"
+        raise UserError(
+            f"--columns {','.join(given)}: {len(given)} columns given, {number} expected,"
+            f" in this order: {', '.join(names)}"
+        )
+    for column in given:
+        if column not in table_columns:
+            raise UserError(
+                f"{path}: no column '{column}'{nearest(column, table_columns)};"
+                f" the table has: {', '.join(table_columns)}"
+            )
+    return Resolution(dict(zip(names, given, strict=False)))
+
+
+def _note(mapping: dict[str, str]) -> str:
+    *inputs, last = (f"'{column}'" for column in mapping.values())
+    count = {1: "the only one", 2: "the only two", 3: "the only three"}.get(len(mapping), f"the only {len(mapping)}")
+    if OUTPUT not in mapping:
+        return f"columns: {', '.join([*inputs, last])} ({count})"
+    return f"columns: {', '.join(inputs)} -> {last} ({count})" if inputs else f"columns: {last} ({count})"
+
+
+def _not_found(
+    table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
+) -> str:
+    missing = [column for name, column in wanted if name in needed and column not in table_columns]
+    hints = "".join(nearest(column, table_columns) for column in missing[:1])
+    example = ",".join(list(table_columns[: len(wanted)])) if len(table_columns) >= len(wanted) else "A,B"
+    return (
+        f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
+        f"{', '.join(column for _, column in wanted)}; the table has: {', '.join(table_columns)};"
+        f" say which with --columns, in the recipe's order, for example --columns {example}"
+    )

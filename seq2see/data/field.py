@@ -1,0 +1,106 @@
+"""What every column can do, whatever it holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.data.batches import Labels, Sequences
+from seq2see.data.store import Ragged
+from seq2see.data.vocabulary import Vocabulary
+from seq2see.registry import Registry
+
+Chosen = Sequence[int] | NDArray[np.integer]
+
+
+class Field(ABC):
+    """How values of one column become ids and tensors. `output`: a model writes this column, and does not read it.
+
+    A field is built in passes over its values: `learn` where `learning` says it wants one (BPE), then `observe` for
+    each value, then `settle`. Several fields are built together, in the same passes, by `Fields.build`.
+    """
+
+    vocabulary: Vocabulary
+
+    def __init__(self, settings: Any, *, output: bool):
+        self.settings = settings
+        self.output = output
+
+    # ---------------------------------------------------------------- building
+
+    @property
+    def learning(self) -> bool:
+        """Whether `learn` is wanted before values are observed."""
+        return False
+
+    def normalise(self, value: str) -> str:
+        """A value in the form in which it is counted and learned from."""
+        return value
+
+    def learn(self, values: Iterable[str]) -> None:
+        """A pass over normalised values before they are counted."""
+        raise NotImplementedError(f"{type(self).__name__} has nothing to learn before it counts")
+
+    @abstractmethod
+    def observe(self, value: str) -> None:
+        """Count what a value is made of."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make the vocabulary of what was observed."""
+
+    def build(self, values: Iterable[str]) -> None:
+        """Build from the values of this column alone; they are held in memory only if there is something to learn."""
+        if self.learning:
+            values = list(values)
+            self.learn(map(self.normalise, values))
+        for value in values:
+            self.observe(value)
+        self.settle()
+
+    # ---------------------------------------------------------------- rows and batches
+
+    @abstractmethod
+    def ids(self, value: str) -> list[int]:
+        """A value as it is stored: a row of ids."""
+
+    def fits(self, ids: Sequence[int]) -> bool:
+        """Whether a model may be trained to write this."""
+        return True
+
+    @abstractmethod
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        """How much room each stored row takes in a batch: (rows,)"""
+
+    @abstractmethod
+    def pad(self, store: Ragged, rows: Chosen) -> Sequences | Labels:
+        """Stored rows as tensors."""
+
+    @abstractmethod
+    def batch(self, values: Sequence[str]) -> Sequences | Labels:
+        """Values as tensors."""
+
+    # ---------------------------------------------------------------- on disk
+
+    @abstractmethod
+    def save(self, folder: Path, name: str) -> None:
+        """Write the vocabulary, and what else was learned, into a model's folder."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
+        """Read what `save` wrote; a UserError names a missing or damaged file."""
+
+
+kinds: Registry[type[Field]] = Registry("kind of column")
+
+
+def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:
+    """`vocabulary-word.txt`: names of inputs are free, so what a file system might mind is escaped."""
+    return Path(folder) / f"{what}-{quote(name, safe='')}{suffix}"

@@ -1,0 +1,103 @@
+"""Label columns: one of a few names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from seq2see.data.batches import Labels
+from seq2see.data.field import Chosen, Field, file_of, kinds
+from seq2see.data.store import Ragged
+from seq2see.data.vocabulary import Vocabulary
+from seq2see.errors import UserError, nearest
+from seq2see.recipe.schema import LabelOutput
+
+_SHOWN = 20
+
+
+@kinds.register("label")
+class LabelField(Field):
+    """Names without special symbols, in the order of the alphabet: an id does not depend on how often a label occurs.
+
+    >>> field = LabelField(LabelOutput())
+    >>> field.build(["yes", "no", "yes"])
+    >>> field.labels, field.counts, field.encode("yes")
+    (['no', 'yes'], [1, 2], 1)
+    """
+
+    settings: LabelOutput
+
+    def __init__(self, settings: LabelOutput, *, output: bool = True):
+        super().__init__(settings, output=output)
+        self.vocabulary = Vocabulary([], specials=False)
+        self._counts: Counter[str] = Counter()
+
+    def observe(self, value: str) -> None:
+        self._counts[_name(value)] += 1
+
+    def settle(self) -> None:
+        if len(self._counts) < 2:
+            only = f" ('{next(iter(self._counts))}')" if self._counts else ""
+            raise UserError(f"a column of labels needs two different ones at least, found {len(self._counts)}{only}")
+        self.vocabulary = Vocabulary(sorted(self._counts), counts=self._counts, specials=False)
+        self._counts = Counter()
+
+    @property
+    def labels(self) -> list[str]:
+        """Names by id."""
+        return self.vocabulary.symbols
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of each label, by id (for class weights)."""
+        return self.vocabulary.counts
+
+    def encode(self, value: str) -> int:
+        name = _name(value)
+        if name not in self.vocabulary:
+            more = f", ... ({len(self.labels):,} in all)" if len(self.labels) > _SHOWN else ""
+            known = ", ".join(self.labels[:_SHOWN]) + more
+            raise UserError(f"unknown label '{name}'{nearest(name, self.labels)}; known: {known}")
+        return self.vocabulary.ids[name]
+
+    def decode(self, label: int) -> str:
+        return self.labels[int(label)]
+
+    def ids(self, value: str) -> list[int]:
+        return [self.encode(value)]
+
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        return np.ones(len(store), dtype=np.int64)
+
+    def collate(self, ids: Sequence[int]) -> Labels:
+        return Labels(torch.tensor(list(ids), dtype=torch.int64))
+
+    def pad(self, store: Ragged, rows: Chosen) -> Labels:
+        chosen = np.asarray(rows, dtype=np.int64)
+        return Labels(torch.from_numpy(np.asarray(store.flat[store.offsets[chosen]], dtype=np.int64)))
+
+    def batch(self, values: Sequence[str]) -> Labels:
+        return self.collate([self.encode(value) for value in values])
+
+    def save(self, folder: Path, name: str) -> None:
+        self.vocabulary.save(file_of(folder, "labels", name, suffix=".txt"))
+
+    @classmethod
+    def load(cls, folder: Path, name: str, settings: LabelOutput, *, output: bool = True) -> Self:
+        field = cls(settings, output=output)
+        field.vocabulary = Vocabulary.load(file_of(folder, "labels", name, suffix=".txt"), specials=False)
+        return field
+
+
+def _name(value: str) -> str:
+    """Spaces around a label are a slip of the pen, not part of it."""
+    name = value.strip()
+    if not name:
+        raise UserError("the label is empty")
+    return name
