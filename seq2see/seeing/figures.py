@@ -39,11 +39,12 @@ def line_plot(
     Lines differ in colour, dash and mark, so that they stay apart in black and white.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     if not series:
         raise UserError("nothing to draw: no series was given")
     colours = theme_named(theme)
-    figure = Figure(figsize=size, facecolor=colours.paper, layout="constrained")
+    figure = Figure(figsize=size, facecolor=colours.paper, layout=ConstrainedLayoutEngine(w_pad=0.14, h_pad=0.14))
     axes = figure.add_subplot()
     for index, (name, values) in enumerate(series.items()):
         _line(axes, name, values, index, colours)
@@ -78,7 +79,9 @@ def learning_curve(
 def _line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:
     if len(values) not in (2, 4) or len({len(numbers) for numbers in values}) != 1 or not len(values[0]):
         lengths = ", ".join(str(len(numbers)) for numbers in values)
-        raise UserError(f"series '{name}' must be (x, y) or (x, y, low, high), equally long; lengths: {lengths}")
+        raise UserError(
+            f"series '{name}' must be (x, y) or (x, y, low, high), equally long and not empty; lengths: {lengths}"
+        )
     colour = colours.series[index % len(colours.series)]
     marker = _MARKERS[index % len(_MARKERS)] if len(values[0]) <= _MARKED else None
     dash = _DASHES[index % len(_DASHES)]

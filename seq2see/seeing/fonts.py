@@ -111,6 +111,11 @@ def installed() -> Fonts:
     return Fonts()
 
 
+def forget_told() -> None:
+    """Let `tell_missing` speak of every script again."""
+    _told.clear()
+
+
 def tell_missing(characters: Iterable[str]) -> None:
     """Warn, once per script, that no font can draw it, and say what to install."""
     for script in sorted({script_of(character) for character in characters} - _told):

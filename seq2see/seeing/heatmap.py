@@ -63,7 +63,7 @@ class Heatmap:
         self.depth = max(label.depth(self.size) for label in self.across)
         self.label_height = max(self._rise(label) for label in self.across)
         self.left = _AXIS + self.label_width + _GAP
-        self.top = _AXIS + self.label_height + _GAP
+        self.top = _AXIS + self.label_height + _GAP + 0.02
         self.width = self.left + places * self.cell + self._overhang()
         self.height = self.top + steps * self.cell_height
 
@@ -103,7 +103,7 @@ class Heatmap:
 
     def _write_columns(self, axes: Axes) -> None:
         """Flat labels share a base line; others begin at their columns: right-to-left words lean the other way."""
-        offset, anchor, vertical = _GAP, "right" if self.mirrored else "left", "center_baseline"
+        offset, anchor, vertical = _GAP + 0.02, "right" if self.mirrored else "left", "center_baseline"
         if self.tilt == 0:
             offset, anchor, vertical = _GAP + self.depth, "center", "baseline"
         for place, label in enumerate(self.across):

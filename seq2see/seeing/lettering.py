@@ -15,6 +15,7 @@ from seq2see.seeing.symbols import spelt, visible
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import RendererAgg
 
+LONGEST = 28  # characters of a symbol
 _DPI = 144
 
 
@@ -52,8 +53,9 @@ class Lettering:
         self._labels: dict[str, Label] = {}
 
     def symbol(self, symbol: str) -> Label:
-        """A symbol of an input or output, blanks made visible."""
-        return self.text(visible(symbol))
+        """A symbol of an input or output, blanks made visible, cut where it would take the whole sheet."""
+        shown = visible(symbol)
+        return self.text(shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…")
 
     def text(self, text: str) -> Label:
         """Any text: a title, the name of an axis."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDEST_ROW_OF_HEADS = 16.0
+NARROWEST_TITLE = 4.5
 
 
 def picture(
@@ -34,12 +35,24 @@ def picture(
     groups = panels_of(looks, map=map, direction=direction)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale)
     manner = Manner(theme_named(theme), Lettering(spell=spell), top)
-    boxes: list[Box] = []
-    if title:
-        boxes.append(Words(manner.letters.text(title), manner.theme.ink, size=12.5, bold=True))
-    boxes.extend(_map(group, manner, named=len(groups) > 1) for group in groups)
-    boxes.append(Key(manner))
-    return on_paper(Column(boxes, gap=0.24), manner.theme)
+    boxes: list[Box] = [*(_map(group, manner, named=len(groups) > 1) for group in groups), Key(manner)]
+    body = Column(boxes, gap=0.24)
+    if title and title.strip():
+        body = Column([_title(title, manner, width=max(body.width, NARROWEST_TITLE)), body], gap=0.24)
+    return on_paper(body, manner.theme)
+
+
+def _title(title: str, manner: Manner, *, width: float) -> Box:
+    """The title in as many lines as it needs: it is often the input itself."""
+    lines: list[Words] = []
+    for word in title.split():
+        longer = f"{lines[-1].label.text} {word}" if lines else word
+        line = Words(manner.letters.text(longer), manner.theme.ink, size=12.5, bold=True)
+        if lines and line.width <= width:
+            lines[-1] = line
+        else:
+            lines.append(Words(manner.letters.text(word), manner.theme.ink, size=12.5, bold=True))
+    return Column(lines, gap=0.06)
 
 
 def _map(group: list[Panel], manner: Manner, *, named: bool) -> Box:

@@ -63,11 +63,13 @@ def plot(looks: Looks, *, theme: str = "light", **options: Any) -> Figure:
 
 
 def _only(looks: Looks, name: str | None) -> Looks:
-    """Looks with one map; checked as if it were to be drawn."""
+    """Looks with one map; without a name all of them, and where there is none the record that says why."""
+    if name is None:
+        return looks
     from seq2see.seeing.panels import panels_of
 
     panels_of(looks, map=name)
-    return looks if name is None else replace(looks, maps={name: looks.maps[name]}, default=name)
+    return replace(looks, maps={name: looks.maps[name]}, default=name)
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:

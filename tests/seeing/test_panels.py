@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from seq2see.errors import UserError
+from seq2see.looks import Looks
+from seq2see.seeing.panels import panels_of, top_of_scale
+
+
+def square(size: int, *, outputs: int) -> Looks:
+    weights = np.full((size, size), 1 / size, dtype=np.float32)
+    symbols = [f"w{place}" for place in range(size)]
+    return Looks(maps={"self": weights}, inputs={"self": symbols}, outputs=[f"o{step}" for step in range(outputs)])
+
+
+def test_one_panel_for_a_map_and_one_for_each_head(make_looks: Callable[..., Looks]) -> None:
+    ((plain,),) = panels_of(make_looks(list("abc"), list("xy")))
+    assert (plain.steps, plain.places, plain.head) == (2, 3, None)
+    (heads,) = panels_of(make_looks(list("abc"), list("xy"), heads=4))
+    assert [panel.head for panel in heads] == [1, 2, 3, 4]
+
+
+def test_the_default_map_comes_first_and_one_can_be_chosen(looks: Looks) -> None:
+    looks.maps["other"] = looks.maps["source"]
+    looks.inputs["other"] = looks.inputs["source"]
+    looks.default = "other"
+    assert [group[0].name for group in panels_of(looks)] == ["other", "source"]
+    assert [group[0].name for group in panels_of(looks, map="source")] == ["source"]
+
+
+def test_a_sequence_that_looks_at_itself_has_its_own_symbols_as_rows() -> None:
+    ((panel,),) = panels_of(square(4, outputs=2))
+    assert panel.outputs == panel.inputs
+
+
+def test_no_map_says_why() -> None:
+    with pytest.raises(UserError, match="nothing to draw: the recipe says attention: none"):
+        panels_of(Looks(reason="the recipe says attention: none"))
+    with pytest.raises(UserError, match="no attention"):
+        panels_of(Looks())
+
+
+def test_what_does_not_fit_is_named(looks: Looks) -> None:
+    with pytest.raises(UserError, match=r"unknown map 'sorce' \(did you mean 'source'\?\); this model has: source"):
+        panels_of(looks, map="sorce")
+    with pytest.raises(UserError, match="unknown direction 'up'"):
+        panels_of(looks, direction="up")
+    with pytest.raises(UserError, match="3 places, but 2 input symbols"):
+        panels_of(Looks(maps=looks.maps, inputs={"source": ["a", "b"]}, outputs=looks.outputs))
+    with pytest.raises(UserError, match="4 steps, but 1 output symbols"):
+        panels_of(Looks(maps=looks.maps, inputs=looks.inputs, outputs=["x"]))
+    with pytest.raises(UserError, match="not finite"):
+        panels_of(Looks(maps={"source": looks.weights * np.nan}, inputs=looks.inputs, outputs=looks.outputs))
+    with pytest.raises(UserError, match=r"shape \(3,\)"):
+        panels_of(Looks(maps={"source": looks.weights[0]}, inputs=looks.inputs, outputs=looks.outputs))
+
+
+@pytest.mark.parametrize(
+    ("largest", "top"), [(0.004, 0.005), (0.09, 0.1), (0.26, 0.3), (0.5, 0.5), (0.51, 1.0), (1.0, 1.0)]
+)
+def test_the_scale_ends_at_a_round_number(largest: float, top: float) -> None:
+    looks = Looks(maps={"m": np.array([[largest, 0.0]])}, inputs={"m": ["a", "b"]}, outputs=["x"])
+    (panels,) = panels_of(looks)
+    assert top_of_scale(panels) == top
+    assert top_of_scale(panels, scale="full") == 1.0
+
+
+def test_an_unknown_scale_is_refused(looks: Looks) -> None:
+    with pytest.raises(UserError, match="unknown scale 'log'; allowed: auto, full"):
+        top_of_scale(panels_of(looks)[0], scale="log")
