@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, normalize
 
 from seq2see.errors import UserError
+from seq2see.recipe.scores import declare
 from seq2see.registry import Registry
 
 scores: Registry[type[Score]] = Registry("score")
-register = scores.register
 
 
 class Score(nn.Module):
@@ -55,6 +55,17 @@ class Score(nn.Module):
     ) -> Float[Tensor, "batch queries places"]:
         """What it remembers after a look."""
         raise NotImplementedError
+
+
+def register(name: str) -> Callable[[type[Score]], type[Score]]:
+    """Give a score its name, in the registry and for recipes."""
+
+    def add(kind: type[Score]) -> type[Score]:
+        scores.register(name)(kind)
+        declare(name, options(name))
+        return kind
+
+    return add
 
 
 def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:

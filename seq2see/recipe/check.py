@@ -5,6 +5,7 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.inert import inert
 from seq2see.recipe.schema import Recipe, TextOutput, names
+from seq2see.recipe.scores import SCORES
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -65,10 +66,8 @@ def _attention(recipe: Recipe) -> list[str]:
     score = recipe.attention.score
     if score == "none":
         return []
-    from seq2see.attention.scores import scores  # late: torch comes with it
-
-    if score not in scores:
-        allowed = [*scores, "none"]
+    if score not in SCORES:
+        allowed = [*SCORES, "none"]
         return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; allowed: {', '.join(allowed)}"]
     if not recipe.inputs:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]

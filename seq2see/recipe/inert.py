@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe, Settings, TextSettings
+from seq2see.recipe.scores import SCORES
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
@@ -33,12 +34,9 @@ def _attention(recipe: Recipe) -> dict[str, str]:
         keys = [key for key in type(settings).model_fields if key != "score"]
         reason = "attention.score is none" if recipe.inputs else "a model without inputs has nothing to look at"
         return _changed(settings, "attention", keys, reason)
-    from seq2see.attention.scores import options, scores  # late: torch comes with it
-
-    if settings.score not in scores:
+    if settings.score not in SCORES:
         return {}
-    every = {option for name in scores for option in options(name)}
-    unknown = sorted(every - options(settings.score))
+    unknown = sorted(frozenset().union(*SCORES.values()) - SCORES[settings.score])
     found = _changed(settings, "attention", unknown, f"score {settings.score} has no such setting")
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
