@@ -1,0 +1,12 @@
+"""Search: what a model says of its inputs, by the likeliest symbol, a beam or the dice; built of small parts."""
+
+from __future__ import annotations
+
+from seq2see.search.given import Given, score_given
+from seq2see.search.hypothesis import Hypothesis
+from seq2see.search.labels import classify
+from seq2see.search.options import SearchOptions
+from seq2see.search.run import search
+from seq2see.search.stepper import Source, Stepper, at_rest
+
+__all__ = ["Given", "Hypothesis", "SearchOptions", "Source", "Stepper", "at_rest", "classify", "score_given", "search"]

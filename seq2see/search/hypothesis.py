@@ -1,0 +1,28 @@
+"""One output a search has found, with all that can be told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass
+class Hypothesis:
+    """ids: the output's symbols, the last one `<eos>` where it is finished (or the one label).
+
+    log_probs: one per id, log P(y_t | y_<t, x); log_probability: their sum; score: what the search ranked by;
+    runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
+    looks: {input name: (steps, places)}, a row for each id, a column for each real place;
+    forced: how many of the ids were given by the caller.
+    """
+
+    ids: list[int]
+    log_probs: list[float]
+    log_probability: float
+    score: float
+    finished: bool
+    runners_up: list[list[tuple[int, float]]] = field(default_factory=list)
+    looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    forced: int = 0

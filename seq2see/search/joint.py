@@ -1,0 +1,62 @@
+"""Where an ensemble looked: the mean of its models' looks, for the inputs they cut into the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import pad
+
+from seq2see.data.batches import Sequences
+from seq2see.decoders import Ready
+
+
+@dataclass
+class JointPlaces:
+    """What can be looked at under one input name, by all models together.
+
+    mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
+    see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning.
+    """
+
+    mask: Bool[Tensor, "batch places"]
+    agreed: Bool[Tensor, " batch"]
+
+
+def joint_places(readies: Sequence[Ready], inputs: Sequence[Mapping[str, Sequences]]) -> dict[str, JointPlaces]:
+    """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
+    names = dict.fromkeys(name for ready in readies for name in ready.looks)
+    return {name: _one_input(name, readies, inputs) for name in names}
+
+
+def _one_input(name: str, readies: Sequence[Ready], inputs: Sequence[Mapping[str, Sequences]]) -> JointPlaces:
+    looking = [number for number, ready in enumerate(readies) if name in ready.looks]
+    masks = _same_width([readies[number].looks[name].mask for number in looking])
+    agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
+    symbols = [inputs[number][name].symbols for number in looking]
+    told = [rows for rows in symbols if rows is not None]
+    if len(told) > 1:
+        same = [all(row == other for other in rest) for row, *rest in zip(*told, strict=True)]
+        agreed = agreed & torch.tensor(same, device=agreed.device)
+    return JointPlaces(masks[0], agreed)
+
+
+def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows places"]]:
+    """{name: (rows, places)}: the mean over the models that look at that input."""
+    if len(looks) == 1:
+        return dict(looks[0])
+    names = dict.fromkeys(name for one in looks for name in one)
+    return {name: torch.stack(_same_width([one[name] for one in looks if name in one])).mean(0) for name in names}
+
+
+def fitted(weights: Float[Tensor, "rows _"], places: int) -> Float[Tensor, "rows places"]:
+    """The same weights for so many places: padding added or taken away behind the real ones."""
+    return pad(weights, (0, places - weights.shape[-1]))
+
+
+def _same_width(parts: list[Tensor]) -> list[Tensor]:
+    width = max(part.shape[-1] for part in parts)
+    return [part if part.shape[-1] == width else pad(part, (0, width - part.shape[-1])) for part in parts]

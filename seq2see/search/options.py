@@ -1,0 +1,92 @@
+"""How to search: every setting of greedy, beam and sampling in one record that refuses what has no meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seq2see.errors import UserError
+
+Weights = Mapping[int, Mapping[str, Sequence[float]]]
+"""{step: {input name: one weight per real place}}"""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Greedy as it stands; `beam` above 1 keeps the best so many, `sample` draws `n_best` outputs instead.
+
+    length_penalty: score = log_probability / length ** length_penalty, the length counting `<eos>`;
+    coverage_penalty: beta in score + beta * sum_j log(min(sum_t a_tj, 1)): outputs that overlook places rank lower;
+    patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `stopping.py`);
+    max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
+    temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
+    prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
+    oracle: attention weights for some steps (from 0), for every hypothesis, or such a mapping per input;
+    seed: together with an input's row number and a sample's number it fixes the sample;
+    runners_up: how many of the likeliest symbols are told at each step.
+    """
+
+    beam: int = 1
+    n_best: int = 1
+    length_penalty: float = 1.0
+    coverage_penalty: float = 0.0
+    patience: float = 1.0
+    max_length: int = 100
+    min_length: int = 0
+    sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    prefix: Sequence[int] | Sequence[Sequence[int]] = ()
+    oracle: Weights | Sequence[Weights] | None = None
+    seed: int = 0
+    runners_up: int = 5
+
+    def __post_init__(self) -> None:
+        problems = [problem for problem in (*self._lengths(), *self._beams(), *self._samples()) if problem]
+        if problems:
+            raise UserError("; ".join(problems))
+
+    def _lengths(self) -> list[str]:
+        return [
+            _at_least(1, max_length=self.max_length),
+            _at_least(0, min_length=self.min_length),
+            _at_least(0, runners_up=self.runners_up),
+            _at_least(0, length_penalty=self.length_penalty),
+            _at_least(0, coverage_penalty=self.coverage_penalty),
+            f"min_length {self.min_length} is more than max_length {self.max_length}"
+            if self.min_length > self.max_length
+            else "",
+        ]
+
+    def _beams(self) -> list[str]:
+        wide = not self.sample and self.n_best > self.beam >= 1
+        return [
+            _at_least(1, beam=self.beam),
+            _at_least(1, n_best=self.n_best),
+            _at_least(1, patience=self.patience, finite=False),
+            f"n_best {self.n_best} needs a beam at least as wide, got beam {self.beam}" if wide else "",
+            f"sample draws n_best outputs and has no beam; leave beam at 1, got {self.beam}"
+            if self.sample and self.beam > 1
+            else "",
+            f"patience {self.patience} needs a beam wider than 1" if self.patience > 1 and self.beam == 1 else "",
+        ]
+
+    def _samples(self) -> list[str]:
+        shaped = {"temperature": (self.temperature, 1.0), "top_k": (self.top_k, 0), "top_p": (self.top_p, 1.0)}
+        idle = [f"{name} {given}" for name, (given, usual) in shaped.items() if given != usual and not self.sample]
+        return [
+            f"{', '.join(idle)} shape{'s' if len(idle) == 1 else ''} what is drawn: set sample" if idle else "",
+            "" if 0 < self.temperature < math.inf else f"temperature must be above 0, got {self.temperature}",
+            "" if 0 < self.top_p <= 1 else f"top_p must be above 0 and at most 1, got {self.top_p}",
+            _at_least(0, top_k=self.top_k),
+            _at_least(0, seed=self.seed),
+        ]
+
+
+def _at_least(least: int, *, finite: bool = True, **named: float) -> str:
+    ((name, given),) = named.items()
+    if given >= least and (not finite or math.isfinite(given)):
+        return ""
+    return f"{name} must be {'a number of ' if finite else ''}at least {least}, got {given}"

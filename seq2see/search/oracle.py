@@ -1,0 +1,72 @@
+"""The caller's attention: weights handed in for some steps, from which the decoder goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seq2see.errors import UserError, nearest
+from seq2see.search.joint import JointPlaces
+from seq2see.search.options import Weights
+
+
+class Oracle:
+    """Holds, for each step that has any, {input name: (batch, places)}: NaN rows are free, padding gets zeros."""
+
+    def __init__(
+        self,
+        given: Weights | Sequence[Weights] | None,
+        places: Mapping[str, JointPlaces],
+        *,
+        rows: int,
+        max_length: int,
+    ):
+        self._steps: dict[int, dict[str, Tensor]] = {}
+        for row, steps in enumerate(_per_row(given, rows)):
+            for step, maps in steps.items():
+                if not 0 <= step < max_length:
+                    raise UserError(f"oracle: step {step}; allowed: 0 to {max_length - 1} (max_length {max_length})")
+                for name, weights in maps.items():
+                    self._place(step, name, places, row=row, weights=weights)
+
+    def at(self, step: int, inputs: Int[Tensor, " inputs"], *, width: int) -> dict[str, Float[Tensor, "rows _"]] | None:
+        """What is forced at this step on `width` hypotheses of each input (by their numbers in the whole batch)."""
+        if step not in self._steps:
+            return None
+        return {name: rows[inputs].repeat_interleave(width, 0) for name, rows in self._steps[step].items()}
+
+    def _place(
+        self, step: int, name: str, places: Mapping[str, JointPlaces], *, row: int, weights: Sequence[float]
+    ) -> None:
+        where = f"oracle of input {row}, step {step}"
+        if not places:
+            raise UserError(f"{where}: this model has no attention, so there are no weights to hand in")
+        if name not in places:
+            raise UserError(f"{where}: '{name}' is not looked at{nearest(name, places)}; allowed: {', '.join(places)}")
+        if not places[name].agreed[row]:
+            raise UserError(f"{where}: the models of the ensemble see different places in '{name}'")
+        mask = places[name].mask
+        real = int(mask[row].sum())
+        if len(weights) != real:
+            raise UserError(f"{where}: {len(weights)} weights for '{name}', which has {real} places")
+        if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+            raise UserError(f"{where}: weights must be numbers of at least 0, got {list(weights)}")
+        maps = self._steps.setdefault(step, {})
+        if name not in maps:
+            maps[name] = torch.full(mask.shape, torch.nan, device=mask.device)
+        maps[name][row] = 0.0
+        maps[name][row, mask[row]] = torch.as_tensor(weights, dtype=torch.float32, device=mask.device)
+
+
+def _per_row(given: Weights | Sequence[Weights] | None, rows: int) -> list[Weights]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [given] * rows
+    if len(given) != rows:
+        raise UserError(f"one oracle for each input is needed: {rows} inputs, {len(given)} oracles")
+    return list(given)

@@ -1,0 +1,105 @@
+"""One step of one model or of an ensemble, behind one interface: a search does not know which it drives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seq2see.data.batches import Sequences
+from seq2see.decoders import State
+from seq2see.errors import UserError
+from seq2see.model import EncoderDecoder
+from seq2see.search.joint import fitted, joint_looks, joint_places
+
+Source = tuple[EncoderDecoder, Mapping[str, Sequences]]
+"""A model and the inputs as its own vocabularies number them."""
+
+LEAST = -1e4
+"""Floor of a log-probability: what a model holds impossible stays a number, apart from what a search forbids (-inf)."""
+
+
+class Stepper:
+    """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
+
+    places: what can be looked at, for the inputs as they came (compaction leaves it as it is).
+    """
+
+    def __init__(self, sources: Sequence[Source], rows: int):
+        self._models = [model for model, _ in sources]
+        self.symbols = _one_vocabulary(self._models)
+        self._ready = [model.ready(inputs, rows) for model, inputs in sources]
+        self._states: list[State] = []
+        self.places = joint_places(self._ready, [inputs for _, inputs in sources])
+        self.device = self._models[0].head.c.device
+
+    def begin(self, width: int) -> None:
+        """`width` hypotheses for each input."""
+        self._states = [model.begin(ready, width=width) for model, ready in zip(self._models, self._ready, strict=True)]
+
+    def step(
+        self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
+    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows _"]]]:
+        """Every hypothesis reads its token: log P of each symbol, and {input name: (rows, places)}, where it looked.
+
+        An ensemble's P is the mean of its models' P. `forced` weights take the place of the models' own (NaN: free).
+        """
+        log_probs, looks = [], []
+        for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
+            own = {
+                name: fitted(weights, ready.looks[name].mask.shape[-1])
+                for name, weights in (forced or {}).items()
+                if name in ready.looks
+            }
+            step = model.step(ready, self._states[number], tokens, forced=own or None)
+            self._states[number] = step.state
+            log_probs.append(model.log_probs(step, ready))
+            looks.append(step.looks)
+        joint = _mean_probability(log_probs)
+        if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
+            raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+        return joint.clamp(min=LEAST), joint_looks(looks)
+
+    def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
+        """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""
+        self._states = [state.select(rows, width) for state in self._states]
+
+    def compact(self, kept: Int[Tensor, " inputs"]) -> None:
+        """Go on with these inputs alone: the others leave states and memories."""
+        width = self._states[0].width
+        rows = (kept[:, None] * width + torch.arange(width, device=kept.device)).flatten()
+        self.select(rows, width)
+        self._ready = [ready.select(kept) for ready in self._ready]
+
+
+def _mean_probability(log_probs: list[Tensor]) -> Tensor:
+    if len(log_probs) == 1:
+        return log_probs[0]
+    return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
+
+
+def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
+    if not models:
+        raise UserError("a search needs at least one model, got none")
+    sizes = [len(model.head.c) for model in models]
+    if len(set(sizes)) > 1:
+        raise UserError(f"the models of an ensemble need one output vocabulary, got sizes {sizes}")
+    return sizes[0]
+
+
+@contextmanager
+def at_rest(models: Sequence[EncoderDecoder]) -> Iterator[None]:
+    """Without dropout and gradients; each module goes back to its mode, so a training run can search in between."""
+    training = [module for model in models for module in model.modules() if module.training]
+    try:
+        for module in training:
+            module.training = False
+        with torch.inference_mode():
+            yield
+    finally:
+        for module in training:
+            module.training = True

@@ -1,0 +1,66 @@
+"""From tensors to hypotheses: each output with its probabilities, runners-up and looks, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from seq2see.search.history import Endings, Paths
+from seq2see.search.hypothesis import Hypothesis
+from seq2see.search.joint import JointPlaces
+from seq2see.search.options import SearchOptions
+from seq2see.search.scoring import normalised, overlooked
+
+
+def tell(
+    paths: Paths,
+    endings: Endings,
+    *,
+    places: Mapping[str, JointPlaces],
+    prefixes: Sequence[Sequence[int]],
+    options: SearchOptions,
+) -> list[list[Hypothesis]]:
+    """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score, highest first."""
+    whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
+    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.double().tolist()
+    likeliest, chances = paths.runners_up.tolist(), paths.chances.double().exp().tolist()
+    looks = {name: look.cpu() for name, look in paths.looks.items()}
+    masks = {name: joint.mask.cpu() for name, joint in places.items()}
+    told: list[list[Hypothesis]] = [[] for _ in prefixes]
+    for output, row in enumerate(whose):
+        length = steps[output] + 1
+        shared = [name for name in looks if places[name].agreed[row]]
+        seen = {name: looks[name][output, :length][:, masks[name][row]].float() for name in shared}
+        each = log_probs[output][:length]
+        total = sum(each)
+        told[row].append(
+            Hypothesis(
+                ids=tokens[output][:length],
+                log_probs=each,
+                log_probability=total,
+                score=_score(total, length, seen, options),
+                finished=finished[output],
+                runners_up=[
+                    list(zip(ids, shares, strict=True))
+                    for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
+                ],
+                looks={name: weights.numpy() for name, weights in seen.items()},
+                forced=min(len(prefixes[row]), length),
+            )
+        )
+    return [_best(row, options.n_best) for row in told]
+
+
+def _score(log_probability: float, length: int, looks: dict[str, Tensor], options: SearchOptions) -> float:
+    score = normalised(log_probability, length, options)
+    if options.coverage_penalty == 0:
+        return score
+    totals = {name: weights.sum(0) for name, weights in looks.items()}
+    real = {name: torch.ones_like(total, dtype=torch.bool) for name, total in totals.items()}
+    return score + float(overlooked(totals, real, options))
+
+
+def _best(hypotheses: list[Hypothesis], count: int) -> list[Hypothesis]:
+    return sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)[:count]
