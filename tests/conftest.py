@@ -12,7 +12,8 @@ import torch
 from jaxtyping import install_import_hook
 
 # The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
-# Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there.
+# Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there;
+# a Protocol named in these rooms' signatures has to be @runtime_checkable.
 SHAPED_ROOMS = [
     "seq2see.attention",
     "seq2see.cells",
