@@ -72,6 +72,8 @@ class Cell(nn.Module):
         """Outputs of every step (zero where masked) and the last real state; `reverse` reads from right to left."""
         first = next(iter(parts.values()))
         state = state if state is not None else self.zeros(first, len(first))
+        if not first.shape[1]:
+            return first.new_zeros(len(first), 0, self.size), state
         inputs = first if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], dim=-1)
         if reverse:
             inputs = _flip(inputs, mask)

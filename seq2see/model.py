@@ -91,7 +91,7 @@ class EncoderDecoder(nn.Module):
     ) -> Step:
         return self.decoder.step(ready, state, token, forced=forced)  # type: ignore[arg-type]
 
-    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows symbols"]:
+    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return self.head.log_probs(step, ready)
 
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
@@ -100,6 +100,12 @@ class EncoderDecoder(nn.Module):
         if isinstance(self.decoder, LabelDecoder):
             raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
         return self.decoder.teach(ready, state, shifted(targets))
+
+    def read_on(self, ready: Ready, tokens: Int[Tensor, "batch steps"], state: State) -> Step:
+        """Every step of reading the given symbols from a state on (contiguous streams)."""
+        if isinstance(self.decoder, LabelDecoder):
+            raise TypeError("a label decoder reads no symbols")
+        return self.decoder.teach(ready, state, tokens)
 
     def taught(self, batch: Batch) -> tuple[Step, Ready]:
         """All that the loss needs of a batch, for text and labels alike."""

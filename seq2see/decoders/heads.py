@@ -41,8 +41,8 @@ class SoftmaxHead(nn.Module):
             features = dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)
         return linear(features, self.V, self.c)
 
-    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows symbols"]:
-        """log P of every symbol at a step."""
+    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
+        """log P of every symbol, at a step or at each step of a whole target."""
         return torch.log_softmax(self.logits(step.features).float(), dim=-1)
 
     def loss(

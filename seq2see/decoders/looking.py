@@ -76,17 +76,15 @@ class Looking(nn.Module):
         seen.context = _joined(seen.contexts)
         return seen
 
-    def all_at_once(self, queries: Float[Tensor, "batch steps size"], prepared: Mapping[str, Prepared]) -> Seen:
-        """The looks of a whole target, where no look depends on an earlier one."""
-        looks = {name: attention(queries, prepared[name]) for name, attention in self.over.items()}
-        contexts = {name: look.context for name, look in looks.items()}
-        return Seen(
-            _joined(contexts),
-            {name: look.weights for name, look in looks.items()},
-            {name: look.energies for name, look in looks.items()},
-            contexts,
-            {},
+    def all_at_once(self, queries: Float[Tensor, "rows steps size"], prepared: Mapping[str, Prepared]) -> Seen:
+        """The looks of a whole target, where no look depends on an earlier one: (rows, steps, ...) throughout."""
+        rows, steps, size = queries.shape
+        seen = self(queries.reshape(rows * steps, size), prepared, past={})
+        weights, energies, contexts = (
+            {name: part.unflatten(0, (rows, steps)) for name, part in parts.items()}
+            for parts in (seen.weights, seen.energies, seen.contexts)
         )
+        return Seen(seen.context.unflatten(0, (rows, steps)), weights, energies, contexts, {})
 
 
 def _grouped(rows: Tensor | None, batch: int) -> Tensor | None:

@@ -115,7 +115,7 @@ class RecurrentDecoder(nn.Module):
             return self._teach_parallel(ready, state, embedded)
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
-            projected = projected + ready.every[:, None]
+            projected = projected + ready.every.repeat_interleave(state.width, 0)[:, None]
         outputs: list[Tensor] = []
         looks: list[Seen] = []
         for one in projected.unbind(1):
@@ -158,14 +158,12 @@ class RecurrentDecoder(nn.Module):
 
     def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
         """No context enters the recurrence: each layer runs over time in one call, then all looks are one product."""
-        parts = {"y": embedded}
         start = state.cells
         if ready.every is not None:
-            outputs, last = _run_projected(
-                self.first, self.first.project("y", embedded, bias=True) + ready.every[:, None], start[0]
-            )
+            every = ready.every.repeat_interleave(state.width, 0)[:, None]
+            outputs, last = _run_projected(self.first, self.first.project("y", embedded, bias=True) + every, start[0])
         else:
-            outputs, last = self.first.run(parts, start[0])
+            outputs, last = self.first.run({"y": embedded}, start[0])
         cells = [last]
         for layer, before in zip(self.cells[1:], start[1:], strict=True):
             outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)

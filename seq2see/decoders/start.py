@@ -40,7 +40,8 @@ class Start(nn.Module):
         self.size, self.layers, self.states, self.join = size, layers, states, join
         self.copied = bool(sizes) and by == "copy"
         if not sizes:
-            self.s_0 = nn.Parameter(torch.zeros(layers * states * size))
+            # Not zero: as a first query it would give every place the same energy, and W_q no gradient.
+            self.s_0 = nn.Parameter(0.1 * torch.randn(layers * states * size))
             return
         width = joined_size(list(sizes.values()), join)
         if self.copied and width != size:
