@@ -1,0 +1,90 @@
+"""Which column is which: the user's word, the recipe's names, or the only ones there are."""
+
+from __future__ import annotations
+
+from seq2see.data.columns import resolve
+from seq2see.data.tables import read
+from tests.data.helpers import Put, error_of, skipping
+
+WANTED = [("word", "word"), ("output", "phonemes")]
+PAIR = [("premise", "premise"), ("hypothesis", "hypothesis"), ("output", "label")]
+
+
+def test_the_recipes_names_win_wherever_they_stand() -> None:
+    found = resolve(["count", "phonemes", "word"], WANTED, path="x.tsv")
+    assert (found.mapping, found.note) == ({"word": "word", "output": "phonemes"}, None)
+
+
+def test_given_columns_are_in_the_recipes_order() -> None:
+    found = resolve(["word", "phonemes", "x"], WANTED, ["x", "word"], path="x.tsv")
+    assert (found.mapping, found.note) == ({"word": "x", "output": "word"}, None)
+
+
+def test_the_only_columns_are_taken_and_said() -> None:
+    found = resolve(["english", "hindi"], WANTED, path="names.csv")
+    assert found.mapping == {"word": "english", "output": "hindi"}
+    assert found.note == "columns: 'english' -> 'hindi' (the only two)"
+    three = resolve(["a", "b", "c"], PAIR, path="x.tsv")
+    assert three.note == "columns: 'a', 'b' -> 'c' (the only three)"
+
+
+def test_a_name_that_is_there_is_not_given_to_another() -> None:
+    assert resolve(["phonemes", "spelling"], WANTED, path="x.tsv").mapping == {"word": "spelling", "output": "phonemes"}
+
+
+def test_other_counts_are_refused_with_both_lists() -> None:
+    message = error_of(lambda: resolve(["id", "wrod", "ipa"], WANTED, path="x.tsv"))
+    assert message.startswith("x.tsv: no column 'word', 'phonemes' (did you mean 'wrod'?)")
+    assert "the recipe wants: word, phonemes; the table has: id, wrod, ipa" in message
+    assert "--columns id,wrod" in message
+
+
+def test_wrong_columns_given() -> None:
+    message = error_of(lambda: resolve(["word", "ipa"], WANTED, ["wrod", "ipa"], path="x.tsv"))
+    assert message == "x.tsv: no column 'wrod' (did you mean 'word'?); the table has: word, ipa"
+    count = error_of(lambda: resolve(["word", "ipa"], WANTED, ["word"], path="x.tsv"))
+    assert count == "--columns word: 1 columns given, 2 expected, in this order: word, output"
+
+
+def test_outputs_may_be_absent_at_prediction() -> None:
+    def predict(columns: list[str], given: list[str] | None = None, *, path: str = "x.tsv") -> dict[str, str]:
+        return resolve(columns, WANTED, given, path=path, optional=("output",)).mapping
+
+    assert predict(["word"]) == {"word": "word"}
+    assert predict(["id", "word"]) == {"word": "word"}
+    assert predict(["word", "phonemes"]) == {"word": "word", "output": "phonemes"}
+    assert predict(["spelling"]) == {"word": "spelling"}
+    assert predict(["a", "b"]) == {"word": "a", "output": "b"}
+    assert predict(["a", "b", "c"], ["c"]) == {"word": "c"}
+    assert "no column 'word'" in error_of(lambda: predict(["a", "b", "c"]))
+
+
+def test_lines_of_plain_text_are_the_single_input_and_need_no_note() -> None:
+    found = resolve(["text"], WANTED, path="words.txt", optional=("output",))
+    assert (found.mapping, found.note) == ({"word": "text"}, None)
+    assert "the recipe wants: premise" in error_of(lambda: resolve(["text"], PAIR, path="x.txt", optional=("output",)))
+
+
+def test_a_language_model_has_an_output_alone() -> None:
+    assert resolve(["text"], [("output", "text")], path="x.txt").mapping == {"output": "text"}
+    assert resolve(["line"], [("output", "text")], path="x.tsv").note == "columns: 'line' (the only one)"
+
+
+def test_rows_come_by_the_recipes_names_with_their_place(put: Put) -> None:
+    table = read(put("x.jsonl", '{"q": "a", "n": 1}\n\n{"q": "b", "n": true}\n'))
+    rows = list(resolve(table.columns, [("question", "q"), ("output", "n")], path=table.path).rows(table))
+    assert rows == [{"question": "a", "output": "1"}, {"question": "b", "output": "true"}]
+    assert rows[1].where == f"{table.path}, line 3"
+
+
+def test_values_that_are_no_text_are_bad_rows(put: Put) -> None:
+    path = put("x.jsonl", '{"q": "a", "n": "x"}\n{"q": ["b"], "n": "y"}\n{"q": "c", "n": null}\n{"q": "d", "n": " "}\n')
+    wanted = [("q", "q"), ("output", "n")]
+    message = error_of(lambda: list(resolve(["q", "n"], wanted, path=path).rows(read(path))))
+    assert message == f"{path}, line 2, column 'q': expected text, found a list"
+    table = skipping(path)
+    assert [row["q"] for row in resolve(["q", "n"], wanted, path=path).rows(table)] == ["a", "d"]
+    assert len(table.skipped) == 2
+    filled = list(resolve(["q", "n"], wanted, path=path).rows(table, filled=("output",)))
+    assert [row["q"] for row in filled] == ["a"]
+    assert table.skipped[-1] == f"{path}, line 4, column 'n': the value is empty"

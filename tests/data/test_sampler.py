@@ -1,0 +1,91 @@
+"""Batches by length under a budget, the same for the same seed and epoch."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from seq2see.data.sampler import BatchPlan
+
+Widths = NDArray[np.int64]
+
+
+def words(rows: int, columns: int = 2, *, seed: int = 0) -> Widths:
+    """Lengths as pairs of words or sentences have them: the columns of a row go together."""
+    random = np.random.default_rng(seed)
+    first = random.integers(1, 40, size=rows)
+    others = [np.maximum(first + random.integers(-3, 4, size=rows), 1) for _ in range(columns - 1)]
+    return np.stack([first, *others], axis=1)
+
+
+def padded(widths: Widths, batch: NDArray[np.int64]) -> int:
+    return len(batch) * int(widths[batch].max(0).sum())
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+def test_every_row_is_drawn_once_and_no_batch_is_over_the_budget(columns: int) -> None:
+    widths = words(3000, columns)
+    plan = BatchPlan(widths, batch_tokens=800, batch_rows=32)
+    for batches in (plan.epoch(0), plan.epoch(1), plan.by_length()):
+        assert sorted(np.concatenate(batches).tolist()) == list(range(3000))
+        assert max(padded(widths, batch) for batch in batches) <= 800
+        assert max(map(len, batches)) <= 32
+
+
+def test_little_of_a_batch_is_padding() -> None:
+    for columns, least in ((2, 0.93), (3, 0.88)):
+        widths = words(20_000, columns)
+        batches = BatchPlan(widths, batch_tokens=1500, batch_rows=256).epoch(3)
+        assert widths.sum() / sum(padded(widths, batch) for batch in batches) > least
+
+
+def test_a_row_over_the_budget_is_a_batch_of_its_own() -> None:
+    widths = np.array([[5, 5], [500, 500], [5, 5]])
+    batches = BatchPlan(widths, batch_tokens=100, batch_rows=10).epoch(0)
+    assert sorted(batch.tolist() for batch in batches if 1 in batch) == [[1]]
+    assert len(batches) == 2
+
+
+def test_seed_and_epoch_decide_and_nothing_else() -> None:
+    widths = words(2000)
+
+    def drawn(seed: int, epoch: int, *before: int) -> list[list[int]]:
+        plan = BatchPlan(widths, batch_tokens=500, batch_rows=64, seed=seed)
+        for other in before:
+            plan.epoch(other)
+        return [batch.tolist() for batch in plan.epoch(epoch)]
+
+    assert drawn(1, 2) == drawn(1, 2, 0, 1, 5)
+    assert drawn(1, 2) != drawn(1, 3)
+    assert drawn(1, 2) != drawn(2, 2)
+    assert drawn(-1, 2) != drawn(1, 2)
+
+
+def test_rows_meet_others_in_every_epoch_even_if_all_lengths_differ() -> None:
+    widths = np.arange(1, 5001)[:, None].repeat(2, axis=1)
+    plan = BatchPlan(widths, batch_tokens=20_000, batch_rows=16)
+    first, second = ({frozenset(batch.tolist()) for batch in plan.epoch(n)} for n in (0, 1))
+    assert len(first & second) < len(first) / 10
+
+
+def test_the_order_of_batches_does_not_follow_length() -> None:
+    widths = words(5000)
+    means = [widths[batch].mean() for batch in BatchPlan(widths, batch_tokens=500, batch_rows=64).epoch(0)]
+    assert abs(np.corrcoef(np.arange(len(means)), means)[0, 1]) < 0.2
+    ordered = [widths[batch].sum(1).max() for batch in BatchPlan(widths, batch_tokens=500, batch_rows=64).by_length()]
+    assert ordered[0] > ordered[-1]
+
+
+def test_nothing_to_draw_and_empty_rows() -> None:
+    assert BatchPlan(np.zeros((0, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0) == []
+    assert len(BatchPlan(np.zeros((8, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0)) == 2
+
+
+def test_a_hundred_thousand_rows_are_planned_well_under_a_second() -> None:
+    plan = BatchPlan(words(110_000), batch_tokens=1500, batch_rows=256)
+    start = time.process_time()
+    plan.epoch(0)
+    assert time.process_time() - start < 1.0

@@ -1,0 +1,163 @@
+"""Tables read row by row, in every format, and written back."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from seq2see.data.tables import Table, read, write
+from seq2see.errors import MissingExtra
+from seq2see.recipe.schema import DataSettings
+from tests.data.helpers import Put
+
+PAIRS = [{"en": "a dog", "de": "ein Hund"}, {"en": 'say "hi", you', "de": "sag हाय"}, {"en": "", "de": "x"}]
+SUFFIXES = [".tsv", ".csv", ".jsonl", ".parquet"]
+
+
+def values(table: Table) -> list[dict[str, Any]]:
+    return [row.values for row in table]
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_written_is_read_again_in_every_format(tmp_path: Path, suffix: str, packed: str) -> None:
+    path = tmp_path / f"pairs{suffix}{packed}"
+    write(path, iter(PAIRS), ["en", "de"])
+    table = read(path)
+    assert table.columns == ["en", "de"]
+    assert values(table) == PAIRS
+    assert values(table) == PAIRS, "a table can be read as often as one likes"
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") == bool(packed)
+    assert [other.name for other in tmp_path.iterdir()] == [path.name], "no part of the writing is left behind"
+
+
+def test_plain_text_keeps_every_line(put: Put, tmp_path: Path) -> None:
+    table = read(put("lines.txt", "one\n\nthree"))
+    assert [(row.values, row.line) for row in table] == [
+        ({"text": "one"}, 1),
+        ({"text": ""}, 2),
+        ({"text": "three"}, 3),
+    ]
+    write(tmp_path / "out.txt.gz", [{"text": "a\nb"}, {"text": "c"}], ["text"])
+    assert gzip.decompress((tmp_path / "out.txt.gz").read_bytes()) == b"a b\nc\n"
+
+
+def test_byte_order_mark_and_windows_line_ends_do_not_show(put: Put) -> None:
+    table = read(put("x.tsv", b"\xef\xbb\xbfen\tde\r\na\tb\r\n\r\n"))
+    assert table.columns == ["en", "de"]
+    assert values(table) == [{"en": "a", "de": "b"}]
+
+
+def test_tsv_takes_quotes_as_they_stand_unless_told(put: Put) -> None:
+    path = put("x.tsv", 'en\tde\n"a\tb"\n')
+    assert values(read(path)) == [{"en": '"a', "de": 'b"'}]
+    one = put("y.tsv", 'en\tde\n"a\tb"\tc\n')
+    assert values(read(one, settings=DataSettings(quoting=True))) == [{"en": "a\tb", "de": "c"}]
+
+
+def test_csv_quotes_can_hold_commas_and_lines_and_line_numbers_stay_right(put: Put) -> None:
+    table = read(put("x.csv", 'en,de\n"a, b","c ""d"""\n"first\nsecond",e\nf,g\n'))
+    assert [(row.line, row.values["en"], row.values["de"]) for row in table] == [
+        (2, "a, b", 'c "d"'),
+        (3, "first\nsecond", "e"),
+        (5, "f", "g"),
+    ]
+
+
+def test_csv_of_a_country_with_decimal_commas(put: Put) -> None:
+    assert values(read(put("x.csv", "en;de\na,5;b\n"))) == [{"en": "a,5", "de": "b"}]
+
+
+def test_other_encodings_are_settings(put: Put) -> None:
+    latin = put("x.tsv", "en\tde\nMädchen\tgirl\n".encode("latin-1"))
+    assert values(read(latin, settings=DataSettings(encoding="latin-1")))[0]["en"] == "Mädchen"
+    wide = put("y.csv", "en,de\nMädchen,girl\n".encode("utf-16"))
+    assert values(read(wide, settings=DataSettings(encoding="utf-16"))) == [{"en": "Mädchen", "de": "girl"}]
+
+
+def test_fields_of_a_megabyte_are_read(put: Put) -> None:
+    limit = csv.field_size_limit()
+    assert len(values(read(put("x.csv", "en,de\n" + "a" * 1_000_000 + ",b\n")))[0]["en"]) == 1_000_000
+    csv.field_size_limit(limit)
+
+
+def test_json_lines_keep_types_and_further_keys(put: Put) -> None:
+    table = read(put("x.jsonl", '{"q": "a", "n": 1}\n\n{"q": "b", "n": 2, "more": []}\n'))
+    assert table.columns == ["q", "n"]
+    assert [(row.line, row.values) for row in table] == [(1, {"q": "a", "n": 1}), (3, {"q": "b", "n": 2, "more": []})]
+
+
+def test_parquet_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2see.data.parquet._ROWS", 7)
+    pyarrow.parquet.write_table(pyarrow.table({"n": list(range(100))}), tmp_path / "x.parquet", row_group_size=10)
+    assert [(row.values["n"], row.line) for row in read(tmp_path / "x.parquet")] == [(n, n + 1) for n in range(100)]
+
+
+def test_reading_does_not_hold_the_table_in_memory(put: Put) -> None:
+    rows = iter(read(put("x.tsv", "en\tde\n" + "a\tb\n" * 10 + "only one field\n")))
+    assert [next(rows).line for _ in range(10)] == list(range(2, 12)), "the bad row is not met before its turn"
+
+
+def test_a_failed_writing_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    write(path, PAIRS, ["en"])
+    before = path.read_bytes()
+
+    def breaks() -> Any:
+        yield PAIRS[0]
+        raise RuntimeError("the model broke")
+
+    with pytest.raises(RuntimeError, match="the model broke"):
+        write(path, breaks(), ["en"])
+    assert path.read_bytes() == before
+    assert [other.name for other in tmp_path.iterdir()] == ["x.tsv"]
+
+
+def test_values_that_are_no_text_are_written_as_json(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", [{"a": None, "b": ["u", 1], "c": 0.5}], ["a", "b", "c"])
+    assert (tmp_path / "x.csv").read_text() == 'a,b,c\n,"[""u"", 1]",0.5\n'
+
+
+def test_a_tab_in_a_value_cannot_break_a_tsv(tmp_path: Path) -> None:
+    write(tmp_path / "x.tsv", [{"a": "u\tv\nw", "b": "x"}], ["a", "b"])
+    assert values(read(tmp_path / "x.tsv")) == [{"a": "u v w", "b": "x"}]
+
+
+class SavedRows(list[dict[str, Any]]):
+    column_names = ["en", "de"]
+
+
+def test_a_hugging_face_folder_goes_through_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def load_from_disk(path: str) -> SavedRows:
+        asked.append(path)
+        return SavedRows(PAIRS)
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_from_disk=load_from_disk))
+    (tmp_path / "state.json").write_text("{}")
+    table = read(tmp_path)
+    assert (asked, table.columns, values(table)) == ([str(tmp_path)], ["en", "de"], PAIRS)
+
+
+def test_a_hugging_face_folder_for_real(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_list(PAIRS).save_to_disk(tmp_path / "saved")
+    assert values(read(tmp_path / "saved")) == PAIRS
+
+
+def test_a_hugging_face_folder_without_the_library_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    (tmp_path / "state.json").write_text("{}")
+    with pytest.raises(MissingExtra, match=r"pip install 'seq2see\[datasets\]'"):
+        read(tmp_path)
