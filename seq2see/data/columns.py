@@ -97,7 +97,7 @@ def resolve(
         if len(table_columns) == len(chosen) and set(named) <= set(chosen):
             left = iter([column for column in table_columns if column not in named.values()])
             mapping = {name: named.get(name) or next(left) for name in chosen}
-            return Resolution(mapping, None if Path(path).suffix == ".txt" else _note(mapping))
+            return Resolution(mapping, None if ".txt" in Path(path).suffixes else _note(mapping))
     raise UserError(_not_found(table_columns, wanted, needed, path=path))
 
 

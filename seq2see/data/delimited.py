@@ -75,8 +75,10 @@ class Delimited(Format):
         single = self.delimiter not in first[1]
         records = self._quoted_records(first, numbered) if self._quoting else self._plain_records(first, numbered)
         for line, values in records:
-            if len(values) > 1 or any(values) or single:
+            if len(values) > 1 or any(values):
                 yield line, values
+            elif single:
+                yield line, [""]
 
     @staticmethod
     def _after_blank(numbered: Iterator[Numbered]) -> Iterator[Numbered]:

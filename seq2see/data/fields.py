@@ -98,12 +98,15 @@ def _observe(every: dict[str, Field], rows: Iterator[Values], *, stream: bool) -
     observers: list[tuple[str, Callable[[str], None]]] = [(name, field.observe) for name, field in every.items()]
     if stream:
         observers = [(OUTPUT, _text(every[OUTPUT]).observe_stream)]
+    number = 0
     for number, row in enumerate(rows, start=1):
         try:
             for name, observe in observers:
                 observe(row[name])
         except UserError as error:
             raise UserError(f"{place_of(row, number)}: {error}") from None
+    if not number:
+        raise UserError("there are no rows to learn from")
 
 
 def _settings(recipe: Recipe) -> list[tuple[str, Any]]:

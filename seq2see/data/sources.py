@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,8 +106,9 @@ def _wide_lines(path: Path, file: BinaryIO, encoding: str) -> Iterator[tuple[int
     """Encodings in which a newline is not one byte are decoded as a whole stream."""
     number = 0
     try:
-        for number, text in enumerate(codecs.getreader(encoding)(file), start=1):
-            yield number, text.removeprefix("\ufeff").rstrip("\r\n") if number == 1 else text.rstrip("\r\n")
+        with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text:
+            for number, line in enumerate(text, start=1):
+                yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
     except UnicodeError as error:
         raise UserError(f"{path}, after line {number}: not {encoding}: {error}") from None
 

@@ -14,6 +14,7 @@ UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000
 LEANS_BACK = frozenset(".,;:!?%…‰°·؟،؛।॥։፡።၊။៖")
 # Punctuation that leans on the symbol after it, besides opening brackets and quotes (Unicode Ps, Pi).
 LEANS_ON = frozenset("¿¡$£#@")
+JOINER = "\u200d"
 NO_SPACE = frozenset("/\\\n")
 QUOTES = frozenset("\"'")
 CJK_PUNCTUATION = frozenset("、。・「」『』（）！？，：；")
@@ -23,8 +24,8 @@ CJK_PUNCTUATION = frozenset("、。・「」『』（）！？，：；")
 def _marks() -> str:
     """Combining marks as ranges of a character class: \\w leaves them out, and so would tear Devanagari apart."""
     points = [i for i in range(0x300, 0x1F000) if unicodedata.category(chr(i)).startswith("M")]
-    points += [0x200C, 0x200D]  # (non-)joiners shape letters inside a word
-    points += range(0xE0100, 0xE01F0)
+    points += [0x200C, ord(JOINER)]  # shape letters inside a word, and join emoji
+    points += [*range(0x1F3FB, 0x1F400), *range(0xE0100, 0xE01F0)]  # colours of skin, variants of signs
     ranges: list[list[int]] = []
     for i in sorted(p for p in points if p <= sys.maxunicode):
         if ranges and ranges[-1][1] == i - 1:
@@ -36,20 +37,20 @@ def _marks() -> str:
 
 @cache
 def _pattern(*, ascii_only: bool) -> re.Pattern[str]:
-    marks, unspaced = ("", "") if ascii_only else (_marks(), UNSPACED)
-    letter = rf"(?:(?![{unspaced}])[\w{marks}])" if unspaced else r"\w"
-    alternatives = [
-        r"(?:[^\W\d_]\.){2,}",  # U.S.
-        rf"{letter}+(?:(?:['’\-‑]|(?<=\d)[.,:](?=\d)){letter}+)*",  # don't, well-known, 3.5
-        rf"[{unspaced}][{marks}]*" if unspaced else "",
-        r"\n",
-        r"([^\w\s])\1*",  # a run of one sign: ..., !!
-    ]
-    return re.compile("|".join(part for part in alternatives if part))
+    """An acronym (U.S.), a word (don't, well-known, 3.5), a run of one sign (...); marks go with what they stand on."""
+    acronym = r"(?:[^\W\d_]\.){2,}"
+    inside = r"(?:['’\-‑]|(?<=\d)[.,:](?=\d))"
+    sign = r"([^\w\s])\1*"
+    if ascii_only:
+        return re.compile(rf"{acronym}|\w+(?:{inside}\w+)*|{sign}")
+    marks = f"[{_marks()}]"
+    letter = rf"(?:(?![{UNSPACED}])(?:\w|{marks}))"
+    marked = rf"(?:{marks}+(?:(?<={JOINER})[^\w\s])?)*"
+    return re.compile(rf"{acronym}|{letter}+(?:{inside}{letter}+)*|[{UNSPACED}]{marks}*|{sign}{marked}")
 
 
 def split_words(text: str) -> list[str]:
-    """Words and punctuation, in order; newlines are symbols too.
+    """Words and punctuation, in order.
 
     Apostrophes and hyphens inside a word stay there, and so do points and commas between digits.
 

@@ -62,6 +62,7 @@ def test_outputs_may_be_absent_at_prediction() -> None:
 def test_lines_of_plain_text_are_the_single_input_and_need_no_note() -> None:
     found = resolve(["text"], WANTED, path="words.txt", optional=("output",))
     assert (found.mapping, found.note) == ({"word": "text"}, None)
+    assert resolve(["text"], WANTED, path="words.txt.gz", optional=("output",)).note is None
     assert "the recipe wants: premise" in error_of(lambda: resolve(["text"], PAIR, path="x.txt", optional=("output",)))
 
 

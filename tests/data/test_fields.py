@@ -155,6 +155,10 @@ def test_impossible_sharing_is_refused_with_the_key(
     assert message in error_of(lambda: Fields.build(recipe(inputs, output), lambda: iter([])))
 
 
+def test_no_rows_at_all_are_refused() -> None:
+    assert error_of(lambda: Fields.build(recipe({"source": {}}), lambda: iter([]))) == "there are no rows to learn from"
+
+
 @pytest.mark.parametrize("tokens", ["word", "character", "symbol", "bpe"])
 def test_saved_and_loaded_fields_encode_alike(tmp_path: Path, tokens: str) -> None:
     wanted = recipe({"source": {"tokens": tokens}}, {"tokens": tokens, "share": "source"})

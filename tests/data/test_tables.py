@@ -83,6 +83,19 @@ def test_other_encodings_are_settings(put: Put) -> None:
     assert values(read(wide, settings=DataSettings(encoding="utf-16"))) == [{"en": "Mädchen", "de": "girl"}]
 
 
+def test_wide_encodings_break_lines_at_newlines_only(put: Put) -> None:
+    path = put("x.txt.gz", gzip.compress("a\u2028b\x85c\r\nd\n".encode("utf-16")))
+    assert [row.values["text"] for row in read(path, settings=DataSettings(encoding="utf-16"))] == [
+        "a\u2028b\x85c",
+        "d",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv"])
+def test_a_single_column_may_hold_empty_values(put: Put, suffix: str) -> None:
+    assert [row.values["text"] for row in read(put("x" + suffix, "text\na\n\nb\n"))] == ["a", "", "b"]
+
+
 def test_fields_of_a_megabyte_are_read(put: Put) -> None:
     limit = csv.field_size_limit()
     assert len(values(read(put("x.csv", "en,de\n" + "a" * 1_000_000 + ",b\n")))[0]["en"]) == 1_000_000
