@@ -23,6 +23,7 @@ SHAPED_ROOMS = [
     "seq2see.encoders",
     "seq2see.memory",
     "seq2see.model",
+    "seq2see.products",
     "seq2see.search",
 ]
 install_import_hook(SHAPED_ROOMS, "beartype.beartype")
