@@ -31,6 +31,23 @@ class Fields:
         """Every field by name, inputs first; the output is called `output`."""
         return {**self.inputs, OUTPUT: self.output}
 
+    @property
+    def text_inputs(self) -> dict[str, TextField]:
+        """The inputs that are text, which have symbols to show."""
+        return {name: field for name, field in self.inputs.items() if isinstance(field, TextField)}
+
+    @property
+    def text_output(self) -> TextField:
+        """The output, where the recipe writes text."""
+        return _text(self.output)
+
+    @property
+    def label_output(self) -> LabelField:
+        """The output, where the recipe writes a label."""
+        if not isinstance(self.output, LabelField):
+            raise TypeError(f"the output is no label but a {type(self.output).__name__}")
+        return self.output
+
     @classmethod
     def build(cls, recipe: Recipe, rows_factory: Callable[[], Iterator[Values]]) -> Fields:
         """Build every field: one streaming pass that counts, and before it one for each vocabulary that is learned.
@@ -148,6 +165,7 @@ def _check_share(chain: list[str], shared: str, settings: dict[str, Any]) -> Non
 
 
 def _text(field: Field) -> TextField:
-    """Only text fields learn and share: the recipe's schema gives the keys to no other kind."""
-    assert isinstance(field, TextField)
+    """Only text fields learn, share and stream: the recipe's schema gives the keys to no other kind."""
+    if not isinstance(field, TextField):
+        raise TypeError(f"the field is no text but a {type(field).__name__}")
     return field

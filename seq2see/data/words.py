@@ -6,7 +6,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 # Scripts written without spaces: every character is a symbol of its own, and they join without spaces.
 UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -57,7 +57,13 @@ def split_words(text: str) -> list[str]:
     >>> split_words("Don't stop (at 3.5 km)!")
     ["Don't", 'stop', '(', 'at', '3.5', 'km', ')', '!']
     """
-    return [match.group() for match in _pattern(ascii_only=text.isascii()).finditer(text)]
+    return [symbol for part in text.split() for symbol in _symbols(part)]
+
+
+@lru_cache(maxsize=1 << 17)
+def _symbols(part: str) -> tuple[str, ...]:
+    """Symbols of what stands between spaces, which most often has been seen before."""
+    return tuple(match.group() for match in _pattern(ascii_only=part.isascii()).finditer(part))
 
 
 def join_words(symbols: Sequence[str]) -> str:

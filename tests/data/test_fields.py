@@ -216,7 +216,12 @@ def test_two_inputs_and_a_label() -> None:
     wanted = Recipe.model_validate(
         {"inputs": {"premise": {}, "hypothesis": {"share": "premise"}}, "output": {"kind": "label"}}
     )
-    batch = Fields.build(wanted, lambda: iter(PAIRS)).batch(PAIRS, target=True)
+    fields = Fields.build(wanted, lambda: iter(PAIRS))
+    assert fields.label_output.labels == ["no", "yes"]
+    assert list(fields.text_inputs) == ["premise", "hypothesis"]
+    with pytest.raises(TypeError, match="LabelField"):
+        _ = fields.text_output
+    batch = fields.batch(PAIRS, target=True)
     assert isinstance(batch.target, Labels)
     assert batch.target.ids.tolist() == [1, 0, 1]
     assert batch.inputs["premise"].ids[0, 1] == batch.inputs["hypothesis"].ids[1, 1], "'dog' is the same symbol in both"
