@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from seq2see.errors import UserError
 
-Weights = Mapping[int, Mapping[str, Sequence[float]]]
+Real = int | float
+Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
 """{step: {input name: one weight per real place}}"""
 
 
@@ -29,15 +33,15 @@ class SearchOptions:
 
     beam: int = 1
     n_best: int = 1
-    length_penalty: float = 1.0
-    coverage_penalty: float = 0.0
-    patience: float = 1.0
+    length_penalty: Real = 1.0
+    coverage_penalty: Real = 0.0
+    patience: Real = 1.0
     max_length: int = 100
     min_length: int = 0
     sample: bool = False
-    temperature: float = 1.0
+    temperature: Real = 1.0
     top_k: int = 0
-    top_p: float = 1.0
+    top_p: Real = 1.0
     prefix: Sequence[int] | Sequence[Sequence[int]] = ()
     oracle: Weights | Sequence[Weights] | None = None
     seed: int = 0
@@ -85,7 +89,7 @@ class SearchOptions:
         ]
 
 
-def _at_least(least: int, *, finite: bool = True, **named: float) -> str:
+def _at_least(least: int, *, finite: bool = True, **named: Real) -> str:
     ((name, given),) = named.items()
     if given >= least and (not finite or math.isfinite(given)):
         return ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.errors import UserError, nearest
 from seq2see.search.joint import JointPlaces
-from seq2see.search.options import Weights
+from seq2see.search.options import Real, Weights
 
 
 class Oracle:
@@ -40,7 +42,13 @@ class Oracle:
         return {name: rows[inputs].repeat_interleave(width, 0) for name, rows in self._steps[step].items()}
 
     def _place(
-        self, step: int, name: str, places: Mapping[str, JointPlaces], *, row: int, weights: Sequence[float]
+        self,
+        step: int,
+        name: str,
+        places: Mapping[str, JointPlaces],
+        *,
+        row: int,
+        weights: Sequence[Real] | NDArray[Any],
     ) -> None:
         where = f"oracle of input {row}, step {step}"
         if not places:

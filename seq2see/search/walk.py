@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
@@ -14,11 +14,8 @@ from seq2see.search.history import Endings, History
 from seq2see.search.oracle import Oracle
 from seq2see.search.stepper import Stepper
 
-
-class Choose(Protocol):
-    """log_probs (inputs, width, symbols), -inf where forbidden -> (inputs, width)."""
-
-    def __call__(self, log_probs: Tensor, step: int, inputs: Tensor) -> Tensor: ...
+Choose = Callable[[Tensor, int, Tensor], Tensor]
+"""(log_probs (inputs, width, symbols), -inf where forbidden; step; inputs by number) -> ids (inputs, width)"""
 
 
 def walk(

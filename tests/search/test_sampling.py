@@ -1,0 +1,123 @@
+"""Samples follow the probabilities, keep to what they may say, and repeat."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+
+from seq2see.search import SearchOptions
+from seq2see.search.sampling import shaped
+from tests.search.helpers import EOS, INPUTS, PAD, SOS, SYMBOLS, build, found, ids_of, stepped
+
+MANY = 4000
+ROW = [4, 5, 6]
+
+
+def first_symbols(**options) -> Counter[int]:
+    (row,) = found(build(sharpness=2.0), [ROW], sample=True, n_best=MANY, runners_up=0, **{"max_length": 1, **options})
+    return Counter(hypothesis.ids[0] for hypothesis in row)
+
+
+def first_chances(**options) -> dict[int, float]:
+    log_probs, _ = stepped(build(sharpness=2.0), ROW, [EOS])
+    log_probs[0, [PAD, SOS]] = -torch.inf
+    chances = torch.softmax(shaped(log_probs, SearchOptions(sample=True, **options)), -1)[0]
+    return {symbol: chance for symbol, chance in enumerate(chances.tolist()) if chance > 0}
+
+
+def chi_square(seen: Counter[int], chances: dict[int, float]) -> float:
+    return sum((seen[symbol] - MANY * chance) ** 2 / (MANY * chance) for symbol, chance in chances.items())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0.5}, {"temperature": 3.0}, {"top_k": 3}, {"top_p": 0.8}], ids=str
+)
+def test_frequencies_match_probabilities(options: dict[str, float]) -> None:
+    """Chi-square with at most 6 degrees of freedom: above 22.5 once in a thousand seeds, and the seed is fixed."""
+    seen, chances = first_symbols(**options), first_chances(**options)
+    assert set(seen) <= set(chances)
+    assert chi_square(seen, chances) < 22.5
+
+
+def test_the_test_of_frequencies_can_fail() -> None:
+    assert chi_square(first_symbols(), first_chances(temperature=1.5)) > 22.5
+
+
+def test_second_symbols_follow_the_first() -> None:
+    """P(second | first) for the commonest first symbol, from samples of two steps."""
+    model = build(sharpness=2.0)
+    (row,) = found(model, [ROW], sample=True, n_best=MANY, max_length=2)
+    first = Counter(hypothesis.ids[0] for hypothesis in row if hypothesis.ids[0] != EOS).most_common(1)[0][0]
+    after = Counter(hypothesis.ids[1] for hypothesis in row if hypothesis.ids[0] == first)
+    log_probs, _ = stepped(model, ROW, [first, EOS])
+    log_probs[1, [PAD, SOS]] = -torch.inf
+    chances, count = torch.softmax(log_probs[1], -1), after.total()
+    seen = sum(
+        (after[symbol] - count * chances[symbol].item()) ** 2 / (count * chances[symbol].item()) for symbol in after
+    )
+    assert count > 200
+    assert seen < 22.5
+
+
+def test_top_k_keeps_exactly_the_likeliest() -> None:
+    log_probs = torch.log_softmax(torch.randn(5, 20), -1)
+    kept = shaped(log_probs, SearchOptions(sample=True, top_k=4)).isfinite()
+    assert kept.sum(-1).tolist() == [4] * 5
+    assert (log_probs.masked_fill(~kept, torch.inf).amin(-1) >= log_probs.masked_fill(kept, -torch.inf).amax(-1)).all()
+
+
+def test_top_k_keeps_k_even_of_equals() -> None:
+    assert shaped(torch.zeros(1, 9), SearchOptions(sample=True, top_k=4)).isfinite().sum() == 4
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.3, 1), (0.49, 1), (0.51, 2), (0.79, 2), (0.81, 3), (0.96, 4), (1.0, 4)])
+def test_top_p_keeps_the_fewest_that_reach_the_share(share: float, kept: int) -> None:
+    log_probs = torch.tensor([[0.3, 0.05, 0.5, 0.15]]).double().log()
+    assert shaped(log_probs, SearchOptions(sample=True, top_p=share)).isfinite().sum() == kept
+
+
+def test_top_p_counts_after_temperature_and_top_k() -> None:
+    log_probs = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    assert shaped(log_probs, SearchOptions(sample=True, top_p=0.5)).isfinite().sum() == 2
+    assert shaped(log_probs, SearchOptions(sample=True, top_p=0.5, top_k=2)).isfinite().sum() == 1
+    assert shaped(log_probs, SearchOptions(sample=True, top_p=0.5, temperature=0.2)).isfinite().sum() == 1
+
+
+def test_reported_probabilities_are_the_models_own() -> None:
+    model = build()
+    for hypothesis in found(model, [ROW], sample=True, n_best=5, temperature=0.3, top_k=3)[0]:
+        log_probs, _ = stepped(model, ROW, hypothesis.ids)
+        assert hypothesis.log_probs == pytest.approx(
+            log_probs[range(len(hypothesis.ids)), hypothesis.ids].tolist(), abs=1e-5
+        )
+
+
+def test_same_seed_same_samples_and_another_seed_others() -> None:
+    model = build(sharpness=2.0)
+    one, again, other = (ids_of(found(model, sample=True, n_best=4, seed=seed)) for seed in (7, 7, 8))
+    assert one == again != other
+
+
+def test_equal_inputs_in_different_rows_get_different_samples() -> None:
+    results = ids_of(found(build(sharpness=2.0), [ROW] * 6, sample=True))
+    assert len({tuple(ids) for (ids,) in results}) > 1
+
+
+def test_more_samples_and_longer_ones_begin_like_fewer_and_shorter() -> None:
+    model = build(sharpness=2.0)
+    few, many = (found(model, [ROW], sample=True, n_best=count)[0] for count in (2, 9))
+    assert {tuple(hypothesis.ids) for hypothesis in few} <= {tuple(hypothesis.ids) for hypothesis in many}
+    short, long = (found(model, sample=True, max_length=length) for length in (3, 9))
+    assert [row[0].ids for row in short] == [row[0].ids[:3] for row in long]
+
+
+def test_pad_and_sos_are_never_said_even_by_a_model_that_likes_them() -> None:
+    model = build()
+    with torch.no_grad():
+        model.head.c[[PAD, SOS]] = 50.0
+    modes = [{}, {"beam": 4, "n_best": 4}, {"sample": True, "n_best": 4}]
+    said = {symbol for mode in modes for row in found(model, INPUTS, **mode) for one in row for symbol in one.ids}
+    assert said <= set(range(SYMBOLS)) - {PAD, SOS}
+    assert len(said) > 2
