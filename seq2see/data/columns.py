@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from seq2see.data.tables import Table
 from seq2see.errors import UserError, nearest
 
 OUTPUT = "output"
+_ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,44 @@ def place_of(row: Mapping[str, str], number: int) -> str:
 
 def _text(table: Table, row: Row, *, column: str) -> str:
     """Numbers are read as they are written; nothing else that is not text is."""
-    value: Any = row.values.get(column)
+    value: Any = row.values[column] if column in row.values else _item(table, row, column=column)
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    found = "nothing (null)" if value is None else f"a {'list' if isinstance(value, list) else type(value).__name__}"
-    raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {found}")
+    raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    names = {str: "text", list: "a list", dict: "an object", type(None): "nothing (null)"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _item(table: Table, row: Row, *, column: str) -> Any:
+    """'history[-1]': one item of a column that holds lists, counted from 0 or, below 0, from the end."""
+    item = _ITEM.fullmatch(column)
+    if item is None:
+        return None
+    base, position = item[1], int(item[2])
+    value = row.values.get(base)
+    place = f"{table.place(row.line)}, column '{base}'"
+    if not isinstance(value, list):
+        raise RowError(f"{place}: expected a list to take item [{position}] of, found {_named(value)}")
+    if not -len(value) <= position < len(value):
+        raise RowError(f"{place}: there is no item [{position}] in a list of {len(value)}")
+    return value[position]
+
+
+def _base(column: str) -> str:
+    """The column of the table that an item's name speaks of."""
+    item = _ITEM.fullmatch(column)
+    return item[1] if item else column
+
+
+def _present(column: str, table_columns: Sequence[str]) -> bool:
+    return column in table_columns or _base(column) in table_columns
 
 
 def resolve(
@@ -85,17 +116,19 @@ def resolve(
 
     The user's word comes first; then the recipe's names if the header has them; then, and said so, the table's columns
     in their order if there are exactly as many as wanted. Lines of plain text are the only thing they can be.
+    A column written `history[-1]` is the last item of the lists that column `history` holds.
     """
     names = [name for name, _ in wanted]
     needed = [name for name in names if name not in optional]
     if given is not None:
         return _as_given(table_columns, names, given, path=path, least=len(needed))
-    named = {name: column for name, column in wanted if column in table_columns}
+    named = {name: column for name, column in wanted if _present(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
     for chosen in (names, needed):
         if len(table_columns) == len(chosen) and set(named) <= set(chosen):
-            left = iter([column for column in table_columns if column not in named.values()])
+            taken = {other for column in named.values() for other in (column, _base(column))}
+            left = iter([column for column in table_columns if column not in taken])
             mapping = {name: named.get(name) or next(left) for name in chosen}
             return Resolution(mapping, None if ".txt" in Path(path).suffixes else _note(mapping))
     raise UserError(_not_found(table_columns, wanted, needed, path=path))
@@ -111,7 +144,7 @@ def _as_given(
             f" in this order: {', '.join(names)}"
         )
     for column in given:
-        if column not in table_columns:
+        if not _present(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
                 f" the table has: {', '.join(table_columns)}"
@@ -130,7 +163,7 @@ def _note(mapping: dict[str, str]) -> str:
 def _not_found(
     table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
 ) -> str:
-    missing = [column for name, column in wanted if name in needed and column not in table_columns]
+    missing = [column for name, column in wanted if name in needed and not _present(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
     example = ",".join(list(table_columns[: len(wanted)])) if len(table_columns) >= len(wanted) else "A,B"
     return (

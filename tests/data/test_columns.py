@@ -89,3 +89,23 @@ def test_values_that_are_no_text_are_bad_rows(put: Put) -> None:
     filled = list(resolve(["q", "n"], wanted, path=path).rows(table, filled=("output",)))
     assert [row["q"] for row in filled] == ["a"]
     assert table.skipped[-1] == f"{path}, line 4, column 'n': the value is empty"
+
+
+def test_an_item_of_a_list_is_a_column_too(put: Put) -> None:
+    path = put("x.jsonl", '{"history": ["a", "b"], "response": "c"}\n{"history": [], "response": "d"}\n')
+    wanted = [("utterance", "history[-1]"), ("output", "response")]
+    table = skipping(path)
+    found = resolve(table.columns, wanted, path=path)
+    assert found.note is None
+    assert list(found.rows(table)) == [{"utterance": "b", "output": "c"}]
+    assert table.skipped == [f"{path}, line 2, column 'history': there is no item [-1] in a list of 0"]
+    given = resolve(table.columns, wanted, ["history[0]", "response"], path=path)
+    assert next(given.rows(table))["utterance"] == "a"
+    flat = read(put("y.tsv", "history\tresponse\nx\ty\n"))
+    message = error_of(lambda: list(resolve(flat.columns, wanted, path=flat.path).rows(flat)))
+    assert message.endswith("y.tsv, line 2, column 'history': expected a list to take item [-1] of, found text")
+    stranger = resolve(["question", "answer"], wanted, path="x.csv")
+    assert stranger.mapping == {"utterance": "question", "output": "answer"}
+    assert resolve(["history", "reply"], wanted, path="x").mapping == {"utterance": "history[-1]", "output": "reply"}
+    literal = read(put("z.tsv", "a[0]\tb\nx\ty\n"))
+    assert next(resolve(literal.columns, [("q", "a[0]"), ("output", "b")], path="z").rows(literal))["q"] == "x"
