@@ -12,7 +12,6 @@ WORDS: dict[Any, tuple[str, str]] = {
     int: ("whole number", "whole numbers"),
     float: ("number", "numbers"),
     bool: ("true or false", "true or false"),
-    type(None): ("none", "none"),
 }
 
 
@@ -25,10 +24,8 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return kind_of(arguments[0], several=several)
-    if origin is Literal:
-        return any_of([str(word) for word in arguments])
-    if is_union(annotation):
-        return any_of([kind_of(one) for one in arguments if one is not type(None)])
+    if origin is Literal or is_union(annotation):
+        return any_of(_choices(annotation))
     if origin is list:
         return f"list of {kind_of(arguments[0], several=True)}"
     if origin is tuple:
@@ -36,8 +33,18 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
     if origin is dict:
         return f"mapping of {kind_of(arguments[0], several=True)} to {kind_of(arguments[1], several=True)}"
     if is_settings(annotation):
-        return "mapping of keys"
+        return "mappings of keys" if several else "mapping of keys"
     return WORDS[annotation][several]
+
+
+def _choices(annotation: Any) -> list[str]:
+    """The words of a literal, the types of a union (without the None that stands for not given), each once."""
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    if is_union(annotation):
+        given = [one for one in get_args(annotation) if one is not type(None)]
+        return list(dict.fromkeys(word for one in given for word in _choices(one)))
+    return [kind_of(annotation)]
 
 
 def any_of(words: list[str]) -> str:

@@ -59,14 +59,14 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
         parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
         return f"{path}: unknown key{nearest(key, parent.keys)}; allowed: {', '.join(parent.keys)}"
-    spot = reduce(Spot.inside, location, Spot())
+    if location[-1] == "[key]":
+        return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {value!r}"
+    spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
     if kind == "union_tag_invalid":
         return _refused(f"{spot}.kind", error["ctx"]["tag"], _kinds(spot.annotation))
     if kind == "literal_error" and not is_union(spot.annotation):
         return _refused(str(spot), value, [str(word) for word in get_args(spot.annotation)])
-    if location[-1] == "[key]":
-        return f"{spot}: should be a text, got {value!r}"
-    if is_union(spot.annotation) or kind.endswith("_type") or kind == "missing":
+    if is_union(spot.annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
         found: Any = raw
         for part in spot.path:
             found = found[part]

@@ -168,6 +168,10 @@ class TrainingSettings(Settings):
     seed: int = 1
     device: str = "cpu"
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
+    precision: Literal["float32", "bfloat16", "auto"] = Field(
+        "float32",
+        description="of the large products while training; auto: bfloat16 where the processor is faster with it",
+    )
     threads: Count = Field(0, description="0: as many as torch thinks")
 
 

@@ -1,0 +1,204 @@
+"""Recipes from names, files and dictionaries: what is filled in, overridden and dropped; they read back the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from seq2see.errors import UserError
+from seq2see.recipe import Recipe, load_recipe, notes, shipped
+from seq2see.recipe.inert import inert
+from seq2see.recipe.scores import SCORES
+
+ONE: dict[str, Any] = {"inputs": {"source": {}}}
+TWO: dict[str, Any] = {"inputs": {"passage": {}, "question": {}}}
+LABEL: dict[str, Any] = {**TWO, "output": {"kind": "label"}}
+NAMES_OF_TORCH = ["keys", "items", "values", "update", "pop", "type", "to", "train", "forward", "float", "half"]
+
+COMPLETE: dict[str, dict[str, Any]] = {
+    "language model": {},
+    "stream": {"data": {"stream": True}, "training": {"bptt": 64}},
+    "pairs": ONE,
+    "no attention": {**ONE, "attention": "none"},
+    "every option": {
+        "inputs": {"a": {"encoder": {"size": 16}, "tokens": "bpe"}, "b": {"share": "a", "tokens": "bpe"}},
+        "attention": {"score": "deep", "layers": 3, "over": "a", "query": "current", "input_feeding": False},
+        "decoder": {"start": ["a", "b"], "every_step": "b", "cell": "lstm", "layers": 2, "tied": True},
+        "training": {"betas": [0.8, 0.9], "learning_rate": "1e-4"},
+    },
+    "label": {**LABEL, "loss": {"class_weights": {"yes": 2.0}}},
+}
+
+
+@pytest.mark.parametrize("raw", COMPLETE.values(), ids=COMPLETE)
+def test_a_recipe_reads_back_the_same(raw: dict[str, Any], tmp_path: Path) -> None:
+    recipe = load_recipe(raw)
+    assert load_recipe(recipe.to_dict()) == recipe
+    assert load_recipe(recipe) == recipe
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe.to_dict()), encoding="utf-8")
+    assert load_recipe(path) == recipe
+
+
+@pytest.mark.parametrize("raw", COMPLETE.values(), ids=COMPLETE)
+def test_loading_leaves_what_was_given_alone(raw: dict[str, Any]) -> None:
+    before = yaml.safe_dump(raw)
+    load_recipe(raw, overrides=["decoder.size=32"])
+    assert yaml.safe_dump(raw) == before
+
+
+def test_without_inputs_attention_is_off_unless_it_is_asked_for() -> None:
+    assert load_recipe({}).attention.score == "none"
+    assert load_recipe({"attention": "none"}).attention.score == "none"
+    with pytest.raises(UserError, match="has nothing to look at"):
+        load_recipe({"attention": "additive"})
+
+
+def test_a_label_brings_its_decoder() -> None:
+    assert load_recipe(LABEL).decoder.kind == "label"
+    assert load_recipe(ONE).decoder.kind == "recurrent"
+
+
+def test_everything_is_looked_at_unless_it_is_said_what() -> None:
+    assert load_recipe(TWO).attention.over == ["passage", "question"]
+    recipe = load_recipe({**TWO, "attention": {"over": "passage"}, "decoder": {"start": "question"}})
+    assert (recipe.looked_at, recipe.started_by) == (["passage"], ["question"])
+
+
+def test_without_attention_the_decoder_starts_from_what_nothing_else_gives_it_and_it_is_said() -> None:
+    recipe = load_recipe({**ONE, "attention": "none"})
+    assert recipe.started_by == ["source"]
+    assert notes(recipe) == ["attention is off: the decoder starts from the summary of source"]
+    recipe = load_recipe({**TWO, "attention": "none", "decoder": {"start": "question"}})
+    assert recipe.started_by == ["question", "passage"]
+    recipe = load_recipe({**ONE, "attention": "none", "decoder": {"every_step": "source"}})
+    assert recipe.started_by == []
+    assert notes(recipe) == []
+    assert notes(load_recipe(ONE)) == notes(load_recipe({})) == []
+
+
+def test_a_start_filled_in_is_checked_as_one_written_down() -> None:
+    copied = {"start_by": "copy", "size": 512}
+    assert load_recipe({**ONE, "attention": "none", "decoder": copied}).started_by == ["source"]
+    with pytest.raises(UserError, match="copy needs"):
+        load_recipe({**ONE, "attention": "none", "decoder": {**copied, "size": 100}})
+
+
+@pytest.mark.parametrize("score", [*SCORES, "none"])
+def test_one_word_sets_the_attention(score: str) -> None:
+    sizes = {"decoder": {"size": 512}}
+    assert load_recipe({**ONE, **sizes, "attention": score}).attention.score == score
+    assert load_recipe({**ONE, **sizes}, overrides=[f"attention={score}"]).attention.score == score
+    assert load_recipe({**ONE, **sizes}, overrides=[f"attention.score={score}"]).attention.score == score
+
+
+@pytest.mark.parametrize("name", NAMES_OF_TORCH)
+def test_names_that_torch_uses_are_names_for_inputs_too(name: str) -> None:
+    assert load_recipe({"inputs": {name: {}}}).looked_at == [name]
+
+
+OVERRIDES: list[tuple[dict[str, Any], list[str], dict[str, Any]]] = [
+    (ONE, ["decoder.size=64"], {"decoder.size": 64}),
+    (ONE, ["training.learning_rate=3e-4"], {"training.learning_rate": 3e-4}),
+    (ONE, ["inputs.source.tokens=character"], {"inputs.source.tokens": "character"}),
+    (ONE, ["inputs.source.encoder.size=32"], {"inputs.source.encoder.size": 32}),
+    (ONE, ["decoder.start=[source]"], {"decoder.start": ["source"]}),
+    (ONE, ["decoder.size=1", "decoder.size=2"], {"decoder.size": 2}),
+    (ONE, ["attention=deep", "attention.layers=4"], {"attention.score": "deep", "attention.layers": 4}),
+    ({**ONE, "attention": "deep"}, ["attention.layers=4"], {"attention.score": "deep", "attention.layers": 4}),
+]
+
+
+@pytest.mark.parametrize(
+    ("raw", "overrides", "expected"), OVERRIDES, ids=[",".join(given) for _, given, _ in OVERRIDES]
+)
+def test_one_key_is_overridden(raw: dict[str, Any], overrides: list[str], expected: dict[str, Any]) -> None:
+    recipe: Any = load_recipe(raw, overrides=overrides)
+    for path, value in expected.items():
+        here = recipe
+        for key in path.split("."):
+            here = here[key] if isinstance(here, dict) else getattr(here, key)
+        assert here == value
+
+
+DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
+    ({**ONE, "attention": {"score": "deep", "layers": 4, "size": 9}}, "attention.score=none", ["attention.layers"]),
+    ({**ONE, "attention": {"score": "deep", "layers": 4, "size": 9}}, "attention=additive", ["attention.layers"]),
+    ({**ONE, "search": {"replace_unknown": True}}, "attention=none", ["search.replace_unknown"]),
+    ({**ONE, "encoder": {"reset": "before"}}, "encoder.cell=lstm", ["encoder.reset"]),
+    (
+        {**ONE, "decoder": {"start": "source", "start_by": "copy", "size": 512}},
+        "decoder.start=none",
+        ["decoder.start_by"],
+    ),
+    ({**ONE, "training": {"betas": [0.5, 0.9]}}, "training.optimizer=sgd", ["training.betas"]),
+    ({"data": {"stream": True}, "training": {"bptt": 9, "lanes": 2}}, "data.stream=false", ["training.bptt"]),
+    ({**ONE, "decoder": {"readout": 9}}, "decoder.tied=true", ["decoder.readout"]),
+    (
+        {
+            **ONE,
+            "output": {"tokens": "character"},
+            "decoder": {"kind": "recurrent", "cell": "lstm"},
+            "search": {"beam": 4},
+        },
+        "output.kind=label",
+        ["decoder.cell", "search.beam"],
+    ),
+    ({**LABEL, "decoder": {"kind": "label"}, "loss": {"class_weights": "balanced"}}, "output.kind=text", []),
+]
+
+
+@pytest.mark.parametrize(("raw", "override", "lost"), DROPPED, ids=[given for _, given, _ in DROPPED])
+def test_what_an_override_makes_meaningless_falls_back(raw: dict[str, Any], override: str, lost: list[str]) -> None:
+    assert load_recipe(raw)
+    recipe = load_recipe(raw, overrides=[override])
+    assert inert(recipe) == {}
+    for path in lost:
+        room, key = path.split(".")
+        default = getattr(Recipe(), room)
+        assert getattr(getattr(recipe, room), key) == getattr(default, key)
+    assert load_recipe(load_recipe(raw), overrides=[override]) == recipe
+
+
+def test_what_the_user_has_just_set_is_refused_rather_than_dropped() -> None:
+    with pytest.raises(UserError, match=r"attention\.size: has no effect here: attention\.score is none"):
+        load_recipe(ONE, overrides=["attention=none", "attention.size=9"])
+    with pytest.raises(UserError, match=r"decoder\.kind: recurrent cannot write an output of kind label"):
+        load_recipe(ONE, overrides=["output.kind=label", "decoder.kind=recurrent"])
+
+
+def test_what_was_meaningless_before_an_override_is_still_refused() -> None:
+    with pytest.raises(UserError, match=r"training\.momentum: has no effect here"):
+        load_recipe({**ONE, "training": {"momentum": 0.5}}, overrides=["decoder.size=64"])
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("decoder.size", "--set decoder.size: not KEY=VALUE, for example decoder.size=256"),
+        ("=3", "--set =3: not KEY=VALUE"),
+        ("decoder.size=[", r"--set decoder.size=\[: '\[' is not a YAML value"),
+        ("decoder.size=x", "decoder.size: should be a valid integer"),
+        ("decoder.sise=3", r"decoder.sise: unknown key \(did you mean 'size'\?\)"),
+        ("decoder=label", "decoder: should be mapping of keys, got 'label'"),
+        ("output.kind=picture", "output.kind: 'picture' is not allowed; allowed: text, label"),
+        ("decoder.start.first=source", "decoder.start: should be text or list of texts"),
+    ],
+)
+def test_a_wrong_override_is_named(override: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load_recipe(ONE, overrides=[override])
+
+
+def test_every_shipped_recipe_loads_and_says_what_it_is_for() -> None:
+    for name, description in shipped().items():
+        assert description, name
+        assert load_recipe(name)
+
+
+def test_an_unknown_recipe_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(UserError, match=r"unknown recipe 'no such thing'; allowed: a YAML file, or one of "):
+        load_recipe("no such thing")

@@ -1,0 +1,292 @@
+"""Every error of a recipe is said with its key, the value given and what is allowed, and all of them at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seq2see.errors import UserError
+from seq2see.recipe import load_recipe
+
+ONE = {"inputs": {"source": {}}}
+TWO = {"inputs": {"a": {}, "b": {}}}
+LABEL = {**ONE, "output": {"kind": "label"}}
+
+
+def refused(raw: Any, *overrides: str) -> str:
+    with pytest.raises(UserError) as error:
+        load_recipe(raw, overrides=overrides)
+    return str(error.value)
+
+
+KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
+    ({"decodr": {}}, "decodr: unknown key (did you mean 'decoder'?); allowed: task, description, inputs, output, data"),
+    ({"decoder": {"sizes": 3}}, "decoder.sizes: unknown key (did you mean 'size'?); allowed: cell, activation, reset"),
+    (
+        {"inputs": {"x": {"tokns": "word"}}},
+        "inputs.x.tokns: unknown key (did you mean 'tokens'?); allowed: column, tok",
+    ),
+    ({"inputs": {"column": {"encoder": {"cel": 1}}}}, "inputs.column.encoder.cel: unknown key (did you mean 'cell'?)"),
+    ({"output": {"kind": "label", "tokns": 3}}, "output.tokns: unknown key; allowed: kind, column"),
+    (
+        {"output": {"tokns": 3}},
+        "output.tokns: unknown key (did you mean 'tokens'?); allowed: column, tokens, vocabulary",
+    ),
+    ({"output": {"text": 3}}, "output.text: unknown key; allowed: column, tokens"),
+    ({1: 2}, "1: unknown key; allowed: task, description"),
+    (
+        {"output": {"kind": "lable"}},
+        "output.kind: 'lable' is not allowed (did you mean 'label'?); allowed: text, label",
+    ),
+    ({"output": 3}, "output: should be mapping of keys, got 3"),
+    ({"inputs": 3}, "inputs: should be mapping of texts to mappings of keys, got 3"),
+    ({"inputs": {"x": None}}, "inputs.x: should be mapping of keys, got None"),
+    ({"inputs": {1: {}}}, "inputs.1: a key should be a text, got 1"),
+    ({"attention": False}, "attention: should be mapping of keys, got False"),
+    ({"decoder": {"cell": "gur"}}, "decoder.cell: 'gur' is not allowed (did you mean 'gru'?); allowed: rnn, gru, lstm"),
+    ({"decoder": {"cell": 3}}, "decoder.cell: 3 is not allowed; allowed: rnn, gru, lstm"),
+    ({"inputs": {"x": {"kind": "image"}}}, "inputs.x.kind: 'image' is not allowed; allowed: text"),
+    ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
+    (
+        {"decoder": {"size": "big"}},
+        "decoder.size: should be a valid integer, unable to parse string as an integer, got",
+    ),
+    ({"decoder": {"dropout": 1.0}}, "decoder.dropout: should be less than 1, got 1.0"),
+    ({"training": {"learning_rate": float("inf")}}, "training.learning_rate: should be a finite number, got inf"),
+    ({"training": {"betas": [0.9]}}, "training.betas: should be list of 2 numbers, got [0.9]"),
+    ({"attention": {"over": 3}}, "attention.over: should be text or list of texts, got 3"),
+    ({"attention": {"over": [1]}}, "attention.over: should be text or list of texts, got [1]"),
+    (
+        {"loss": {"class_weights": "x"}},
+        "loss.class_weights: should be none, balanced or mapping of texts to numbers, got",
+    ),
+    (
+        {"loss": {"class_weights": {"a": "b"}}},
+        "loss.class_weights: should be none, balanced or mapping of texts to numb",
+    ),
+    ({"evaluation": {"metrics": "bleu"}}, "evaluation.metrics: should be list of texts, got 'bleu'"),
+    ({"data": {"quoting": "maybe"}}, "data.quoting: should be a valid boolean"),
+    (
+        {"evaluation": {"baseline": "copi"}},
+        "evaluation.baseline: 'copi' is not allowed (did you mean 'copy'?); allowed: c",
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "message"), KEYS_AND_VALUES, ids=[message[:40] for _, message in KEYS_AND_VALUES])
+def test_a_wrong_key_or_value_is_named(raw: dict[str, Any], message: str) -> None:
+    said = refused(raw)
+    assert said.startswith(f"recipe: {message}")
+    assert "\n" not in said
+
+
+COMBINATIONS: list[tuple[dict[str, Any], str]] = [
+    (
+        {**ONE, "attention": "adittive"},
+        (
+            "attention.score: unknown score 'adittive' (did you mean 'additive'?); allowed: dot, scaled-dot, cosine, "
+            "general, additive, concat, deep, location, static, uniform, none"
+        ),
+    ),
+    ({"attention": "dot"}, "attention.score: dot has nothing to look at in a model without inputs; allowed: none"),
+    ({"attention": {"size": 9}}, "attention.size: has no effect here: a model without inputs has nothing to look at"),
+    ({**ONE, "attention": {"over": []}, "decoder": {"start": "source"}}, "attention.over: names no input; to switch"),
+    (
+        {**ONE, "attention": {"over": "sorce"}, "decoder": {"start": "source"}},
+        "attention.over: there is no input 'sorce' (did you mean 'source'?); allowed: source",
+    ),
+    ({**ONE, "decoder": {"start": "target"}}, "decoder.start: there is no input 'target'; allowed: source, none"),
+    ({**ONE, "decoder": {"every_step": ["x"]}}, "decoder.every_step: there is no input 'x'; allowed: source, none"),
+    ({"inputs": {"my input": {}}}, "inputs.my input: not a name for an input; allowed: letters, digits and _"),
+    ({"inputs": {"output": {}}}, "inputs.output: not a name for an input"),
+    ({"inputs": {"training": {}}}, "inputs.training: not a name for an input"),
+    ({"inputs": {"_x": {}}}, "inputs._x: not a name for an input"),
+    (
+        {**LABEL, "decoder": {"kind": "recurrent"}},
+        "decoder.kind: recurrent cannot write an output of kind label; allowed: l",
+    ),
+    (
+        {**ONE, "decoder": {"kind": "label"}},
+        "decoder.kind: label cannot write an output of kind text; allowed: recurrent",
+    ),
+    ({"output": {"kind": "label"}}, "inputs: a label needs at least one input"),
+    (
+        {**ONE, "data": {"stream": True}},
+        "data.stream: only a language model (no inputs, output of kind text) reads a str",
+    ),
+    (
+        {**ONE, "encoder": {"embedding": {"kind": "pretrained"}}},
+        "encoder.embedding.path: a pretrained embedding needs a file of vectors",
+    ),
+    (
+        {"inputs": {"x": {"encoder": {"embedding": {"kind": "pretrained"}}}}},
+        "inputs.x.encoder.embedding.path: a pretrained embedding needs a file of vectors",
+    ),
+    (
+        {**ONE, "decoder": {"tied": True, "embedding": {"kind": "one-hot"}}},
+        "decoder.tied: a one-hot embedding has no weights to tie; allowed: false",
+    ),
+    ({**TWO, "attention": {"over": "a"}}, "inputs.b: is read and never used; name it in attention.over, decoder.start"),
+    ({**ONE, "output": {"share": "sourse"}}, "output.share: 'sourse' is no other input with a vocabulary of its own"),
+    (
+        {"inputs": {"a": {"share": "a"}}},
+        "inputs.a.share: 'a' is no other input with a vocabulary of its own; allowed: none",
+    ),
+    (
+        {"inputs": {"a": {"share": "b"}, "b": {"share": "a"}}},
+        "2 problems\n  inputs.a.share: 'b' is no other input with a vocabulary of its own",
+    ),
+    (
+        {**ONE, "output": {"share": "source", "tokens": "character"}},
+        "output.share: tokens are character here and word in source: must be the same",
+    ),
+    (
+        {**ONE, "attention": {"query": "current", "input_feeding": False}, "decoder": {"output": "state"}},
+        "decoder.output: state leaves the context unseen; allowed: all, or attention.input_feeding true",
+    ),
+    ({**LABEL, "decoder": {"output": "state"}}, "decoder.output: state leaves the context unseen; allowed: all"),
+]
+
+SIZES: list[tuple[dict[str, Any], str]] = [
+    (
+        {**ONE, "attention": score, "encoder": {"size": 100}},
+        (
+            f"attention.score: {score} needs decoder.size equal to the size of the places of 'source', got 256 and "
+            "200; use general or additive, or set decoder.size=200"
+        ),
+    )
+    for score in ("dot", "scaled-dot", "cosine")
+] + [
+    (
+        {**ONE, "decoder": {"start": "source", "start_by": "copy"}},
+        (
+            "decoder.start_by: copy needs decoder.size equal to the summary's size, got 256 and 512; use dense, or set "
+            "decoder.size=512"
+        ),
+    ),
+    (
+        {**TWO, "decoder": {"start": ["a", "b"], "start_by": "copy", "size": 512}},
+        "decoder.start_by: copy needs decoder.size equal to the summary's size, got 512 and 1024",
+    ),
+    (
+        {**TWO, "decoder": {"start": "a", "join": "compare"}},
+        "decoder.join: compare needs two inputs in decoder.start, got 1",
+    ),
+    (
+        {
+            "inputs": {"a": {"encoder": {"size": 8}}, "b": {"encoder": {"size": 4, "bidirectional": False}}},
+            "decoder": {"every_step": ["a", "b"], "join": "compare"},
+        },
+        "decoder.join: compare needs summaries of one size, got 16 (a) and 4 (b)",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"), COMBINATIONS + SIZES, ids=[message[:40] for _, message in COMBINATIONS + SIZES]
+)
+def test_what_cannot_work_together_is_named(raw: dict[str, Any], message: str) -> None:
+    assert refused(raw).startswith(f"recipe: {message}")
+
+
+INERT: list[tuple[dict[str, Any], str, str]] = [
+    ({**ONE, "attention": {"score": "none", "size": 9}}, "attention.size", "attention.score is none"),
+    ({**ONE, "attention": {"score": "general", "size": 9}}, "attention.size", "score general has no such setting"),
+    ({**ONE, "attention": {"temperature": True}}, "attention.temperature", "score additive has no such setting"),
+    ({**ONE, "attention": {"input_feeding": False}}, "attention.input_feeding", "with query previous the context"),
+    ({**LABEL, "attention": {"query": "current"}}, "attention.query", "a label is decoded in one step"),
+    ({"encoder": {"size": 9}}, "encoder.size", "there are no inputs"),
+    (
+        {"inputs": {"x": {"encoder": {}}}, "encoder": {"size": 9}},
+        "encoder.size",
+        "every input has an encoder of its own",
+    ),
+    ({**ONE, "encoder": {"cell": "lstm", "reset": "before"}}, "encoder.reset", "an lstm has no such choice"),
+    (
+        {**ONE, "decoder": {"cell": "rnn", "reset": "before"}},
+        "decoder.reset",
+        "a plain recurrent cell has no reset gate",
+    ),
+    ({**ONE, "decoder": {"embedding": {"tuned": False}}}, "decoder.embedding.tuned", "a learned embedding has no such"),
+    (
+        {**ONE, "decoder": {"embedding": {"kind": "one-hot", "size": 3}}},
+        "decoder.embedding.size",
+        "a one-hot embedding has no such setting",
+    ),
+    ({**ONE, "decoder": {"start_by": "copy"}}, "decoder.start_by", "decoder.start is none"),
+    ({**TWO, "decoder": {"join": "compare"}}, "decoder.join", "no summaries are joined"),
+    ({**ONE, "decoder": {"tied": True, "readout": 9}}, "decoder.readout", "tied: the readout has the size of the"),
+    ({**LABEL, "decoder": {"cell": "lstm"}}, "decoder.cell", "a label decoder has no cell and reads no symbol"),
+    ({**LABEL, "decoder": {"every_step": "source"}}, "decoder.every_step", "a label decoder has no cell"),
+    (
+        {**LABEL, "attention": "none", "decoder": {"output": "state"}},
+        "decoder.output",
+        "without attention a label decoder",
+    ),
+    ({**LABEL, "decoder": {"start_by": "copy"}}, "decoder.start_by", "decoder.start is none"),
+    ({**LABEL, "search": {"beam": 4}}, "search.beam", "a label is not searched for"),
+    (
+        {**LABEL, "training": {"scheduled_sampling": 0.5}},
+        "training.scheduled_sampling",
+        "a label is decoded in one step",
+    ),
+    ({**ONE, "loss": {"class_weights": "balanced"}}, "loss.class_weights", "only label outputs have classes"),
+    (
+        {**ONE, "attention": "none", "search": {"replace_unknown": True}},
+        "search.replace_unknown",
+        "without attention no",
+    ),
+    ({**ONE, "training": {"bptt": 9}}, "training.bptt", "data.stream is false"),
+    ({**ONE, "training": {"momentum": 0.9}}, "training.momentum", "only sgd has momentum"),
+    ({**ONE, "training": {"optimizer": "sgd", "betas": [0.5, 0.9]}}, "training.betas", "sgd has momentum instead"),
+    ({**ONE, "output": {"share": "source", "min_count": 2}}, "output.min_count", "the vocabulary of source is shared"),
+    ({"inputs": {"a": {}, "b": {"share": "a", "encoder": {}}}}, "inputs.b.encoder", "the encoder of a is shared"),
+]
+
+
+@pytest.mark.parametrize(("raw", "path", "reason"), INERT, ids=[f"{path}: {reason}"[:60] for _, path, reason in INERT])
+def test_a_setting_without_effect_is_refused_with_the_reason(raw: dict[str, Any], path: str, reason: str) -> None:
+    said = refused(raw)
+    assert said.startswith(f"recipe: {path}: has no effect here: {reason}")
+    assert "\n" not in said
+
+
+def test_all_problems_are_said_at_once() -> None:
+    said = refused({"decodr": 1, "decoder": {"cell": "x", "size": -1}, "output": {"kind": "label", "case": "lower"}})
+    assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
+        "output.case",
+        "decoder.cell",
+        "decoder.size",
+        "decodr",
+    ]
+    assert said.startswith("recipe: 4 problems\n")
+    raw = {**LABEL, "decoder": {"kind": "recurrent", "start": "source", "start_by": "copy"}, "search": {"beam": 3}}
+    said = refused(raw)
+    assert said.splitlines()[0] == "recipe: 3 problems"
+    assert all(f"  {path}: " in said for path in ("decoder.kind", "decoder.start_by", "search.beam"))
+
+
+def test_a_file_is_named_with_the_line_at_fault(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    cases = {
+        "inputs:\n  source: {}\n  - x\n": f"{path}, line 3, column 3: not YAML: ",
+        "inputs: [\n": f"{path}, line 2, column 1: not YAML: ",
+        "decoder:\n  size: 3\n  size: 4\n": f"{path}, line 3, column 3: not YAML: key 'size' is given twice",
+        "task: !!python/object/apply:os.getcwd []\n": f"{path}, line 1, column 7: not YAML: could not determine a",
+        "- a\n- b\n": f"{path}: a recipe is a mapping of keys (inputs, output, attention, ...), got ['a', 'b']",
+        "": f"{path}: a recipe is a mapping of keys (inputs, output, attention, ...), got None",
+        "decoder: {sise: 3}\n": f"{path}: decoder.sise: unknown key (did you mean 'size'?)",
+    }
+    for text, message in cases.items():
+        path.write_text(text, encoding="utf-8")
+        assert refused(path).startswith(message)
+        assert refused(str(path)).startswith(message)
+
+
+def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "binary.yaml"
+    path.write_bytes(b"task: \xff\xfe\x00")
+    assert refused(path) == f"{path}: not UTF-8 text (byte 6); a recipe is a YAML text file"
+    assert refused(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: no such recipe file"
