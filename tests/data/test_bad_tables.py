@@ -117,6 +117,7 @@ def test_a_folder_that_is_no_dataset(tmp_path: Path) -> None:
 
 
 def test_a_damaged_parquet_file(put: Put) -> None:
+    pytest.importorskip("pyarrow")
     assert "x.parquet: not a Parquet file, or a damaged one" in reading(put("x.parquet", b"PAR1 and then nothing"))
 
 

@@ -9,8 +9,6 @@ import types
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from seq2see.data.tables import Table, read, write
@@ -29,6 +27,8 @@ def values(table: Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_what_is_written_is_read_again_in_every_format(tmp_path: Path, suffix: str, packed: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
     path = tmp_path / f"pairs{suffix}{packed}"
     write(path, iter(PAIRS), ["en", "de"])
     table = read(path)
@@ -109,8 +109,10 @@ def test_json_lines_keep_types_and_further_keys(put: Put) -> None:
 
 
 def test_parquet_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("seq2see.data.parquet._ROWS", 7)
-    pyarrow.parquet.write_table(pyarrow.table({"n": list(range(100))}), tmp_path / "x.parquet", row_group_size=10)
+    parquet.write_table(pyarrow.table({"n": list(range(100))}), tmp_path / "x.parquet", row_group_size=10)
     assert [(row.values["n"], row.line) for row in read(tmp_path / "x.parquet")] == [(n, n + 1) for n in range(100)]
 
 
@@ -165,6 +167,13 @@ def test_a_hugging_face_folder_for_real(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list(PAIRS).save_to_disk(tmp_path / "saved")
     assert values(read(tmp_path / "saved")) == PAIRS
+
+
+def test_parquet_without_its_library_names_the_extra(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = put("x.parquet", b"PAR1")
+    with pytest.raises(MissingExtra, match=r"pip install 'seq2see\[parquet\]'"):
+        read(path)
 
 
 def test_a_hugging_face_folder_without_the_library_names_the_extra(
