@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from seq2see.products import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import CellSettings
 from seq2see.registry import Registry
 
@@ -50,7 +51,9 @@ class Cell(nn.Module):
         """W_part x, with the bias where asked for (once per step, whatever the number of parts)."""
         return linear(x, self.W[part], self.b if bias else None)
 
-    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+    def forward(
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+    ) -> CellState:
         """One step: s_t from the projected input and s_{t-1}."""
         raise NotImplementedError
 
@@ -85,9 +88,10 @@ class Cell(nn.Module):
 
     def _loop(self, inputs: Tensor, mask: Tensor | None, state: CellState) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
+        times = HoistedProduct(inputs.shape[1])
         outputs = []
-        for t in range(inputs.shape[1]):
-            new = self(projected[:, t], state)
+        for t, one in enumerate(projected.unbind(1)):
+            new = self(one, state, times=times)
             if mask is not None:
                 real = mask[:, t, None]
                 new = tuple(torch.where(real, after, before) for after, before in zip(new, state, strict=True))
@@ -151,8 +155,10 @@ class Plain(Cell):
         super().__init__(inputs, size)
         self.logistic = activation == "logistic"
 
-    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
-        total = torch.addmm(projected, state[0], self.U.t())
+    def forward(
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+    ) -> CellState:
+        total = projected + times(state[0], self.U, f"{id(self)}.U")
         return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
 
     def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
@@ -177,18 +183,21 @@ class GRU(Cell):
         if not self.before:
             self.b_U = nn.Parameter(torch.zeros(size))
 
-    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+    def forward(
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+    ) -> CellState:
         (s,) = state
         size = self.size
         if self.before:
-            r, z = torch.sigmoid(projected[:, : 2 * size] + linear(s, self.U[: 2 * size])).chunk(2, 1)
-            inner = torch.addmm(projected[:, 2 * size :], r * s, self.U[2 * size :].t())
+            gates = projected[:, : 2 * size] + times(s, self.U[: 2 * size], f"{id(self)}.U_rz")
+            r, z = torch.sigmoid(gates).chunk(2, 1)
+            inner = projected[:, 2 * size :] + times(r * s, self.U[2 * size :], f"{id(self)}.U_n")
         else:
-            recurrent = linear(s, self.U)
+            recurrent = times(s, self.U, f"{id(self)}.U")
             r, z = torch.sigmoid(projected[:, : 2 * size] + recurrent[:, : 2 * size]).chunk(2, 1)
             inner = torch.addcmul(projected[:, 2 * size :], r, recurrent[:, 2 * size :] + self.b_U)
         n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
-        return (torch.lerp(n, s, z),)
+        return (n + z * (s - n),)
 
     def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.before or self.logistic:
@@ -210,9 +219,11 @@ class LSTM(Cell):
         super().__init__(inputs, size)
         self.b.data[size : 2 * size] = 1.0  # remember at first: the forget gate starts open
 
-    def forward(self, projected: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+    def forward(
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+    ) -> CellState:
         s, m = state
-        i, f, g, o = torch.addmm(projected, s, self.U.t()).chunk(4, 1)
+        i, f, g, o = (projected + times(s, self.U, f"{id(self)}.U")).chunk(4, 1)
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
 

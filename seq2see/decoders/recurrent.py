@@ -16,6 +16,7 @@ from seq2see.decoders.records import Ready, State, Step, last_of, stack
 from seq2see.decoders.start import Start, join_summaries, joined_size
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
+from seq2see.products import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 
@@ -116,10 +117,11 @@ class RecurrentDecoder(nn.Module):
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)[:, None]
+        times = HoistedProduct(tokens.shape[1])
         outputs: list[Tensor] = []
         looks: list[Seen] = []
         for one in projected.unbind(1):
-            state, seen = self._advance(ready, state, one)
+            state, seen = self._advance(ready, state, one, times=times)
             outputs.append(last_of(state.cells))
             looks.append(seen)  # type: ignore[arg-type]
         contexts = stack([seen.context for seen in looks])
@@ -134,26 +136,30 @@ class RecurrentDecoder(nn.Module):
         projected: Float[Tensor, "rows gates"],
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        times: Product = plain_product,
     ) -> tuple[State, Seen | None]:
         """One transition from the product of the embedding (and of the summary): the heart of `step` and `teach`."""
         seen: Seen | None = None
         if self.looking and not self.current:
             seen = self.looking(last_of(state.cells), ready.looks, past=state.past, forced=forced)
-            projected = projected + self.first.project("c", seen.context)
+            projected = projected + times(seen.context, self.first.W["c"], "W_c")
         elif state.context is not None:
-            projected = projected + self.first.project("c", state.context)
-        cells = self._climb(projected, state.cells)
+            projected = projected + times(state.context, self.first.W["c"], "W_c")
+        cells = self._climb(projected, state.cells, times)
         if self.looking and self.current:
             seen = self.looking(last_of(cells), ready.looks, past=state.past, forced=forced)
         fed = seen.context if seen is not None and state.context is not None else None
         past = seen.past if seen is not None else state.past
         return State(cells, width=state.width, position=state.position + 1, context=fed, past=past), seen
 
-    def _climb(self, projected: Float[Tensor, "rows gates"], before: list[CellState]) -> list[CellState]:
-        cells = [self.first(projected, before[0])]
+    def _climb(
+        self, projected: Float[Tensor, "rows gates"], before: list[CellState], times: Product
+    ) -> list[CellState]:
+        cells = [self.first(projected, before[0], times=times)]
         for layer, state in zip(self.cells[1:], before[1:], strict=True):
             below = dropout(cells[-1][0], self.dropout, self.training)
-            cells.append(layer(layer.project("x", below, bias=True), state))
+            above = times(below, layer.W["x"], f"{id(layer)}.W_x") + layer.b
+            cells.append(layer(above, state, times=times))
         return cells
 
     def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
@@ -181,8 +187,9 @@ class RecurrentDecoder(nn.Module):
 
 
 def _run_projected(cell: Cell, projected: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+    times = HoistedProduct(projected.shape[1])
     outputs = []
     for one in projected.unbind(1):
-        state = cell(one, state)
+        state = cell(one, state, times=times)
         outputs.append(state[0])
     return stack(outputs), state

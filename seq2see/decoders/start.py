@@ -61,6 +61,6 @@ class Start(nn.Module):
             if self.copied:
                 rest = (torch.zeros_like(summary),) * (self.states - 1)
                 return [(summary, *rest) for _ in range(self.layers)]
-            flat = torch.tanh(self.W_start(summary))
+            flat = torch.tanh(self.W_start(summary)).float()
         parts = flat.view(rows, self.layers, self.states, self.size)
         return [tuple(parts[:, layer, part] for part in range(self.states)) for layer in range(self.layers)]

@@ -35,10 +35,6 @@ class TextSettings(Settings):
         0,
         description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
     )
-    of_list: Literal["refuse", "first", "last", "join"] = Field(
-        "refuse",
-        description="what a list of texts in the column becomes: an error, one of them, or all with spaces between",
-    )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
 
 

@@ -62,7 +62,7 @@ class Stepper:
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
-        return joint.clamp(min=LEAST), joint_looks(looks)
+        return joint.clamp_(min=LEAST), joint_looks(looks)
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
         """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""

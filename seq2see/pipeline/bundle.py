@@ -1,0 +1,126 @@
+"""All that makes a model: recipe, fields, network and the trivial models beside it; and its folder on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import Tensor
+
+from seq2see.data.embeddings import read_vectors
+from seq2see.data.fields import OUTPUT, Fields
+from seq2see.errors import UserError
+from seq2see.evaluation import Baseline, baseline_from_dict
+from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.weights import fill, parameters, read_tensors, write_bytes, write_tensors
+from seq2see.recipe import Recipe, load_recipe
+
+RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
+
+
+@dataclass
+class Bundle:
+    """A model with what it needs to read its inputs and write its outputs."""
+
+    recipe: Recipe
+    fields: Fields
+    network: EncoderDecoder
+    baselines: list[Baseline] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:
+        """A new, untrained model; the caller seeds torch. `pretrained` false: weights will be loaded over it."""
+        vectors: dict[str, Tensor] = {}
+        notes: list[str] = []
+        if pretrained:
+            vectors, notes = _vectors(recipe, fields)
+        sizes = Sizes(
+            {name: len(one.vocabulary) for name, one in fields.inputs.items()}, len(fields.output.vocabulary), vectors
+        )
+        return cls(_sized(recipe, vectors), fields, EncoderDecoder(_sized(recipe, vectors), sizes), notes=notes)
+
+    def save(self, folder: Path) -> None:
+        """Write everything `load` needs."""
+        self.save_setup(folder)
+        write_tensors(folder / WEIGHTS, parameters(self.network))
+
+    def save_setup(self, folder: Path) -> None:
+        """All but the weights: recipe, vocabularies, trivial models."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be made: {error.strerror or error}") from None
+        text = yaml.safe_dump(self.recipe.to_dict(), sort_keys=False, allow_unicode=True)
+        write_bytes(folder / RECIPE, text.encode())
+        self.fields.save(folder)
+        stored = [baseline.to_dict() for baseline in self.baselines]
+        write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
+        """Read a model's folder; loading never runs code from it."""
+        folder = Path(folder)
+        check_folder(folder)
+        recipe = load_recipe(folder / RECIPE)
+        bundle = cls.create(recipe, Fields.load(folder, recipe), pretrained=False)
+        path = folder / WEIGHTS
+        fill(bundle.network, read_tensors(path), path=path)
+        bundle.baselines = _baselines(folder / BASELINES)
+        bundle.network.to(torch.device(device)).eval()
+        return bundle
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+
+def check_folder(folder: Path) -> None:
+    """Say what is wrong with a folder that holds no model."""
+    if not folder.exists():
+        raise UserError(f"{folder}: no such folder; a model is a folder that `seq2see train` wrote")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: a file; a model is a folder that `seq2see train` wrote")
+    for name in (RECIPE, WEIGHTS):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder}: not a whole model, {name} is missing; a model is a folder that `seq2see train` wrote")
+
+
+def _baselines(path: Path) -> list[Baseline]:
+    if not path.is_file():
+        return []
+    try:
+        stored: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+    return [baseline_from_dict(one) for one in stored]
+
+
+def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[str]]:
+    """Pre-trained vectors by field name, and how much of each vocabulary they cover."""
+    found: dict[str, Tensor] = {}
+    notes = []
+    wanted = {name: recipe.encoder_of(name).embedding for name in recipe.inputs if recipe.reader_of(name) == name}
+    if recipe.decoder.kind == "recurrent":
+        wanted[OUTPUT] = recipe.decoder.embedding
+    for name, settings in wanted.items():
+        if settings.kind == "pretrained" and settings.path:
+            read = read_vectors(settings.path, fields.all[name].vocabulary)
+            found[name] = torch.from_numpy(read.matrix)
+            notes.append(f"{settings.path}: vectors for {read.found:,} of {read.total:,} symbols of '{name}'")
+    return found, notes
+
+
+def _sized(recipe: Recipe, vectors: dict[str, Tensor]) -> Recipe:
+    """The recipe with the sizes that pre-trained vectors brought along, so that it builds without their files."""
+    if not vectors:
+        return recipe
+    raw = recipe.to_dict()
+    for name, matrix in vectors.items():
+        part = raw["decoder"] if name == OUTPUT else (raw["inputs"][name].get("encoder") or raw["encoder"])
+        part["embedding"]["size"] = matrix.shape[1]
+    return load_recipe(raw)

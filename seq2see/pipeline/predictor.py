@@ -1,0 +1,146 @@
+"""From inputs to Predictions: one pipeline behind Python, the command line and the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from seq2see.data.batches import EOS, UNK, Batch
+from seq2see.data.text import TextField
+from seq2see.errors import UserError
+from seq2see.looks import Alternative, Looks, Prediction, Token
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.chunks import chunks
+from seq2see.recipe import Recipe
+from seq2see.search import Hypothesis, SearchOptions, classify, search
+
+Row = Mapping[str, str]
+
+
+def options_of(recipe: Recipe, **given: object) -> SearchOptions:
+    """The recipe's search settings with what the caller gives instead (None: not given)."""
+    settings = recipe.search.model_dump(exclude={"replace_unknown"})
+    settings |= {name: value for name, value in given.items() if value is not None}
+    beam, n_best = int(settings["beam"]), int(settings.get("n_best", 1))
+    if settings.get("sample"):
+        if "beam" not in given or given["beam"] is None:
+            settings["beam"] = 1
+    elif n_best > beam and given.get("beam") is None:
+        settings["beam"] = n_best
+    return SearchOptions(**settings)
+
+
+@torch.inference_mode()
+def predict(
+    bundles: Sequence[Bundle], rows: Sequence[Row], options: SearchOptions, *, replace_unknown: bool | None = None
+) -> list[Prediction]:
+    """One prediction per row, in their order; several bundles are an ensemble."""
+    first = bundles[0]
+    check_ensemble(bundles)
+    replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
+    found: list[Prediction | None] = [None] * len(rows)
+    width = max(options.beam, options.n_best)
+    for numbers, batch in chunks(first.fields, rows, factor=width):
+        batch.rows = numbers
+        if first.recipe.output.kind == "label":
+            hypotheses = classify(_readings(bundles, rows, numbers, batch), numbers, options.n_best)
+        else:
+            hypotheses = search(_readings(bundles, rows, numbers, batch), numbers, _for_rows(options, numbers))
+        for place, (number, best) in enumerate(zip(numbers, hypotheses, strict=True)):
+            found[number] = assemble(first, rows[number], batch, place, best, replace_unknown=replace_unknown)
+    return [one for one in found if one is not None]
+
+
+def check_ensemble(bundles: Sequence[Bundle]) -> None:
+    """Models can speak together only in one vocabulary."""
+    first = bundles[0]
+    for other in bundles[1:]:
+        if other.fields.output.vocabulary != first.fields.output.vocabulary:
+            raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
+        if list(other.recipe.inputs) != list(first.recipe.inputs):
+            raise UserError(
+                f"an ensemble needs models with the same inputs, got {list(first.recipe.inputs)} and {list(other.recipe.inputs)}"
+            )
+
+
+def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch):  # type: ignore[no-untyped-def]
+    chosen = [rows[number] for number in numbers]
+    readings = [(bundles[0].network, batch.to(bundles[0].device).inputs)]
+    for bundle in bundles[1:]:
+        readings.append((bundle.network, bundle.fields.batch(chosen).to(bundle.device).inputs))
+    return readings
+
+
+def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
+    """Prefixes and oracles given per row, in the order of the batch."""
+    prefix, oracle = options.prefix, options.oracle
+    if prefix and not isinstance(prefix[0], int):
+        prefix = [prefix[number] for number in numbers]  # type: ignore[misc]
+    if isinstance(oracle, Sequence):
+        oracle = [oracle[number] for number in numbers]
+    return replace(options, prefix=prefix, oracle=oracle)
+
+
+def assemble(
+    bundle: Bundle, row: Row, batch: Batch, place: int, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool = False
+) -> Prediction:
+    """A Prediction from the hypotheses of one input, best first."""
+    made = [_said(bundle, batch, place, one, replace_unknown) for one in hypotheses]
+    best = made[0]
+    kind = bundle.recipe.output.kind
+    return Prediction(
+        input=shown_input(row),
+        text=best.text if kind == "text" else None,
+        label=best.text if kind == "label" else None,
+        tokens=best.tokens,
+        log_probability=best.log_probability,
+        score=best.score,
+        looks=best.looks or Looks(),
+        alternatives=made[1:],
+    )
+
+
+def shown_input(row: Row) -> str | dict[str, str] | None:
+    """The one input itself, several by name."""
+    if len(row) == 1:
+        return next(iter(row.values()))
+    return dict(row) or None
+
+
+def _said(bundle: Bundle, batch: Batch, place: int, one: Hypothesis, replace_unknown: bool) -> Alternative:
+    vocabulary = bundle.fields.output.vocabulary
+    symbols = [vocabulary.symbols[i] for i in one.ids]
+    looks = looks_of(bundle, batch, place, one, symbols)
+    if replace_unknown and looks.maps:
+        where = looks.weights if looks.weights.ndim == 2 else looks.weights.mean(0)
+        for t, i in enumerate(one.ids):
+            if i == UNK and where.shape[1]:
+                symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
+        looks.outputs = symbols
+    tokens = [
+        Token(symbol, float(np.exp(log_prob)), [(vocabulary.symbols[i], p) for i, p in others])
+        for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
+    ]
+    if isinstance(bundle.fields.output, TextField):
+        text = bundle.fields.output.join([s for s, i in zip(symbols, one.ids, strict=True) if i != EOS])
+    else:
+        text = symbols[0]
+    return Alternative(text, one.score, one.log_probability, tokens, looks)
+
+
+def looks_of(bundle: Bundle, batch: Batch, place: int, one: Hypothesis, outputs: list[str]) -> Looks:
+    """Where the model looked for this hypothesis, as a record that needs no model."""
+    if not bundle.recipe.looked_at:
+        return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
+    inputs = {name: (batch.inputs[name].symbols or [])[place] for name in one.looks}
+    layouts = {name: {"kind": "tokens", "shape": [len(symbols)]} for name, symbols in inputs.items()}
+    return Looks(dict(one.looks), inputs, list(outputs), layouts, default=bundle.recipe.looked_at[0])
+
+
+def why_no_looks(recipe: Recipe) -> str:
+    if not recipe.inputs:
+        return "a language model has no input to look at"
+    return "this model was trained without attention (attention.score is none): there is nothing to look at"

@@ -1,0 +1,97 @@
+"""Checkpoints: everything a killed run needs to go on as if nothing had happened, each written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2see.errors import UserError
+from seq2see.pipeline.weights import read_tensors, write_tensors
+
+KEEP = 2
+
+
+@dataclass
+class Standing:
+    """Where a run stands: the numbers of a checkpoint.
+
+    index: the batch of the epoch that comes next; seconds: of training, over all sittings;
+    best: {"metric": value, "update": n} of the best report so far; stale: reports since;
+    kept: the best reports whose weights are kept for averaging, as [value, update].
+    """
+
+    epoch: int = 0
+    index: int = 0
+    updates: int = 0
+    seconds: float = 0.0
+    seen: int = 0
+    rate: float = 1.0
+    loss_total: float = 0.0
+    loss_count: float = 0.0
+    best: float | None = None
+    best_update: int = 0
+    stale: int = 0
+    reported: int = 0
+    kept: list[list[float]] = field(default_factory=list)
+    finished: bool = False
+    fingerprint: str = ""
+
+
+@dataclass
+class Checkpoint:
+    """A standing with its tensors: weights, optimiser, what a stream carries, and torch's random state."""
+
+    standing: Standing
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    carried: dict[str, Tensor] = field(default_factory=dict)
+    random: Tensor = field(default_factory=torch.get_rng_state)
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write `update-N.safetensors`, then remove the oldest beyond the last two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, Tensor] = {"random": checkpoint.random}
+    for part in ("weights", "optimizer", "carried"):
+        tensors |= {f"{part}/{name}": tensor for name, tensor in getattr(checkpoint, part).items()}
+    path = folder / f"update-{checkpoint.standing.updates:09d}.safetensors"
+    write_tensors(path, tensors, metadata={"standing": json.dumps(asdict(checkpoint.standing))})
+    for old in sorted(folder.glob("update-*.safetensors"))[:-KEEP]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def latest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The newest checkpoint that can be read whole; a damaged one is passed over while an older one is sound."""
+    problem: UserError | None = None
+    for path in sorted(folder.glob("update-*.safetensors"), reverse=True):
+        try:
+            return _read(path)
+        except UserError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return None
+
+
+def _read(path: Path) -> Checkpoint:
+    from safetensors import safe_open
+
+    tensors = read_tensors(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            stored: dict[str, Any] = json.loads((file.metadata() or {})["standing"])
+        standing = Standing(**stored)
+        parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "carried": {}}
+        random = tensors.pop("random")
+        for key, tensor in tensors.items():
+            part, name = key.split("/", 1)
+            parts[part][name] = tensor
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: not a checkpoint of this version of seq2see ({error})") from None
+    return Checkpoint(standing, parts["weights"], parts["optimizer"], parts["carried"], random)

@@ -1,0 +1,144 @@
+"""From tables to what a run needs: fields, encoded training rows, dev rows, and the trivial models beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seq2see.data.columns import OUTPUT, Resolution, resolve
+from seq2see.data.dataset import Dataset
+from seq2see.data.fields import Fields
+from seq2see.data.split import set_aside, set_tail_aside
+from seq2see.data.streams import Stream
+from seq2see.data.tables import Table, read
+from seq2see.errors import UserError
+from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
+from seq2see.evaluation.baselines import Constant
+from seq2see.recipe import Recipe
+
+ON_DISK_FROM = 256 << 20
+"""Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
+
+Rows = Callable[[], Iterator[Mapping[str, str]]]
+
+
+@dataclass
+class Corpus:
+    """train: encoded rows or a stream; dev: rows as they are read, or a stream's lines; notes: what the user should be told."""
+
+    fields: Fields
+    train: Dataset | Stream
+    dev: list[Mapping[str, str]]
+    baselines: list[Baseline]
+    notes: list[str] = field(default_factory=list)
+
+
+def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
+    """(name in the recipe, column it names), inputs first, the output last."""
+    inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
+    return [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
+
+
+def open_table(
+    recipe: Recipe, path: str | Path, columns: Sequence[str] | None, *, optional: Sequence[str] = ()
+) -> tuple[Table, Resolution]:
+    """A table and which of its columns are which."""
+    table = read(path, settings=recipe.data)
+    return table, resolve(table.columns, wanted_columns(recipe), columns, path=path, optional=optional)
+
+
+def read_corpus(
+    recipe: Recipe,
+    data: str | Path,
+    *,
+    dev: str | Path | None = None,
+    columns: Sequence[str] | None = None,
+    fields: Fields | None = None,
+    folder: Path | None = None,
+) -> Corpus:
+    """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
+    table, resolution = open_table(recipe, data, columns)
+    notes = [resolution.note] if resolution.note else []
+    rows = _reader(recipe, resolution, table)
+    if recipe.data.stream:
+        return _read_stream(recipe, rows, dev=_dev_reader(recipe, dev, columns), fields=fields, notes=notes)
+    train_rows, dev_rows, said = _split(recipe, rows, _dev_reader(recipe, dev, columns))
+    notes += said
+    fields = fields if fields is not None else Fields.build(recipe, train_rows)
+    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
+    cache = folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
+    train = Dataset.build(fields, train_rows(), folder=cache)
+    if train.left_out:
+        notes.append(f"{train.left_out:,} rows left out: their output is longer than output.max_length")
+    if not len(train):
+        raise UserError(f"{data}: no rows are left to train on")
+    if table.skipped:
+        notes.append(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
+    return Corpus(fields, train, dev_rows, _baselines(recipe, fields, train_rows, len(train)), notes)
+
+
+def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
+    filled = () if recipe.output.kind == "text" else (OUTPUT,)
+    return lambda: resolution.rows(table, filled=filled)
+
+
+def _dev_reader(recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None) -> Rows | None:
+    if dev is None:
+        return None
+    table, resolution = open_table(recipe, dev, columns)
+    return _reader(recipe, resolution, table)
+
+
+def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
+    if dev is not None:
+        return rows, list(dev()), []
+    names = list(recipe.inputs) or [OUTPUT]
+    split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    if not split.dev_rows:
+        raise UserError(
+            f"no row could be set aside for dev: {split.rows:,} rows with equal inputs, or data.dev_share is 0; give --dev"
+        )
+    return (lambda: split.train(rows())), list(split.dev(rows())), [split.note]
+
+
+def _read_stream(
+    recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, notes: list[str]
+) -> Corpus:
+    def lines() -> Iterator[str]:
+        return (row[OUTPUT] for row in rows())
+
+    train_lines: Callable[[], Iterable[str]] = lines
+    if dev is not None:
+        dev_lines = [row[OUTPUT] for row in dev()]
+    else:
+        tail = set_tail_aside(lines, share=recipe.data.dev_share)
+        dev_lines = list(tail.dev(lines()))
+        notes.append(tail.note)
+
+        def train_lines() -> Iterable[str]:
+            return tail.train(lines())
+
+    if fields is None:
+        fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
+    stream = Stream.build(fields.output, train_lines())
+    baselines: list[Baseline] = [Unigram.from_counts(_counts(fields), sequences=1)]
+    return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
+
+
+def _baselines(recipe: Recipe, fields: Fields, rows: Rows, number: int) -> list[Baseline]:
+    """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
+    name = recipe.evaluation.baseline or default_baseline(recipe.output.kind, inputs=bool(recipe.inputs))
+    made: list[Baseline] = []
+    if name not in ("none", "unigram"):
+        kind = BASELINES[name]
+        made.append(kind.fit(row[OUTPUT] for row in rows()) if issubclass(kind, Constant) else kind())
+    if recipe.output.kind == "text" and name != "none":
+        made.append(Unigram.from_counts(_counts(fields), sequences=number))
+    return made
+
+
+def _counts(fields: Fields) -> dict[str, int]:
+    vocabulary = fields.output.vocabulary
+    known = zip(vocabulary.symbols, vocabulary.counts, strict=True)
+    return {symbol: count for symbol, count in known if symbol not in vocabulary.specials}

@@ -1,0 +1,101 @@
+"""Where batches come from: rows of a table, or a contiguous stream. Both are addressed by (epoch, index)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from seq2see.data.dataset import Dataset
+from seq2see.data.sampler import BatchPlan
+from seq2see.data.streams import Stream
+from seq2see.decoders import State
+from seq2see.model import EncoderDecoder
+from seq2see.recipe.schema import TrainingSettings
+from seq2see.training.objective import Loss, Objective
+
+
+class Feed(Protocol):
+    """Gives the loss of any batch of any epoch; `carried` is what a stream brings along from the batch before."""
+
+    fingerprint: str
+
+    def batches(self, epoch: int) -> int: ...
+
+    def loss(
+        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+    ) -> Loss: ...
+
+    def carried(self) -> dict[str, Tensor]: ...
+
+    def restore(self, carried: dict[str, Tensor]) -> None: ...
+
+
+class RowFeed:
+    """Rows of like length together."""
+
+    def __init__(self, data: Dataset, settings: TrainingSettings):
+        self.data = data
+        self.plan = BatchPlan(
+            data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
+        )
+        self.fingerprint = f"{len(data)} rows, {int(data.lengths.sum())} symbols"
+
+    def batches(self, epoch: int) -> int:
+        return len(self.plan.epoch(epoch))
+
+    def loss(
+        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+    ) -> Loss:
+        batch = self.data.batch(self.plan.epoch(epoch)[index]).to(device)
+        return objective(model, batch, own_share=own_share)
+
+    def carried(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, carried: dict[str, Tensor]) -> None:
+        pass
+
+
+class StreamFeed:
+    """Lanes of one long text side by side; the state goes on from chunk to chunk, the gradient does not."""
+
+    def __init__(self, stream: Stream, settings: TrainingSettings):
+        self.stream = stream
+        self.bptt, self.lanes = settings.bptt, settings.lanes
+        self.state: State | None = None
+        self.fingerprint = f"{len(stream)} symbols"
+
+    def batches(self, epoch: int) -> int:
+        return self.stream.steps(bptt=self.bptt, lanes=self.lanes)
+
+    def loss(
+        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+    ) -> Loss:
+        if own_share:
+            raise ValueError("streams are teacher forced")
+        chunk = next(self.stream.chunks(bptt=self.bptt, lanes=self.lanes, start=index))
+        inputs, targets = chunk.inputs.to(device), chunk.targets.to(device)
+        ready = model.ready({}, len(inputs))
+        state = model.begin(ready) if index == 0 or self.state is None else self.state
+        step = model.read_on(ready, inputs, state)
+        self.state = step.state.detach()
+        everywhere = torch.ones_like(targets, dtype=torch.bool)
+        total = model.head.loss(step, ready, targets, mask=everywhere, smoothing=objective.smoothing)
+        return Loss(total, float(targets.numel()))
+
+    def carried(self) -> dict[str, Tensor]:
+        if self.state is None:
+            return {}
+        return {f"{layer}.{part}": t for layer, state in enumerate(self.state.cells) for part, t in enumerate(state)}
+
+    def restore(self, carried: dict[str, Tensor]) -> None:
+        if not carried:
+            self.state = None
+            return
+        layers: dict[int, dict[int, Tensor]] = {}
+        for key, tensor in carried.items():
+            layer, part = key.split(".")
+            layers.setdefault(int(layer), {})[int(part)] = tensor
+        self.state = State([tuple(parts[p] for p in sorted(parts)) for _, parts in sorted(layers.items())])

@@ -1,0 +1,98 @@
+"""The loss of a batch: -sum log P of the targets, teacher forced or with a share of the model's own symbols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2see.data.batches import Batch, Labels
+from seq2see.data.fields import Fields
+from seq2see.decoders import Ready, State, Step
+from seq2see.errors import UserError, nearest
+from seq2see.model import EncoderDecoder, shifted
+from seq2see.recipe.schema import LossSettings
+
+
+@dataclass
+class Loss:
+    """total: the sum over real targets (with gradient); count: how many they are (weighted, where classes have weights)."""
+
+    total: Float[Tensor, ""]
+    count: float
+
+    @property
+    def mean(self) -> Float[Tensor, ""]:
+        return self.total / self.count
+
+
+class Objective:
+    """What is minimised, from the recipe's `loss`."""
+
+    def __init__(self, settings: LossSettings, fields: Fields):
+        self.smoothing = settings.label_smoothing
+        self.weights = class_weights(settings, fields)
+
+    def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
+        """own_share: how often the model reads its own last symbol instead of the true one."""
+        if own_share > 0:
+            step, ready = own_symbols(model, batch, own_share)
+        else:
+            step, ready = model.taught(batch)
+        return self.of(model, step, ready, batch)
+
+    def of(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
+        if isinstance(batch.target, Labels):
+            targets = batch.target.ids
+            mask = torch.ones_like(targets, dtype=torch.bool)
+        elif batch.target is not None:
+            targets, mask = batch.target.ids, batch.target.mask
+        else:
+            raise ValueError("a batch without targets has no loss")
+        weights = None if self.weights is None else self.weights.to(targets.device)
+        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
+        count = float(mask.sum()) if weights is None else float(weights[targets].sum())
+        return Loss(total, count)
+
+
+def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
+    """Scheduled sampling: at each step the model's likeliest symbol is read in place of the true one, with probability `share`."""
+    if batch.target is None or isinstance(batch.target, Labels):
+        raise ValueError("only text is written symbol by symbol")
+    ready = model.ready(batch.inputs, len(batch.rows))
+    state: State = model.begin(ready)
+    truth = shifted(batch.target.ids)
+    token = truth[:, 0]
+    steps: list[Step] = []
+    for t in range(truth.shape[1]):
+        steps.append(model.step(ready, state, token))
+        state = steps[-1].state
+        if t + 1 < truth.shape[1]:
+            with torch.no_grad():
+                own = model.log_probs(steps[-1], ready).argmax(-1)
+            use_own = torch.rand(len(own), device=own.device) < share
+            token = torch.where(use_own, own, truth[:, t + 1])
+    together = replace(
+        steps[-1],
+        features=torch.stack([step.features for step in steps], 1),
+        looks={name: torch.stack([step.looks[name] for step in steps], 1) for name in steps[-1].looks},
+    )
+    return together, ready
+
+
+def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " classes"] | None:
+    """One weight per label: none, `balanced` (rows / (classes * rows of the class)), or those the recipe gives."""
+    if settings.class_weights == "none" or not hasattr(fields.output, "labels"):
+        return None
+    labels: list[str] = fields.output.labels
+    if isinstance(settings.class_weights, dict):
+        for name in settings.class_weights:
+            if name not in labels:
+                raise UserError(
+                    f"loss.class_weights: no label is called '{name}'{nearest(name, labels)}; labels: {', '.join(labels)}"
+                )
+        return torch.tensor([settings.class_weights.get(label, 1.0) for label in labels])
+    counts = torch.tensor(fields.output.counts, dtype=torch.float32).clamp(min=1)
+    return counts.sum() / (len(labels) * counts)

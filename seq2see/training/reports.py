@@ -1,0 +1,97 @@
+"""What a run tells while it goes: one line of metrics.jsonl per report, and whoever listens."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from seq2see.errors import MissingExtra
+
+METRICS = "metrics.jsonl"
+
+
+@dataclass
+class Report:
+    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: inputs, outputs, references."""
+
+    update: int
+    epoch: float
+    seconds: float
+    loss: float
+    learning_rate: float
+    tokens_per_second: float
+    gradient_norm: float
+    dev: dict[str, float] = field(default_factory=dict)
+    baseline: dict[str, float] = field(default_factory=dict)
+    baseline_says: str = ""
+    best: bool = False
+    samples: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value not in ({}, [], "")}
+
+
+class Listener(Protocol):
+    """Anything that wants to see a run go by: the progress bar, TensorBoard, the studio."""
+
+    def updated(self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float) -> None: ...
+
+    def reported(self, report: Report, metric: str) -> None: ...
+
+    def said(self, message: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Journal:
+    """metrics.jsonl in the run's folder; on resuming, what was written after the checkpoint is dropped."""
+
+    def __init__(self, folder: Path, *, up_to: int | None):
+        self.path = folder / METRICS
+        if up_to is None or not self.path.exists():
+            self.path.write_text("", encoding="utf-8")
+            return
+        kept = [line for line in self.path.read_text("utf-8").splitlines() if _update(line) <= up_to]
+        self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+    def write(self, report: Report) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
+
+
+def _update(line: str) -> float:
+    """The update of a line; a line cut short by a kill counts as after everything."""
+    try:
+        return int(json.loads(line)["update"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+class TensorBoard:
+    """Curves for TensorBoard, where its library is installed."""
+
+    def __init__(self, folder: Path):
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtra("tensorboard", "tensorboard") from None
+        self.writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def updated(self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float) -> None:
+        pass
+
+    def reported(self, report: Report, metric: str) -> None:
+        self.writer.add_scalar("train/loss", report.loss, report.update)
+        self.writer.add_scalar("train/learning_rate", report.learning_rate, report.update)
+        self.writer.add_scalar("train/gradient_norm", report.gradient_norm, report.update)
+        for name, value in report.dev.items():
+            self.writer.add_scalar(f"dev/{name}", value, report.update)
+        self.writer.flush()
+
+    def said(self, message: str) -> None:
+        self.writer.add_text("notes", message)
+
+    def close(self) -> None:
+        self.writer.close()

@@ -1,0 +1,162 @@
+"""A whole run, from a recipe and a table to a trained model in a folder."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from seq2see.data.columns import OUTPUT
+from seq2see.data.dataset import Dataset
+from seq2see.data.fields import Fields
+from seq2see.errors import UserError
+from seq2see.evaluation import check, lookup
+from seq2see.looks import Prediction
+from seq2see.pipeline.bundle import RECIPE, Bundle
+from seq2see.pipeline.evaluator import judge, metrics_of
+from seq2see.pipeline.predictor import options_of, predict
+from seq2see.pipeline.weights import write_bytes
+from seq2see.recipe import Recipe, load_recipe, notes
+from seq2see.training.corpus import Corpus, read_corpus
+from seq2see.training.feeds import Feed, RowFeed, StreamFeed
+from seq2see.training.reports import Listener, Report, TensorBoard
+from seq2see.training.trainer import CHECKPOINTS, Trainer
+
+SOURCES = "data.json"
+
+
+@dataclass
+class Sources:
+    """Where a run's rows come from: remembered in its folder, so that --resume needs no other word."""
+
+    data: str
+    dev: str | None = None
+    columns: list[str] | None = None
+
+
+def train(
+    recipe: Recipe,
+    sources: Sources,
+    *,
+    folder: Path,
+    listeners: Sequence[Listener] = (),
+    resume: bool = False,
+    start: Bundle | None = None,
+) -> Bundle:
+    """Train and leave a model in `folder`. start: a model to go on from (fine-tuning), whose vocabularies are kept."""
+    folder = Path(folder)
+    settings = recipe.training
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    device = _device(settings.device)
+    seed_everything(settings.seed)
+    fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
+    _check_metrics(recipe)
+    corpus = read_corpus(
+        recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder
+    )
+    bundle = _bundle(recipe, corpus, start, fresh=not resume)
+    bundle.network.to(device)
+    if not resume:
+        _clear(folder)
+    bundle.save_setup(folder)
+    write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+    listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
+    for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
+        for listener in listeners:
+            listener.said(message)
+    metric = settings.metric or metrics_of(recipe)[0]
+    trainer = Trainer(
+        bundle,
+        _feed(corpus, recipe),
+        lambda made: dev_report(made, corpus.dev),
+        metric=metric,
+        folder=folder,
+        listeners=listeners,
+    )
+    trainer.run(resume=resume)
+    return bundle
+
+
+def resumable(folder: Path) -> tuple[Recipe, Sources]:
+    """The recipe and sources of a run that was begun in this folder."""
+    if not (folder / SOURCES).is_file() or not (folder / RECIPE).is_file():
+        raise UserError(f"{folder}: nothing to resume; a run's folder holds {RECIPE}, {SOURCES} and {CHECKPOINTS}/")
+    stored = json.loads((folder / SOURCES).read_text("utf-8"))
+    return load_recipe(folder / RECIPE), Sources(**stored)
+
+
+def seed_everything(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(abs(seed) % (1 << 32))  # noqa: NPY002 - libraries that draw from the old generator repeat too
+    torch.manual_seed(seed)
+
+
+def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]]) -> Report:
+    """The dev part of a report: greedy outputs are enough to follow a run."""
+    settings = bundle.recipe.training
+    text = bundle.recipe.output.kind == "text"
+    options = options_of(bundle.recipe, beam=1) if text else None
+    judged = judge([bundle], rows, options=options, most=settings.dev_rows)
+    samples = [
+        {"input": _joined(one.input), "output": str(one.answer), "reference": question.references[0]}
+        for question, one in zip(judged.questions, judged.predictions, strict=False)
+    ][: settings.samples]
+    if not judged.predictions and text and settings.samples:
+        samples = [{"input": "", "output": one.text or "", "reference": ""} for one in _drawn(bundle)]
+    made = judged.report
+    return Report(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, made.metrics, made.baseline, made.said, samples=samples)
+
+
+def _drawn(bundle: Bundle) -> list[Prediction]:
+    return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=80))
+
+
+def _joined(given: object) -> str:
+    return " | ".join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
+
+
+def _check_metrics(recipe: Recipe) -> None:
+    names = metrics_of(recipe)
+    metric = recipe.training.metric
+    if metric is not None:
+        check([metric], recipe.output.kind)
+        if metric not in names and metric != "perplexity":
+            raise UserError(
+                f"training.metric: '{metric}' is not among evaluation.metrics ({', '.join(names)}); add it there"
+            )
+    lookup(names[0])
+
+
+def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
+    if start is not None:
+        return Bundle(recipe, corpus.fields, start.network, corpus.baselines)
+    bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh)
+    bundle.baselines = corpus.baselines
+    return bundle
+
+
+def _feed(corpus: Corpus, recipe: Recipe) -> Feed:
+    if isinstance(corpus.train, Dataset):
+        return RowFeed(corpus.train, recipe.training)
+    return StreamFeed(corpus.train, recipe.training)
+
+
+def _clear(folder: Path) -> None:
+    """A new run in an old folder: what belonged to the old run goes once the new one is sure to begin."""
+    for path in (folder / CHECKPOINTS).glob("*.safetensors"):
+        path.unlink(missing_ok=True)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise UserError(f"training.device: '{name}' cannot be used here: {str(error).splitlines()[0]}") from None
+    return device

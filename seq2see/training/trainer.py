@@ -1,0 +1,289 @@
+"""The loop: updates, reports, checkpoints. It can be stopped, killed and resumed without losing a step."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import torch
+from torch import nn
+
+from seq2see.errors import UserError
+from seq2see.evaluation import higher_is_better
+from seq2see.pipeline.bundle import WEIGHTS, Bundle
+from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
+from seq2see.training.averaging import averaged, forget, keep_best
+from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
+from seq2see.training.feeds import Feed
+from seq2see.training.objective import Objective
+from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
+from seq2see.training.precision import working_precision
+from seq2see.training.reports import Journal, Listener, Report
+from seq2see.training.schedule import check_schedule, done, factor
+
+CHECKPOINTS = "checkpoints"
+MOST_UPDATES_BETWEEN_REPORTS = 2000
+
+class Trainer:
+    """Minimises the loss of a bundle over a feed.
+
+    judge: measures the model on the dev rows (metrics, baseline, samples); metric: the one that picks the best model.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        feed: Feed,
+        judge: Callable[[Bundle], Report],
+        *,
+        metric: str,
+        folder: Path,
+        listeners: Sequence[Listener] = (),
+    ):
+        self.bundle, self.feed, self.judge, self.metric = bundle, feed, judge, metric
+        self.folder, self.listeners = folder, list(listeners)
+        self.settings = bundle.recipe.training
+        check_schedule(self.settings)
+        self.network = bundle.network
+        self.objective = Objective(bundle.recipe.loss, bundle.fields)
+        self.optimizer = build_optimizer(self.settings, self.network)
+        self.standing = Standing(fingerprint=feed.fingerprint)
+        self.stopping = False
+        self.norm = 0.0
+        self._clock = time.perf_counter()
+
+    def run(self, *, resume: bool = False) -> None:
+        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle."""
+        self._begin(resume)
+        with _stop_on_signals(self):
+            while not self.standing.finished and not self.stopping:
+                self._go_on()
+        if self.stopping:
+            self.checkpoint()
+            self._say(f"stopped after {self.standing.updates:,} updates; --resume goes on from here")
+        self._finish()
+
+    def checkpoint(self) -> None:
+        self._tick()
+        made = Checkpoint(
+            self.standing, parameters(self.network), optimizer_tensors(self.optimizer), self.feed.carried()
+        )
+        save_checkpoint(self.folder / CHECKPOINTS, made)
+
+    # ------------------------------------------------------------ the parts of a run
+
+    def _begin(self, resume: bool) -> None:
+        found = latest_checkpoint(self.folder / CHECKPOINTS) if resume else None
+        if resume and found is None:
+            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
+        if found is not None:
+            if found.standing.fingerprint != self.feed.fingerprint:
+                raise UserError(
+                    f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
+                    f"now it is {self.feed.fingerprint}"
+                )
+            fill(self.network, found.weights, path=self.folder / CHECKPOINTS)
+            restore_optimizer(self.optimizer, found.optimizer)
+            self.feed.restore(found.carried)
+            torch.set_rng_state(found.random)
+            self.standing = found.standing
+            self.standing.finished = self._over() or self._patience_lost()
+        self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
+        self._clock = time.perf_counter()
+        self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
+
+    def _go_on(self) -> None:
+        """One update, and what falls due after it."""
+        standing = self.standing
+        batches = self.feed.batches(standing.epoch)
+        self._update(batches)
+        standing.index += 1
+        epoch_ended = standing.index == batches
+        if epoch_ended:
+            standing.epoch, standing.index = standing.epoch + 1, 0
+        standing.finished = self._over()
+        if standing.finished or self._report_due(epoch_ended):
+            self.report()
+        if standing.updates % self.settings.checkpoint_every == 0:
+            self.checkpoint()
+
+    def _update(self, batches: int) -> None:
+        standing, settings = self.standing, self.settings
+        share = self._share(batches)
+        rate = settings.learning_rate * factor(settings, share) * standing.rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.network.train()
+        with working_precision(settings.precision, self.bundle.device):
+            loss = self.feed.loss(
+                self.network,
+                self.objective,
+                standing.epoch,
+                standing.index,
+                own_share=settings.scheduled_sampling * min(share, 1.0),
+                device=self.bundle.device,
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.mean.backward()
+        limit = settings.clip if settings.clip else math.inf
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
+        if not torch.isfinite(norm):
+            raise UserError(
+                f"the loss or its gradient is not finite at update {standing.updates + 1}; a lower "
+                f"training.learning_rate (now {settings.learning_rate}) or a stricter training.clip (now {settings.clip}) "
+                "may help; the last checkpoint is kept"
+            )
+        self.optimizer.step()
+        self.norm = float(norm)
+        standing.updates += 1
+        standing.seen += int(loss.count)
+        standing.loss_total += float(loss.total.detach())
+        standing.loss_count += loss.count
+        if standing.updates % 10 == 0:
+            self._tell(batches)
+
+    def report(self) -> Report:
+        """Judge the model, write it down, keep it if it is the best so far."""
+        self._tick()
+        standing = self.standing
+        speed = self._speed()
+        self.network.eval()
+        report = self.judge(self.bundle)
+        report.update, report.seconds = standing.updates, round(standing.seconds, 2)
+        report.epoch = round(self._epochs(), 4)
+        report.loss = standing.loss_total / max(standing.loss_count, 1)
+        report.learning_rate = self.optimizer.param_groups[0]["lr"]
+        report.tokens_per_second, report.gradient_norm = round(speed, 1), self.norm
+        standing.loss_total = standing.loss_count = 0.0
+        standing.reported = standing.updates
+        self._judge_best(report)
+        self.journal.write(report)
+        for listener in self.listeners:
+            listener.reported(report, self.metric)
+        self._tick()
+        self._speed_clock, self._speed_seen = time.perf_counter(), standing.seen
+        return report
+
+    def _judge_best(self, report: Report) -> None:
+        standing, settings = self.standing, self.settings
+        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        report.best = standing.best is None or value > standing.best
+        if report.best:
+            standing.best, standing.best_update, standing.stale = value, standing.updates, 0
+            write_tensors(self.folder / WEIGHTS, parameters(self.network))
+        else:
+            standing.stale += 1
+            if settings.schedule == "plateau":
+                standing.rate = max(standing.rate / 2, settings.floor)
+        if settings.average > 1:
+            standing.kept = keep_best(
+                self.folder / CHECKPOINTS, parameters(self.network), standing.kept, value, standing.updates, settings.average
+            )
+        if self._patience_lost():
+            standing.finished = True
+            self._say(f"no better {self.metric} in {standing.stale} reports: stopped early")
+
+    def _finish(self) -> None:
+        """The best weights, or the mean of the best ones where that is better, become the model."""
+        if self.standing.best is None:
+            self.report()
+        folder = self.folder / CHECKPOINTS
+        best = self.folder / WEIGHTS
+        fill(self.network, read_tensors(best), path=best)
+        self.network.eval()
+        if self.settings.average > 1 and len(self.standing.kept) > 1 and not self.stopping:
+            fill(self.network, averaged(folder, self.standing.kept), path=folder)
+            report = self.judge(self.bundle)
+            value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+            better = self.standing.best is None or value >= self.standing.best
+            self._say(
+                f"mean of the best {len(self.standing.kept)} weights: {self.metric} {report.dev[self.metric]:.4g}, "
+                + ("kept" if better else "not better than the best alone")
+            )
+            if better:
+                write_tensors(best, parameters(self.network))
+            fill(self.network, read_tensors(best), path=best)
+        if not self.stopping:
+            self.checkpoint()
+            forget(folder)
+        for listener in self.listeners:
+            listener.close()
+
+    # ------------------------------------------------------------ time and limits
+
+    def _epochs(self) -> float:
+        return self.standing.epoch + self.standing.index / max(self.feed.batches(self.standing.epoch), 1)
+
+    def _share(self, batches: int) -> float:
+        self._tick()
+        epochs = self.standing.epoch + self.standing.index / max(batches, 1)
+        return done(self.settings, epochs=epochs, updates=self.standing.updates, seconds=self.standing.seconds)
+
+    def _patience_lost(self) -> bool:
+        return bool(self.settings.patience) and self.standing.stale >= self.settings.patience
+
+    def _over(self) -> bool:
+        settings, standing = self.settings, self.standing
+        self._tick()
+        return bool(
+            (settings.epochs and standing.epoch >= settings.epochs)
+            or (settings.updates and standing.updates >= settings.updates)
+            or (settings.minutes and standing.seconds >= 60 * settings.minutes)
+        )
+
+    def _report_due(self, epoch_ended: bool) -> bool:
+        every, standing = self.settings.report_every, self.standing
+        if every:
+            return standing.updates % every == 0
+        return epoch_ended or standing.updates - standing.reported >= MOST_UPDATES_BETWEEN_REPORTS
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.standing.seconds += now - self._clock
+        self._clock = now
+
+    def _speed(self) -> float:
+        elapsed = time.perf_counter() - self._speed_clock
+        return (self.standing.seen - self._speed_seen) / elapsed if elapsed > 0 else 0.0
+
+    def _tell(self, batches: int) -> None:
+        standing = self.standing
+        for listener in self.listeners:
+            listener.updated(
+                updates=standing.updates,
+                epoch=self._epochs(),
+                share=self._share(batches),
+                seconds=standing.seconds,
+                loss=standing.loss_total / max(standing.loss_count, 1),
+                speed=self._speed(),
+            )
+
+    def _say(self, message: str) -> None:
+        for listener in self.listeners:
+            listener.said(message)
+
+
+@contextmanager
+def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
+    """Ctrl-C and a polite kill end the run after the update at hand, with a checkpoint; a second one ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if trainer.stopping:
+            raise KeyboardInterrupt
+        trainer.stopping = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
