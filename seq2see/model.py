@@ -9,15 +9,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.batches import SOS, Batch, Labels, Sequences
 from seq2see.decoders import LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
 from seq2see.embeddings import build_embedding
 from seq2see.encoders import ByInput, Encoder, encoders
 from seq2see.errors import UserError
 from seq2see.memory import Memory
 from seq2see.recipe import Recipe
-
-SOS = 2
 
 
 @dataclass
