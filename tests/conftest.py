@@ -11,9 +11,10 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
+from tests.shapes import checked
+
 # The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
-# Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there;
-# a Protocol named in these rooms' signatures has to be @runtime_checkable.
+# Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there.
 SHAPED_ROOMS = [
     "seq2see.attention",
     "seq2see.cells",
@@ -26,7 +27,7 @@ SHAPED_ROOMS = [
     "seq2see.products",
     "seq2see.search",
 ]
-install_import_hook(SHAPED_ROOMS, "beartype.beartype")
+install_import_hook(SHAPED_ROOMS, f"{checked.__module__}.{checked.__name__}")
 
 # Workers share the machine's cores, and sums over several threads do not always round alike.
 torch.set_num_threads(1)
