@@ -16,7 +16,7 @@ def problems(recipe: Recipe) -> list[str]:
     found = [*_names(recipe), *_shares(recipe)]
     if found:
         return found
-    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe)]
+    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
 
@@ -152,6 +152,13 @@ def _sizes(recipe: Recipe) -> list[str]:
                     f"{places[given[1]]} ({given[1]})"
                 )
     return found
+
+
+def _search(recipe: Recipe) -> list[str]:
+    least, most = recipe.search.min_length, recipe.search.max_length
+    if least > most:
+        return [f"search.min_length: {least} is more than search.max_length {most}"]
+    return []
 
 
 def _places_size(recipe: Recipe, name: str) -> int:

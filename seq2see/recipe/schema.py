@@ -23,14 +23,14 @@ class Settings(BaseModel):
 class TextSettings(Settings):
     """How the text of one column becomes symbols."""
 
-    column: str | None = Field(None, description="column of the table; the name of the input where it is not given")
-    tokens: Tokens = Field("word", description="word, character, symbol (separated by spaces) or bpe")
+    column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")
+    tokens: Tokens = Field("word", description="what one symbol is; symbol: what stands between spaces")
     vocabulary: Count = Field(
         0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
     )
     min_count: Positive = Field(1, description="rarer symbols become <unk>")
-    case: Literal["keep", "lower"] = "keep"
-    unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = "NFC"
+    case: Literal["keep", "lower"] = Field("keep", description="lower: letters become lower case")
+    unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = Field("NFC", description="normal form of the text")
     max_length: Count = Field(
         0,
         description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
@@ -39,44 +39,56 @@ class TextSettings(Settings):
 
 
 class EmbeddingSettings(Settings):
-    kind: Literal["learned", "one-hot", "pretrained"] = "learned"
+    """e(y): symbols as vectors."""
+
+    kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
     size: Positive = Field(128, description="size of a learned embedding; one-hot and pretrained ones bring their own")
     path: str | None = Field(None, description="pretrained: text file of vectors (word2vec, GloVe or fastText)")
     tuned: bool = Field(True, description="pretrained: go on learning; false: frozen")
-    dropout: Share = 0.0
+    dropout: Share = Field(0.0, description="on the vectors")
 
 
 class CellSettings(Settings):
-    cell: CellKind = "gru"
+    """A recurrent network of one or more layers."""
+
+    cell: CellKind = Field("gru", description="plain recurrent, GRU or LSTM")
     activation: Literal["tanh", "logistic"] = Field(
         "tanh", description="of the plain recurrent cell and the GRU's candidate"
     )
     reset: Literal["after", "before"] = Field(
         "after", description="GRU: reset gate applied after the product (torch's form) or before it (the textbook's)"
     )
-    size: Positive = 256
-    layers: Positive = 1
+    size: Positive = Field(256, description="size of a state (of each direction, where there are two)")
+    layers: Positive = Field(1, description="one above the other")
     dropout: Share = Field(0.0, description="between layers and on the output of the last")
 
 
 class RecurrentEncoderSettings(CellSettings):
-    kind: Literal["recurrent"] = "recurrent"
-    bidirectional: bool = True
+    """h_1 .. h_M: how an input is read."""
+
+    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
+    bidirectional: bool = Field(True, description="read in both directions, the states joined")
     embedding: EmbeddingSettings = EmbeddingSettings()
 
 
 class TextInput(TextSettings):
-    kind: Literal["text"] = "text"
+    """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
+
+    kind: Literal["text"] = Field("text", description="what the column holds")
     encoder: RecurrentEncoderSettings | None = Field(None, description="where not given, the recipe's `encoder`")
 
 
 class TextOutput(TextSettings):
-    kind: Literal["text"] = "text"
+    """An output written symbol by symbol."""
+
+    kind: Literal["text"] = Field("text", description="text or label")
 
 
 class LabelOutput(Settings):
-    kind: Literal["label"] = "label"
-    column: str | None = None
+    """An output that is one of the classes found in the data."""
+
+    kind: Literal["label"] = Field("label", description="text or label")
+    column: str | None = Field(None, description="column of the table; not given: `output`")
 
 
 class DataSettings(Settings):
@@ -85,7 +97,7 @@ class DataSettings(Settings):
     dev_share: Share = Field(0.05, description="share of the rows set aside where no --dev is given")
     dev_most: Count = Field(2000, description="... but at most so many")
     quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
-    encoding: str = "utf-8"
+    encoding: str = Field("utf-8", description="of text files")
     on_error: Literal["stop", "skip"] = Field("stop", description="what a bad row does")
     stream: bool = Field(False, description="language models: one contiguous text instead of rows")
 
@@ -96,10 +108,12 @@ ScoreName = str
 
 
 class AttentionSettings(Settings):
+    """Where the decoder looks; `attention: none` switches it off."""
+
     score: ScoreName = Field("additive", description="how well a query and a place agree; none: no attention")
     over: str | list[str] | None = Field(None, description="inputs to look at; not given: all that have places")
-    scope: Literal["global"] = "global"
-    choice: Literal["soft"] = "soft"
+    scope: Literal["global"] = Field("global", description="which places are candidates: all of them")
+    choice: Literal["soft"] = Field("soft", description="what weights become: a weighted mean of the places")
     query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
     input_feeding: bool = Field(True, description="query current: the context also enters the next step")
     size: Positive = Field(128, description="size of W_q q and W_k k in additive, concat, deep and static")
@@ -109,7 +123,11 @@ class AttentionSettings(Settings):
 
 
 class DecoderSettings(CellSettings):
-    kind: Literal["recurrent", "label"] = "recurrent"
+    """s_1 .. s_T: how the output is written, and what conditions it."""
+
+    kind: Literal["recurrent", "label"] = Field(
+        "recurrent", description="a recurrent network, or the decoder of one step that a label output brings along"
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
     start: str | list[str] | None = Field(None, description="inputs whose summary makes s_0; none: s_0 is learned")
     start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
@@ -126,16 +144,22 @@ class DecoderSettings(CellSettings):
 
 
 class LossSettings(Settings):
-    label_smoothing: Share = 0.0
-    class_weights: Literal["none", "balanced"] | dict[str, float] = Field("none", description="label outputs")
+    """What is minimised: -sum log P of the outputs."""
+
+    label_smoothing: Share = Field(0.0, description="share of the target spread over all symbols")
+    class_weights: Literal["none", "balanced"] | dict[str, float] = Field(
+        "none", description="label outputs: balanced by frequency, or a weight for each class"
+    )
 
 
 class TrainingSettings(Settings):
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd")
+    """How it is minimised."""
+
+    optimizer: Literal["adam", "adamw", "sgd"] = Field("adam", description="the rule of an update")
+    learning_rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="the largest one of the schedule")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
+    weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="how much weights shrink at each update")
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd: share of the last update kept")
     clip: Annotated[float, Field(ge=0)] = Field(1.0, description="largest norm of the gradient; 0: no clipping")
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt", "plateau"] = Field(
         "cosine", description="of the learning rate, over the run's epochs, updates or minutes"
@@ -146,9 +170,11 @@ class TrainingSettings(Settings):
     floor: Annotated[float, Field(ge=0, le=1)] = Field(0.02, description="share of the rate at the end of the schedule")
     batch_tokens: Positive = Field(1500, description="symbols in a batch, padding included, inputs and output added up")
     batch_rows: Positive = Field(256, description="... but at most so many rows")
-    epochs: Count = Field(20, description="0: no limit")
-    updates: Count = Field(0, description="0: no limit")
-    minutes: Annotated[float, Field(ge=0)] = Field(0.0, description="0: no limit; otherwise rules the schedule too")
+    epochs: Count = Field(20, description="passes over the data; 0: no limit")
+    updates: Count = Field(0, description="steps of the optimizer; 0: no limit")
+    minutes: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="of training; 0: no limit; otherwise rules the schedule too"
+    )
     patience: Count = Field(0, description="stop after so many reports without a better one; 0: never")
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Count = Field(0, description="updates between reports; 0: once per epoch (at most every 2,000)")
@@ -161,25 +187,29 @@ class TrainingSettings(Settings):
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
     samples: Count = Field(3, description="outputs shown with each report")
-    seed: int = 1
-    device: str = "cpu"
+    seed: int = Field(1, description="same seed, same result")
+    device: str = Field("cpu", description="cpu, cuda, cuda:1, mps ...")
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
     precision: Literal["float32", "bfloat16", "auto"] = Field(
         "float32",
         description="of the large products while training; auto: bfloat16 where the processor is faster with it",
     )
-    threads: Count = Field(0, description="0: as many as torch thinks")
+    threads: Count = Field(0, description="of the processor; 0: as many as torch thinks")
 
 
 class SearchSettings(Settings):
-    beam: Positive = 1
+    """How an output is looked for, unless the command line says otherwise."""
+
+    beam: Positive = Field(1, description="hypotheses kept at each step; 1: greedy")
     length_penalty: float = Field(1.0, description="score = log-probability / length ** penalty")
-    max_length: Positive = 100
-    min_length: Count = 0
+    max_length: Positive = Field(100, description="symbols of the longest output")
+    min_length: Count = Field(0, description="symbols of the shortest output")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
 
 
 class EvaluationSettings(Settings):
+    """What a model is measured by."""
+
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
     baseline: Literal["copy", "lead", "majority", "unigram", "frequent", "none"] | None = Field(
         None, description="the trivial model printed beside the metrics"
@@ -189,9 +219,9 @@ class EvaluationSettings(Settings):
 class Recipe(Settings):
     """What is the data, the encoder, the decoder and how is it conditioned, and how is the loss minimised?"""
 
-    task: str = "own"
-    description: str = ""
-    inputs: dict[str, TextInput] = {}
+    task: str = Field("own", description="a name for the task")
+    description: str = Field("", description="one line that says what goes in and what comes out")
+    inputs: dict[str, TextInput] = Field({}, description="inputs by name; none: a language model")
     output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
     data: DataSettings = DataSettings()
     encoder: RecurrentEncoderSettings = RecurrentEncoderSettings()

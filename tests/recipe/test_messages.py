@@ -147,6 +147,7 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
         "decoder.output: state leaves the context unseen; allowed: all, or attention.input_feeding true",
     ),
     ({**LABEL, "decoder": {"output": "state"}}, "decoder.output: state leaves the context unseen; allowed: all"),
+    ({"search": {"min_length": 9, "max_length": 8}}, "search.min_length: 9 is more than search.max_length 8"),
 ]
 
 SIZES: list[tuple[dict[str, Any], str]] = [

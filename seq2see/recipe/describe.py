@@ -1,0 +1,126 @@
+"""Every key of a recipe with its type, default and meaning: `python -m seq2see.recipe.describe > docs/recipe.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from seq2see.recipe.kinds import any_of, given_in, is_settings, kind_of, settings_in
+from seq2see.recipe.schema import Recipe
+from seq2see.recipe.scores import SCORES
+
+HEAD = """# Every key of a recipe
+
+A recipe is a YAML file: the five answers (data, encoder, attention and decoder, loss, training) as keys. Whatever it
+does not say has the default below. On the command line `--set key.path=value` changes one key. Unknown keys, values
+that are not allowed and settings without effect are refused, all at once. NAME stands for the name of an input.
+
+This page is written by `python -m seq2see.recipe.describe > docs/recipe.md`.
+"""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: its full path, what may stand there, what holds where it is not given, and what it is for."""
+
+    path: str
+    kind: str
+    default: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Keys that stand together, under the heading they share."""
+
+    title: str
+    description: str
+    keys: tuple[Key, ...]
+
+
+def keys() -> list[Key]:
+    """Every key of a recipe, in the order of the schema."""
+    return [key for group in groups() for key in group.keys]
+
+
+def groups() -> list[Group]:
+    return list(_groups(Recipe, path="", title="recipe"))
+
+
+def markdown() -> str:
+    """The page of documentation."""
+    parts = [HEAD]
+    for group in groups():
+        parts.append(
+            f"\n## {group.title}\n{group.description}\n\n| key | allowed | default | meaning |\n|---|---|---|---|\n"
+        )
+        parts += [f"| `{key.path}` | {key.kind} | {key.default} | {_cell(key.description)} |\n" for key in group.keys]
+    return "".join(parts)
+
+
+def _groups(settings: type[BaseModel], *, path: str, title: str) -> Iterator[Group]:
+    """The group of the settings themselves, then those of the settings inside them."""
+    inner = {name: _inside(field) for name, field in settings.model_fields.items()}
+    own = [
+        _key(f"{path}{name}", field)
+        for name, field in settings.model_fields.items()
+        if not inner[name] or field.description
+    ]
+    yield Group(title, _first_line(settings), tuple(own))
+    for name, models in inner.items():
+        below = f"{path}{name}"
+        if get_origin(settings.model_fields[name].annotation) is dict:
+            below += ".NAME"
+        for model in models:
+            kind = f" ({model.model_fields['kind'].default})" if len(models) > 1 else ""
+            yield from _groups(model, path=f"{below}.", title=f"{below}{kind}")
+
+
+def _inside(field: FieldInfo) -> list[type[BaseModel]]:
+    """Groups of keys below this one; not those of an optional group, which are described where they are at home."""
+    annotation = field.annotation
+    return [] if given_in(annotation) is not annotation else settings_in(annotation)
+
+
+def _key(path: str, field: FieldInfo) -> Key:
+    kind = any_of([*SCORES, "none"]) if path == "attention.score" else kind_of(field.annotation) + _bounds(field)
+    default = _said(field.get_default(call_default_factory=True))
+    return Key(path, kind, default, field.description or "")
+
+
+def _bounds(field: FieldInfo) -> str:
+    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
+    found = [
+        f"{word} {getattr(limit, name):g}"
+        for limit in field.metadata
+        for name, word in words.items()
+        if hasattr(limit, name)
+    ]
+    return f" {', '.join(found)}" if found else ""
+
+
+def _said(default: Any) -> str:
+    if default is None or default in ([], {}, ""):
+        return "not given"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    if is_settings(type(default)):
+        return "its defaults"
+    return f"`{list(default) if isinstance(default, tuple) else default}`"
+
+
+def _first_line(settings: type[BaseModel]) -> str:
+    return (settings.__doc__ or "").strip().splitlines()[0]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

@@ -1,0 +1,42 @@
+"""The page of keys: complete, in words, and up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.describe import keys, markdown
+from seq2see.recipe.scores import SCORES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
+
+
+def paths(raw: dict[str, Any], above: str = "") -> list[str]:
+    """The path of every value in a recipe as a dictionary."""
+    found = []
+    for key, value in raw.items():
+        path = f"{above}{key}"
+        found += paths(value, f"{path}.") if isinstance(value, dict) and value else [path]
+    return found
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == markdown(), "python -m seq2see.recipe.describe > docs/recipe.md"
+
+
+def test_every_key_a_recipe_has_is_there_and_explained() -> None:
+    known = {key.path: key for key in keys()}
+    text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
+    label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
+    assert set(paths(text)) | set(paths(label)) == set(known) - {"inputs"}
+    assert all(key.kind and key.default and key.description for key in known.values())
+
+
+def test_keys_are_described_by_what_holds() -> None:
+    known = {key.path: key for key in keys()}
+    assert known["decoder.size"].default == f"`{Recipe().decoder.size}`"
+    assert known["decoder.size"].kind == "whole number above 0"
+    assert known["decoder.cell"].kind == "rnn, gru or lstm"
+    assert known["training.floor"].kind == "number from 0, to 1"
+    assert all(score in known["attention.score"].kind for score in [*SCORES, "none"])
