@@ -65,7 +65,9 @@ class Model:
     @overload
     def predict(self, inputs: list[Any], **options: Any) -> list[Prediction]: ...
     @overload
-    def predict(self, inputs: str | Mapping[str, str] | tuple[str, ...] | None = None, **options: Any) -> Prediction: ...
+    def predict(
+        self, inputs: str | Mapping[str, str] | tuple[str, ...] | None = None, **options: Any
+    ) -> Prediction: ...
 
     def predict(
         self,
@@ -89,15 +91,19 @@ class Model:
         if self.recipe.output.kind == "label":
             refused = {"prefix": prefix, "beam": beam, "sample": sample or None, **options}
             self._refuse([name for name, value in refused.items() if value is not None], "a label is not searched for")
-        made = options_of(
-            self.recipe,
-            beam=beam,
-            n_best=n_best,
-            sample=sample,
-            prefix=self._prefix(prefix),
-            oracle=None if oracle is None else self._oracle(oracle),
-            **options,
-        ) if self.recipe.output.kind == "text" else options_of(self.recipe, n_best=n_best, beam=n_best)
+        made = (
+            options_of(
+                self.recipe,
+                beam=beam,
+                n_best=n_best,
+                sample=sample,
+                prefix=self._prefix(prefix),
+                oracle=None if oracle is None else self._oracle(oracle),
+                **options,
+            )
+            if self.recipe.output.kind == "text"
+            else options_of(self.recipe, n_best=n_best, beam=n_best)
+        )
         found = predict(self.bundles, rows, made, replace_unknown=replace_unknown)
         return found if many else found[0]
 
@@ -117,13 +123,9 @@ class Model:
         if self.recipe.output.kind == "text":
             options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
-        return judge(
-            self.bundles, rows, options=options, bins=by_length, positions=positions, metrics=metrics
-        ).report
+        return judge(self.bundles, rows, options=options, bins=by_length, positions=positions, metrics=metrics).report
 
-    def score(
-        self, data: str | Path | Sequence[Mapping[str, str]], *, columns: Sequence[str] | None = None
-    ) -> Score:
+    def score(self, data: str | Path | Sequence[Mapping[str, str]], *, columns: Sequence[str] | None = None) -> Score:
         """The probability of given outputs."""
         rows = self.rows_of(data, columns)
         if self.recipe.data.stream:
@@ -152,7 +154,7 @@ class Model:
         """The places of an input that can be looked at, in order."""
         row = self.row(given)
         name = next(iter(self.recipe.looked_at or self.recipe.inputs))
-        return self.bundle.fields.inputs[name].symbols(row[name])
+        return self.bundle.fields.text_inputs[name].symbols(row[name])
 
     def save(self, folder: str | Path) -> None:
         self.bundle.save(Path(folder))
@@ -246,7 +248,9 @@ def train(
     if start is not None:
         begun = start.bundle if isinstance(start, Model) else Bundle.load(start)
     made = load_recipe(recipe, overrides=extra) if begun is None else _fine_tuned(begun, extra)
-    sources = Sources(str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None)
+    sources = Sources(
+        str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
+    )
     folder = Path(out) if out is not None else default_folder(made)
     return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ Weights = NDArray[np.float32]
 class Looks:
     """Where the model looked: named maps of weights, each (steps, places), or (heads, steps, places).
 
-    inputs: for each map the symbols of the places; outputs: the symbols of the steps, `<eos>` included, one row for a label;
+    inputs: for each map the symbols of the places;
+    outputs: the symbols of the steps, `<eos>` included, one row for a label;
     layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]});
     reason: why there is no map, where there is none.
     """
@@ -60,13 +60,9 @@ class Looks:
 
     def save(self, path: str | Path, **options: Any) -> Path:
         """Draw to .png, .svg, .html, or write .json."""
-        path = Path(path)
-        if path.suffix == ".json":
-            path.write_text(json.dumps(self.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
-            return path
         from seq2see.seeing import save  # late: seeing draws looks, looks does not need seeing
 
-        return save(self, path, **options)
+        return save(self, Path(path), **options)
 
     def plot(self, **options: Any) -> Any:
         """A matplotlib figure of the default map."""

@@ -49,7 +49,8 @@ class Places:
 class Memory:
     """All that is known of a batch of inputs, by input name.
 
-    summaries: {name: (batch, size)}: the last state (both directions joined) of a sequence, the masked mean of a grid or set.
+    summaries: {name: (batch, size)}, the last state (both directions joined) of a sequence, the masked mean of a grid
+    or set.
     """
 
     places: dict[str, Places] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Products with the weights of a loop over time: how W's gradient is taken once for all steps instead of once per step."""
+"""Products with the weights of a loop over time: W's gradient is taken once for all steps, not once per step."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HoistedProduct:
     ) -> Float[Tensor, "rows out"]:
         if key not in self.weights:
             inputs: list[Tensor] = []
-            slots: Tensor = _Slots.apply(weight, inputs, len(x), self.steps)  # type: ignore[no-untyped-call]
+            slots: Tensor = _Slots.apply(weight, inputs, len(x), self.steps)
             self.weights[key] = _at_working_precision(weight.detach()), inputs, iter(slots.unbind(1))
         fixed, inputs, free = self.weights[key]
         inputs.append(x.detach())
@@ -66,7 +66,7 @@ class _Slots(torch.autograd.Function):
         return weight.new_zeros(rows, steps, weight.shape[0])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         steps = torch.stack(ctx.inputs, dim=1).flatten(0, 1).to(ctx.working)
         flat = grad[:, : len(ctx.inputs)].flatten(0, 1).to(ctx.working)
         return (flat.t() @ steps).to(ctx.dtype), None, None, None

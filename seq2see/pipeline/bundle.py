@@ -87,7 +87,9 @@ def check_folder(folder: Path) -> None:
         raise UserError(f"{folder}: a file; a model is a folder that `seq2see train` wrote")
     for name in (RECIPE, WEIGHTS):
         if not (folder / name).is_file():
-            raise UserError(f"{folder}: not a whole model, {name} is missing; a model is a folder that `seq2see train` wrote")
+            raise UserError(
+                f"{folder}: not a whole model, {name} is missing; a model is a folder that `seq2see train` wrote"
+            )
 
 
 def _baselines(path: Path) -> list[Baseline]:

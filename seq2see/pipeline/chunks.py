@@ -14,8 +14,8 @@ BATCH_ROWS = 256
 def chunks(
     fields: Fields, rows: Sequence[Mapping[str, str]], *, target: bool = False, factor: int = 1
 ) -> Iterator[tuple[list[int], Batch]]:
-    """(numbers of the rows, their batch), longest first; `factor`: hypotheses per row (beam), which share the budget."""
-    lengths = [sum(len(field.symbols(row[name])) for name, field in fields.inputs.items()) + 1 for row in rows]
+    """(numbers of the rows, their batch), longest first; factor: hypotheses per row (beam), which share the budget."""
+    lengths = [sum(len(field.ids(row[name])) for name, field in fields.inputs.items()) + 1 for row in rows]
     order = sorted(range(len(rows)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):

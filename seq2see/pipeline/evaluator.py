@@ -17,6 +17,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.recipe import Recipe
+from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions, score_given
 
 Row = Mapping[str, str]
@@ -48,7 +49,8 @@ def score_rows(bundle: Bundle, rows: Sequence[Row]) -> list[Scored]:
     vocabulary = bundle.fields.output.vocabulary
     for numbers, batch in chunks(bundle.fields, rows, target=True):
         batch.rows = numbers
-        for place, (number, given) in enumerate(zip(numbers, score_given(bundle.network, batch.to(bundle.device)), strict=True)):
+        scored = score_given(bundle.network, batch.to(bundle.device))
+        for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
             found[number] = Scored(given.total, vocabulary.decode(_target_ids(batch, place)), given.log_probs)
     return [one for one in found if one is not None]
 
@@ -66,7 +68,7 @@ def _target_ids(batch: Batch, place: int) -> list[int]:
 @torch.inference_mode()
 def score_stream(bundle: Bundle, lines: Sequence[str]) -> tuple[float, int]:
     """(log P, symbols) of one contiguous text; long texts are read in lanes side by side, each begun anew."""
-    stream = Stream.build(bundle.fields.output, lines)
+    stream = Stream.build(bundle.fields.text_output, lines)
     lanes = max(1, min(16, len(stream) // LEAST_LANE))
     total, count = 0.0, 0
     network = bundle.network
@@ -129,7 +131,7 @@ def judge(
 
 
 def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
-    unit = getattr(recipe.output, "tokens", "word")
+    unit: Tokens = getattr(recipe.output, "tokens", "word")
     main = next(iter(recipe.inputs), None)
     return Rows(
         [str(one.answer) for one in predictions],
@@ -163,7 +165,7 @@ def _with_perplexity(bundle: Bundle, report: Report, rows: Sequence[Row]) -> Rep
 def _judge_stream(bundle: Bundle, rows: Sequence[Row]) -> Report:
     lines = [row[OUTPUT] for row in rows]
     total, count = score_stream(bundle, lines)
-    field = bundle.fields.output
+    field = bundle.fields.text_output
     known = field.vocabulary
     targets = [known.decode(known.encode(field.stream_symbols(line))) for line in lines]
     against = Rows([""] * len(lines), [[""]] * len(lines), targets=targets, log_probabilities=[0.0] * len(lines))

@@ -15,7 +15,7 @@ from seq2see.looks import Alternative, Looks, Prediction, Token
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import chunks
 from seq2see.recipe import Recipe
-from seq2see.search import Hypothesis, SearchOptions, classify, search
+from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 
 Row = Mapping[str, str]
 
@@ -62,13 +62,15 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
             raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
         if list(other.recipe.inputs) != list(first.recipe.inputs):
             raise UserError(
-                f"an ensemble needs models with the same inputs, got {list(first.recipe.inputs)} and {list(other.recipe.inputs)}"
+                f"an ensemble needs models with the same inputs, got {', '.join(first.recipe.inputs)} "
+                f"and {', '.join(other.recipe.inputs)}"
             )
 
 
-def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch):  # type: ignore[no-untyped-def]
+def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch) -> list[Source]:
+    """Each model with the inputs as it reads them (models of an ensemble may have vocabularies of their own)."""
     chosen = [rows[number] for number in numbers]
-    readings = [(bundles[0].network, batch.to(bundles[0].device).inputs)]
+    readings: list[Source] = [(bundles[0].network, batch.to(bundles[0].device).inputs)]
     for bundle in bundles[1:]:
         readings.append((bundle.network, bundle.fields.batch(chosen).to(bundle.device).inputs))
     return readings
@@ -76,16 +78,23 @@ def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int]
 
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
     """Prefixes and oracles given per row, in the order of the batch."""
-    prefix, oracle = options.prefix, options.oracle
-    if prefix and not isinstance(prefix[0], int):
-        prefix = [prefix[number] for number in numbers]  # type: ignore[misc]
+    oracle = options.oracle
     if isinstance(oracle, Sequence):
         oracle = [oracle[number] for number in numbers]
-    return replace(options, prefix=prefix, oracle=oracle)
+    rows = [prefix for prefix in options.prefix if not isinstance(prefix, int)]
+    if rows:
+        return replace(options, prefix=[rows[number] for number in numbers], oracle=oracle)
+    return replace(options, oracle=oracle)
 
 
 def assemble(
-    bundle: Bundle, row: Row, batch: Batch, place: int, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool = False
+    bundle: Bundle,
+    row: Row,
+    batch: Batch,
+    place: int,
+    hypotheses: Sequence[Hypothesis],
+    *,
+    replace_unknown: bool = False,
 ) -> Prediction:
     """A Prediction from the hypotheses of one input, best first."""
     made = [_said(bundle, batch, place, one, replace_unknown) for one in hypotheses]

@@ -15,7 +15,7 @@ def _path(folder: Path, update: float) -> Path:
 
 
 def keep_best(
-    folder: Path, weights: dict[str, Tensor], kept: list[list[float]], value: float, update: int, most: int
+    folder: Path, weights: dict[str, Tensor], kept: list[list[float]], *, value: float, update: int, most: int
 ) -> list[list[float]]:
     """Keep these weights if they are among the `most` best; [value, update] of all that are kept, best first."""
     ranked = sorted([*kept, [value, update]], key=lambda entry: (-entry[0], -entry[1]))

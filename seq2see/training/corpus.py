@@ -25,7 +25,7 @@ Rows = Callable[[], Iterator[Mapping[str, str]]]
 
 @dataclass
 class Corpus:
-    """train: encoded rows or a stream; dev: rows as they are read, or a stream's lines; notes: what the user should be told."""
+    """train: encoded rows or a stream; dev: rows as they are read (a stream's lines); notes: what to tell the user."""
 
     fields: Fields
     train: Dataset | Stream
@@ -97,14 +97,13 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
     split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
         raise UserError(
-            f"no row could be set aside for dev: {split.rows:,} rows with equal inputs, or data.dev_share is 0; give --dev"
+            f"no row could be set aside for dev: all {split.rows:,} rows have equal inputs, or data.dev_share is 0; "
+            "give --dev"
         )
     return (lambda: split.train(rows())), list(split.dev(rows())), [split.note]
 
 
-def _read_stream(
-    recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, notes: list[str]
-) -> Corpus:
+def _read_stream(recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, notes: list[str]) -> Corpus:
     def lines() -> Iterator[str]:
         return (row[OUTPUT] for row in rows())
 
@@ -121,7 +120,7 @@ def _read_stream(
 
     if fields is None:
         fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
-    stream = Stream.build(fields.output, train_lines())
+    stream = Stream.build(fields.text_output, train_lines())
     baselines: list[Baseline] = [Unigram.from_counts(_counts(fields), sequences=1)]
     return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
 

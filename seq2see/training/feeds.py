@@ -24,7 +24,14 @@ class Feed(Protocol):
     def batches(self, epoch: int) -> int: ...
 
     def loss(
-        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+        self,
+        model: EncoderDecoder,
+        objective: Objective,
+        epoch: int,
+        index: int,
+        *,
+        own_share: float,
+        device: torch.device,
     ) -> Loss: ...
 
     def carried(self) -> dict[str, Tensor]: ...
@@ -46,7 +53,14 @@ class RowFeed:
         return len(self.plan.epoch(epoch))
 
     def loss(
-        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+        self,
+        model: EncoderDecoder,
+        objective: Objective,
+        epoch: int,
+        index: int,
+        *,
+        own_share: float,
+        device: torch.device,
     ) -> Loss:
         batch = self.data.batch(self.plan.epoch(epoch)[index]).to(device)
         return objective(model, batch, own_share=own_share)
@@ -71,7 +85,14 @@ class StreamFeed:
         return self.stream.steps(bptt=self.bptt, lanes=self.lanes)
 
     def loss(
-        self, model: EncoderDecoder, objective: Objective, epoch: int, index: int, *, own_share: float, device: torch.device
+        self,
+        model: EncoderDecoder,
+        objective: Objective,
+        epoch: int,
+        index: int,
+        *,
+        own_share: float,
+        device: torch.device,
     ) -> Loss:
         if own_share:
             raise ValueError("streams are teacher forced")

@@ -18,7 +18,7 @@ from seq2see.recipe.schema import LossSettings
 
 @dataclass
 class Loss:
-    """total: the sum over real targets (with gradient); count: how many they are (weighted, where classes have weights)."""
+    """total: the sum over real targets (with gradient); count: how many they are (weighted, where classes are)."""
 
     total: Float[Tensor, ""]
     count: float
@@ -58,7 +58,7 @@ class Objective:
 
 
 def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
-    """Scheduled sampling: at each step the model's likeliest symbol is read in place of the true one, with probability `share`."""
+    """Scheduled sampling: with probability `share` a step reads the model's likeliest symbol in place of the true one."""
     if batch.target is None or isinstance(batch.target, Labels):
         raise ValueError("only text is written symbol by symbol")
     ready = model.ready(batch.inputs, len(batch.rows))
@@ -84,15 +84,16 @@ def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step
 
 def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " classes"] | None:
     """One weight per label: none, `balanced` (rows / (classes * rows of the class)), or those the recipe gives."""
-    if settings.class_weights == "none" or not hasattr(fields.output, "labels"):
+    if settings.class_weights == "none":
         return None
-    labels: list[str] = fields.output.labels
+    labels = fields.label_output.labels
     if isinstance(settings.class_weights, dict):
         for name in settings.class_weights:
             if name not in labels:
                 raise UserError(
-                    f"loss.class_weights: no label is called '{name}'{nearest(name, labels)}; labels: {', '.join(labels)}"
+                    f"loss.class_weights: no label is called '{name}'{nearest(name, labels)}; "
+                    f"labels: {', '.join(labels)}"
                 )
         return torch.tensor([settings.class_weights.get(label, 1.0) for label in labels])
-    counts = torch.tensor(fields.output.counts, dtype=torch.float32).clamp(min=1)
+    counts = torch.tensor(fields.label_output.counts, dtype=torch.float32).clamp(min=1)
     return counts.sum() / (len(labels) * counts)

@@ -14,7 +14,7 @@ def working_precision(setting: str, device: torch.device) -> torch.autocast:
 def bfloat16_is_fast(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     if device.type != "cpu":
         return False
     features = torch.backends.cpu.get_cpu_capability()

@@ -14,7 +14,7 @@ METRICS = "metrics.jsonl"
 
 @dataclass
 class Report:
-    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: inputs, outputs, references."""
+    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, reference."""
 
     update: int
     epoch: float
@@ -36,7 +36,9 @@ class Report:
 class Listener(Protocol):
     """Anything that wants to see a run go by: the progress bar, TensorBoard, the studio."""
 
-    def updated(self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float) -> None: ...
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float
+    ) -> None: ...
 
     def reported(self, report: Report, metric: str) -> None: ...
 

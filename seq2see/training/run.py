@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from seq2see.data.columns import OUTPUT
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.errors import UserError
@@ -57,9 +56,7 @@ def train(
     seed_everything(settings.seed)
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     _check_metrics(recipe)
-    corpus = read_corpus(
-        recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder
-    )
+    corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
     bundle = _bundle(recipe, corpus, start, fresh=not resume)
     bundle.network.to(device)
     if not resume:

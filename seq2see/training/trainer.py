@@ -30,6 +30,7 @@ from seq2see.training.schedule import check_schedule, done, factor
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
 
+
 class Trainer:
     """Minimises the loss of a bundle over a feed.
 
@@ -136,8 +137,8 @@ class Trainer:
         if not torch.isfinite(norm):
             raise UserError(
                 f"the loss or its gradient is not finite at update {standing.updates + 1}; a lower "
-                f"training.learning_rate (now {settings.learning_rate}) or a stricter training.clip (now {settings.clip}) "
-                "may help; the last checkpoint is kept"
+                f"training.learning_rate (now {settings.learning_rate}) or a stricter training.clip "
+                f"(now {settings.clip}) may help; the last checkpoint is kept"
             )
         self.optimizer.step()
         self.norm = float(norm)
@@ -183,7 +184,12 @@ class Trainer:
                 standing.rate = max(standing.rate / 2, settings.floor)
         if settings.average > 1:
             standing.kept = keep_best(
-                self.folder / CHECKPOINTS, parameters(self.network), standing.kept, value, standing.updates, settings.average
+                self.folder / CHECKPOINTS,
+                parameters(self.network),
+                standing.kept,
+                value=value,
+                update=standing.updates,
+                most=settings.average,
             )
         if self._patience_lost():
             standing.finished = True
@@ -271,7 +277,7 @@ class Trainer:
 
 @contextmanager
 def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C and a polite kill end the run after the update at hand, with a checkpoint; a second one ends it at once."""
+    """Ctrl-C and a polite kill end the run after the update at hand, with a checkpoint; a second ends it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
