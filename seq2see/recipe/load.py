@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from seq2see.recipe.schema import Recipe
 
 def shipped() -> dict[str, str]:
     """{name: description} of the recipes that come with the package."""
-    folder = resources.files("seq2see") / "recipes"
-    found = {}
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if file.name.endswith(".yaml"):
-            found[file.name.removesuffix(".yaml")] = str(yaml.safe_load(file.read_text("utf-8")).get("description", ""))
-    return found
+    texts = {name: file.read_text("utf-8") for name, file in _shipped_files().items()}
+    return {name: str(yaml.safe_load(text).get("description", "")) for name, text in texts.items()}
+
+
+def _shipped_files() -> dict[str, Traversable]:
+    files = sorted((resources.files("seq2see") / "recipes").iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".yaml"): file for file in files if file.name.endswith(".yaml")}
 
 
 def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: Iterable[str] = ()) -> Recipe:
@@ -62,12 +64,11 @@ def _read(given: str | Path) -> tuple[dict[str, Any], str]:
             raise UserError(f"{path}: no such recipe file")
         text, origin = _text(path), str(path)
     else:
-        known = shipped()
+        known = _shipped_files()
         if str(given) not in known:
             hint = nearest(str(given), known)
             raise UserError(f"unknown recipe '{given}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
-        text = (resources.files("seq2see") / "recipes" / f"{given}.yaml").read_text("utf-8")
-        origin = str(given)
+        text, origin = known[str(given)].read_text("utf-8"), str(given)
     try:
         raw = _Strict(text).get_single_data()
     except (yaml.YAMLError, RecursionError) as error:

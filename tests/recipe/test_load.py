@@ -199,6 +199,18 @@ def test_every_shipped_recipe_loads_and_says_what_it_is_for() -> None:
         assert load_recipe(name)
 
 
+@pytest.mark.parametrize("name", shipped())
+def test_one_setting_adds_attention_to_a_shipped_recipe_or_takes_it_away(name: str) -> None:
+    assert load_recipe(name, overrides=["attention=none"]).attention.score == "none"
+    if load_recipe(name).inputs:
+        for score in ("additive", "general", "location", "static", "uniform"):
+            assert load_recipe(name, overrides=[f"attention={score}"]).attention.score == score
+            assert load_recipe(name, overrides=["attention=none", f"attention={score}"]).attention.score == score
+    else:
+        with pytest.raises(UserError, match="has nothing to look at in a model without inputs"):
+            load_recipe(name, overrides=["attention=additive"])
+
+
 def test_an_unknown_recipe_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UserError, match=r"unknown recipe 'no such thing'; allowed: a YAML file, or one of "):
         load_recipe("no such thing")
