@@ -51,3 +51,8 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data sets: {folder} is not a folder (SEQ2SEE_DATA names another one)")
     return folder
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes lend a test no name: gzip writes the time of day into them, and workers have to agree on every name."""
+    return argname if isinstance(val, bytes) else None
