@@ -1,0 +1,119 @@
+"""Inputs from wherever they come (arguments, a table, standard input), a chunk at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from seq2see.cli.saying import say
+from seq2see.errors import UserError
+
+if TYPE_CHECKING:
+    from seq2see.api import Model
+
+CHUNK = 1024
+"""Inputs predicted together: enough to sort by length, few enough for tables of any size."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class Given:
+    """One input by the recipe's names, and the row of the table it stands in (none for arguments and lines)."""
+
+    inputs: Mapping[str, str]
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Source:
+    """Where inputs come from: `columns` of the table they stand in, none for arguments and lines."""
+
+    given: Iterable[Given]
+    columns: list[str] = field(default_factory=list)
+    count: int | None = None
+
+
+def source(
+    model: Model, inputs: Sequence[str] | None, file: Path | None, columns: Sequence[str] | None = None
+) -> Source:
+    """The inputs a command was given, in one of three ways."""
+    if inputs and file is not None:
+        raise UserError("INPUT and --file: give one of them")
+    if columns is not None and file is None:
+        raise UserError("--columns: no meaning without --file")
+    if not model.recipe.inputs:
+        if inputs or file is not None:
+            raise UserError("this model is a language model and reads no INPUT; --prefix gives it a beginning")
+        return Source([Given({})], count=1)
+    if inputs:
+        return Source([Given(argument(model, text)) for text in inputs], count=len(inputs))
+    if file is not None:
+        return _table(model, file, columns)
+    return Source(_lines(model))
+
+
+def argument(model: Model, text: str) -> dict[str, str]:
+    """One INPUT: the text of the only input, or the texts of several with tabs between them."""
+    names = list(model.recipe.inputs)
+    if not text.strip():
+        raise UserError("INPUT is empty")
+    parts = [text] if len(names) == 1 else text.split("\t")
+    if len(parts) != len(names):
+        raise UserError(
+            f"INPUT '{text}': the model reads {len(names)} inputs ({', '.join(names)}), got {len(parts)}; "
+            "put a tab between them ($'first\\tsecond' in bash), or use --file with a table"
+        )
+    return model.row(parts)
+
+
+def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Lists of at most so many items, in order."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def _lines(model: Model) -> Iterator[Given]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UserError("no input: give INPUT, --file, or lines on standard input")
+    number = 0
+    names = list(model.recipe.inputs)
+    try:
+        for number, line in enumerate(sys.stdin, start=1):
+            parts = [line.rstrip("\r\n")] if len(names) == 1 else line.rstrip("\r\n").split("\t")
+            if len(parts) != len(names):
+                raise UserError(
+                    f"standard input, line {number}: {len(names)} inputs ({', '.join(names)}) separated by tabs "
+                    f"expected, got {len(parts)}"
+                )
+            yield Given(model.row(parts))
+    except UnicodeDecodeError as error:
+        raise UserError(f"standard input, after line {number}: not UTF-8 text ({error.reason})") from None
+    if not number:
+        raise UserError("no input: standard input is empty; give INPUT, --file, or lines on standard input")
+
+
+def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
+    from seq2see.data.columns import OUTPUT
+    from seq2see.training.corpus import open_table
+
+    table, resolution = open_table(model.recipe, file, columns, optional=[OUTPUT])
+    raw, _ = open_table(model.recipe, file, columns, optional=[OUTPUT])
+    if resolution.note:
+        say(resolution.note)
+    names = list(model.recipe.inputs)
+
+    def given() -> Iterator[Given]:
+        rows = iter(raw)
+        for values in resolution.rows(table):
+            row = next(row for row in rows if row.line == values.line)
+            yield Given({name: values[name] for name in names}, row.values)
+        if table.skipped:
+            say(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
+
+    return Source(given(), table.columns)

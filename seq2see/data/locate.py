@@ -1,0 +1,54 @@
+"""Tables by name: a path as it stands, or a data set of the shared folder that SEQ2SEE_DATA names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from seq2see.data.tables import formats
+from seq2see.errors import UserError, nearest
+
+VARIABLE, USUAL = "SEQ2SEE_DATA", "../shared/data"
+
+
+def locate(name: str | Path) -> tuple[Path, Path | None]:
+    """(table to train on, table for dev or None).
+
+    `name` is a file, a folder with train.* and dev.*, or either of these inside the folder of data sets. What is not
+    found is given back as it is: whoever reads it says what is wrong.
+    """
+    for path in (Path(name), shared() / name):
+        if path.is_dir():
+            train = table_in(path, "train")
+            if train is not None:
+                return train, table_in(path, "dev")
+        if path.exists():
+            return path, None
+    known = data_sets()
+    if len(Path(name).parts) == 1 and not Path(name).suffix and known:
+        raise UserError(
+            f"{name}: no such file, and no data set{nearest(str(name), known)}; those in {shared()}: {', '.join(known)}"
+        )
+    return Path(name), None
+
+
+def shared() -> Path:
+    """The folder of data sets."""
+    return Path(os.environ.get(VARIABLE) or USUAL)
+
+
+def data_sets() -> list[str]:
+    """Names of the folders there that hold a table to train on."""
+    if not shared().is_dir():
+        return []
+    return sorted(path.name for path in shared().iterdir() if path.is_dir() and table_in(path, "train"))
+
+
+def table_in(folder: Path, stem: str) -> Path | None:
+    """The table of a folder whose name, without its suffixes, is `stem`."""
+    known = {name for name in formats if name != "folder"}
+    for path in sorted(folder.glob(f"{stem}.*")):
+        parts = path.name.removeprefix(f"{stem}.").split(".")
+        if parts[0] in known and parts[1:] in ([], ["gz"]):
+            return path
+    return None
