@@ -10,6 +10,9 @@ import pytest
 from seq2see.search import Hypothesis
 from tests.search.helpers import INPUTS, build, found
 
+ALONE = [1, 2, 4]
+"""A short input, the empty one and the longest; the other orders and neighbours come with the shuffled batch."""
+
 MODES = {
     "greedy": {},
     "beam": {"beam": 4, "n_best": 3},
@@ -41,8 +44,8 @@ def test_alone_or_among_others(cell: str, score: str, bidirectional: bool, mode:
         options = {key: value for key, value in options.items() if key != "coverage_penalty"}
     model = build(cell=cell, score=score, bidirectional=bidirectional)
     together = found(model, **options)
-    for number, row in enumerate(INPUTS):
-        assert_same(found(model, [row], numbers=[number], **options)[0], together[number])
+    for number in ALONE:
+        assert_same(found(model, [INPUTS[number]], numbers=[number], **options)[0], together[number])
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -100,7 +100,7 @@ def test_the_first_to_finish_does_not_end_the_search() -> None:
 
 
 def test_patience_goes_on_where_others_stop() -> None:
-    """Two short outputs finish at once; a third, longer by two certain symbols, has the higher score."""
+    """Two short outputs finish first; a third, longer by two certain symbols, has the higher score."""
     table = {
         0: {EOS: 0.5, 4: 0.35, 5: 0.15},
         1: {EOS: 0.6, 4: 0.4},
@@ -111,7 +111,7 @@ def test_patience_goes_on_where_others_stop() -> None:
     }
     model = _counting(table)
     hasty, patient = (found(model, [[4]], beam=2, patience=patience)[0][0] for patience in (1.0, math.inf))
-    assert hasty.ids == [EOS] or len(hasty.ids) == 2
+    assert hasty.ids == [EOS]
     assert patient.ids == [4] * 5 + [EOS]
     assert patient.score > hasty.score
 
