@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -10,7 +10,6 @@ from typing import Any, overload
 import torch
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.text import TextField
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.looks import Prediction
@@ -88,21 +87,14 @@ class Model:
         """
         many = isinstance(inputs, list)
         rows = [self.row(one) for one in (inputs if many else [inputs])]
-        if self.recipe.output.kind == "label":
-            refused = {"prefix": prefix, "beam": beam, "sample": sample or None, **options}
-            self._refuse([name for name, value in refused.items() if value is not None], "a label is not searched for")
-        made = (
-            options_of(
-                self.recipe,
-                beam=beam,
-                n_best=n_best,
-                sample=sample,
-                prefix=self._prefix(prefix),
-                oracle=None if oracle is None else self._oracle(oracle),
-                **options,
-            )
-            if self.recipe.output.kind == "text"
-            else options_of(self.recipe, n_best=n_best, beam=n_best)
+        made = options_of(
+            self.recipe,
+            beam=beam,
+            n_best=n_best,
+            sample=sample,
+            prefix=self._prefix(prefix),
+            oracle=None if oracle is None else self._oracle(oracle),
+            **options,
         )
         found = predict(self.bundles, rows, made, replace_unknown=replace_unknown)
         return found if many else found[0]
@@ -119,9 +111,7 @@ class Model:
         metrics: Sequence[str] | None = None,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), the trivial models beside them."""
-        options = None
-        if self.recipe.output.kind == "text":
-            options = options_of(self.recipe, beam=beam, n_best=n_best)
+        options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
         return judge(self.bundles, rows, options=options, bins=by_length, positions=positions, metrics=metrics).report
 
@@ -191,10 +181,11 @@ class Model:
         return list(resolution.rows(table))
 
     def _prefix(self, prefix: str | None) -> list[int] | None:
-        field = self.bundle.fields.output
-        if prefix is None or not isinstance(field, TextField):
+        if prefix is None:
             return None
-        return field.encode(prefix)
+        if self.recipe.output.kind != "text":
+            raise UserError("prefix: a label has no beginning to be given")
+        return self.bundle.fields.text_output.encode(prefix)
 
     def _oracle(self, oracle: Mapping[int, Any]) -> dict[int, dict[str, Any]]:
         looked = self.recipe.looked_at
@@ -204,12 +195,6 @@ class Model:
             int(step): dict(weights) if isinstance(weights, Mapping) else {looked[0]: list(weights)}
             for step, weights in oracle.items()
         }
-
-    @staticmethod
-    def _refuse(names: Iterable[str], reason: str) -> None:
-        names = list(names)
-        if names:
-            raise UserError(f"{', '.join(names)}: no meaning here: {reason}")
 
 
 def train(

@@ -11,7 +11,7 @@ from seq2see.evaluation.likelihood import perplexity
 from seq2see.evaluation.metrics import check, compute, default_metrics, higher_is_better, lookup, measure
 from seq2see.evaluation.positions import PositionBin, recall_by_position
 from seq2see.evaluation.report import Report, evaluate
-from seq2see.evaluation.rows import Rows, group_by_input, symbols
+from seq2see.evaluation.rows import Rows, symbols
 from seq2see.evaluation.unigram import Unigram
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "default_baseline",
     "default_metrics",
     "evaluate",
-    "group_by_input",
     "higher_is_better",
     "lookup",
     "mean_interval",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
@@ -29,6 +29,18 @@ class Report:
     said: str = ""
     by_length: list[LengthBin] = field(default_factory=list)
     positions: list[PositionBin] = field(default_factory=list)
+
+    def joined(self, other: Report) -> Report:
+        """This report with the metrics of another over the same rows (perplexity is taken of all references)."""
+        said = [self.said] if self.said else []
+        if other.said and other.said not in said:
+            said.append(f"{', '.join(other.metrics)}: {other.said}" if said else other.said)
+        return replace(
+            self,
+            metrics={**self.metrics, **other.metrics},
+            baseline={**self.baseline, **other.baseline},
+            said="; ".join(said),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As in `evaluate --json`: what was not asked for is left out, and infinity, which JSON has not, is null."""

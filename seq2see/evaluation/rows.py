@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -85,22 +85,6 @@ class Rows:
             inputs=None if self.inputs is None else _lower(self.inputs),
             alternatives=None if self.alternatives is None else [_lower(texts) for texts in self.alternatives],
         )
-
-
-def group_by_input(inputs: Sequence[Hashable], outputs: Sequence[str]) -> tuple[list[int], list[list[str]]]:
-    """Rows with equal inputs are references of each other: judged once, against all their different outputs.
-
-    Returns the first row of each input, in order, and that input's references.
-
-    >>> group_by_input(["read", "cat", "read"], ["R IY D", "K AE T", "R EH D"])
-    ([0, 1], [['R IY D', 'R EH D'], ['K AE T']])
-    """
-    first: dict[Hashable, int] = {}
-    references: dict[Hashable, dict[str, None]] = {}
-    for row, (given, output) in enumerate(zip(inputs, outputs, strict=True)):
-        first.setdefault(given, row)
-        references.setdefault(given, {})[output] = None
-    return list(first.values()), [list(texts) for texts in references.values()]
 
 
 _BY_ROW = ("predictions", "references", "inputs", "alternatives", "targets", "log_probabilities")

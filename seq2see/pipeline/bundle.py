@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import yaml
 from torch import Tensor
@@ -111,9 +112,10 @@ def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[st
         wanted[OUTPUT] = recipe.decoder.embedding
     for name, settings in wanted.items():
         if settings.kind == "pretrained" and settings.path:
-            read = read_vectors(settings.path, fields.all[name].vocabulary)
+            random = np.random.default_rng(abs(recipe.training.seed))
+            read = read_vectors(settings.path, fields.all[name].vocabulary, generator=random)
             found[name] = torch.from_numpy(read.matrix)
-            notes.append(f"{settings.path}: vectors for {read.found:,} of {read.total:,} symbols of '{name}'")
+            notes.append(f"'{name}': {read.note} in {settings.path}")
     return found, notes
 
 

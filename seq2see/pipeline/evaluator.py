@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -11,7 +11,7 @@ from seq2see.data.batches import Batch, Labels
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import Question, group
 from seq2see.data.streams import Stream
-from seq2see.evaluation import Report, Rows, beside, check, default_metrics, evaluate, lookup, perplexity
+from seq2see.evaluation import Report, Rows, check, default_metrics, evaluate
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import chunks
@@ -109,25 +109,30 @@ def judge(
     names = list(metrics) if metrics is not None else metrics_of(recipe)
     check(names, recipe.output.kind)
     if recipe.data.stream:
-        return Judged(_judge_stream(bundle, rows), [], [])
+        return Judged(_stream_report(bundle, rows), [], [])
     questions = group(rows)[: most or None]
     chosen = [rows[number] for question in questions for number in question.rows]
-    spoken = [name for name in names if lookup(name).of_outputs or lookup(name).name.startswith("exact@")]
+    spoken = [name for name in names if name != "perplexity"]
     predictions: list[Prediction] = []
-    report = Report(rows=len(rows if not most else chosen), metrics={})
+    report = Report(len(chosen), {})
     if spoken and recipe.inputs:
-        options = options if options is not None else options_of(recipe)
-        predictions = predict(bundles, [question.inputs for question in questions], options)
+        asked = enough_hypotheses(options if options is not None else options_of(recipe), names)
+        predictions = predict(bundles, [question.inputs for question in questions], asked)
         judged = _rows(recipe, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
-    if recipe.output.kind == "text":
-        report = _with_perplexity(bundle, report, chosen)
+    if recipe.output.kind == "text" and len(bundles) == 1:
+        report = report.joined(_perplexity_report(bundle, chosen))
     ordered = {name: report.metrics[name] for name in [*names, "perplexity"] if name in report.metrics}
-    return Judged(
-        Report(len(chosen), ordered, report.baseline, report.said, report.by_length, report.positions),
-        questions,
-        predictions,
-    )
+    return Judged(replace(report, rows=len(chosen), metrics=ordered), questions, predictions)
+
+
+def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
+    """The options with as many hypotheses as `exact@n` asks for."""
+    wanted = max([int(name.split("@")[1].removesuffix("_lc")) for name in names if "@" in name], default=1)
+    if wanted <= options.n_best:
+        return options
+    beam = options.beam if options.sample else max(options.beam, wanted)
+    return replace(options, n_best=wanted, beam=beam)
 
 
 def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
@@ -143,31 +148,23 @@ def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[P
     )
 
 
-def _with_perplexity(bundle: Bundle, report: Report, rows: Sequence[Row]) -> Report:
+def _perplexity_report(bundle: Bundle, rows: Sequence[Row]) -> Report:
+    """Perplexity of every row's output (an input may have several), the unigram model beside it."""
     scored = score_rows(bundle, rows)
-    value = perplexity(sum(one.log_probability for one in scored), sum(len(one.symbols) for one in scored))
-    targets = [one.symbols for one in scored]
-    against = Rows([""] * len(scored), [[""]] * len(scored), targets=targets, log_probabilities=[0.0] * len(scored))
-    others = beside(bundle.baselines, ["perplexity"], against)
-    said = report.said
-    if others and not report.baseline:
-        said = "the unigram model"
-    return Report(
-        report.rows,
-        {**report.metrics, "perplexity": value},
-        {**report.baseline, **others},
-        said,
-        report.by_length,
-        report.positions,
-    )
+    return _likelihoods(bundle, [one.symbols for one in scored], [one.log_probability for one in scored])
 
 
-def _judge_stream(bundle: Bundle, rows: Sequence[Row]) -> Report:
+def _stream_report(bundle: Bundle, rows: Sequence[Row]) -> Report:
+    """Perplexity of one contiguous text."""
     lines = [row[OUTPUT] for row in rows]
     total, count = score_stream(bundle, lines)
     field = bundle.fields.text_output
     known = field.vocabulary
-    targets = [known.decode(known.encode(field.stream_symbols(line))) for line in lines]
-    against = Rows([""] * len(lines), [[""]] * len(lines), targets=targets, log_probabilities=[0.0] * len(lines))
-    value = perplexity(total, count)
-    return Report(count, {"perplexity": value}, beside(bundle.baselines, ["perplexity"], against), "the unigram model")
+    symbols = [symbol for line in lines for symbol in known.decode(known.encode(field.stream_symbols(line)))]
+    return replace(_likelihoods(bundle, [symbols[:count]], [total]), rows=len(rows))
+
+
+def _likelihoods(bundle: Bundle, targets: list[list[str]], log_probabilities: list[float]) -> Report:
+    nothing = [""] * len(targets)
+    rows = Rows(nothing, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
+    return evaluate(["perplexity"], rows, baselines=bundle.baselines)

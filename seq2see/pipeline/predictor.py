@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,16 +21,23 @@ from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 Row = Mapping[str, str]
 
 
-def options_of(recipe: Recipe, **given: object) -> SearchOptions:
-    """The recipe's search settings with what the caller gives instead (None: not given)."""
-    settings = recipe.search.model_dump(exclude={"replace_unknown"})
-    settings |= {name: value for name, value in given.items() if value is not None}
-    beam, n_best = int(settings["beam"]), int(settings.get("n_best", 1))
-    if settings.get("sample"):
-        if "beam" not in given or given["beam"] is None:
-            settings["beam"] = 1
-    elif n_best > beam and given.get("beam") is None:
-        settings["beam"] = n_best
+def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
+    """The recipe's search settings with what the caller gives instead (None: not given).
+
+    A beam as wide as n_best where only n_best is given; a language model, which nothing asks, speaks by chance.
+    """
+    asked = {name: value for name, value in given.items() if value is not None}
+    n_best = int(asked.get("n_best", 1))
+    if recipe.output.kind == "label":
+        for name in asked:
+            if name not in ("n_best", "oracle"):
+                raise UserError(f"{name}: a label is not searched for; allowed: n_best, oracle")
+        return SearchOptions(sample=True, **asked)
+    if not recipe.inputs and "beam" not in asked:
+        asked.setdefault("sample", True)
+    settings = recipe.search.model_dump(exclude={"replace_unknown"}) | asked
+    if "beam" not in asked:
+        settings["beam"] = 1 if settings.get("sample") else max(settings["beam"], n_best)
     return SearchOptions(**settings)
 
 
@@ -46,7 +54,8 @@ def predict(
     for numbers, batch in chunks(first.fields, rows, factor=width):
         batch.rows = numbers
         if first.recipe.output.kind == "label":
-            hypotheses = classify(_readings(bundles, rows, numbers, batch), numbers, options.n_best)
+            readings = _readings(bundles, rows, numbers, batch)
+            hypotheses = classify(readings, numbers, options.n_best, oracle=_for_rows(options, numbers).oracle)
         else:
             hypotheses = search(_readings(bundles, rows, numbers, batch), numbers, _for_rows(options, numbers))
         for place, (number, best) in enumerate(zip(numbers, hypotheses, strict=True)):

@@ -58,7 +58,7 @@ class Objective:
 
 
 def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
-    """Scheduled sampling: with probability `share` a step reads the model's likeliest symbol in place of the true one."""
+    """Scheduled sampling: with probability `share` a step reads the model's own likeliest symbol, not the true one."""
     if batch.target is None or isinstance(batch.target, Labels):
         raise ValueError("only text is written symbol by symbol")
     ready = model.ready(batch.inputs, len(batch.rows))

@@ -82,7 +82,7 @@ def remaining(share: float, seconds: float) -> str:
 def _measured(name: str, value: float, report: Report) -> str:
     shown = f"{name} {lookup(name).show(value)}"
     if name in report.baseline:
-        shown += f" ({report.baseline_says or 'baseline'}: {lookup(name).show(report.baseline[name])})"
+        shown += f" ({report.baseline_says.get(name, 'baseline')}: {lookup(name).show(report.baseline[name])})"
     return shown
 
 

@@ -25,7 +25,7 @@ class Report:
     gradient_norm: float
     dev: dict[str, float] = field(default_factory=dict)
     baseline: dict[str, float] = field(default_factory=dict)
-    baseline_says: str = ""
+    baseline_says: dict[str, str] = field(default_factory=dict)
     best: bool = False
     samples: list[dict[str, Any]] = field(default_factory=list)
 

@@ -15,6 +15,7 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.evaluation import check, lookup
+from seq2see.evaluation.baselines import assign
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, Bundle
 from seq2see.pipeline.evaluator import judge, metrics_of
@@ -98,7 +99,7 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]]) -> Report:
     """The dev part of a report: greedy outputs are enough to follow a run."""
     settings = bundle.recipe.training
     text = bundle.recipe.output.kind == "text"
-    options = options_of(bundle.recipe, beam=1) if text else None
+    options = options_of(bundle.recipe, beam=1 if text else None)
     judged = judge([bundle], rows, options=options, most=settings.dev_rows)
     samples = [
         {"input": _joined(one.input), "output": str(one.answer), "reference": question.references[0]}
@@ -107,7 +108,20 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]]) -> Report:
     if not judged.predictions and text and settings.samples:
         samples = [{"input": "", "output": one.text or "", "reference": ""} for one in _drawn(bundle)]
     made = judged.report
-    return Report(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, made.metrics, made.baseline, made.said, samples=samples)
+    said = {name: model.says for model, its in assign(bundle.baselines, list(made.metrics)).items() for name in its}
+    return Report(
+        update=0,
+        epoch=0.0,
+        seconds=0.0,
+        loss=0.0,
+        learning_rate=0.0,
+        tokens_per_second=0.0,
+        gradient_norm=0.0,
+        dev=made.metrics,
+        baseline=made.baseline,
+        baseline_says=said,
+        samples=samples,
+    )
 
 
 def _drawn(bundle: Bundle) -> list[Prediction]:

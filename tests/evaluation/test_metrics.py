@@ -11,7 +11,6 @@ from seq2see.evaluation import (
     check,
     compute,
     default_metrics,
-    group_by_input,
     higher_is_better,
     lookup,
     measure,
@@ -80,12 +79,6 @@ def test_other_answers_do_not_keep_what_belonged_to_the_old_ones() -> None:
     other = rows.answered(["b"])
     assert (other.predictions, other.alternatives, other.log_probabilities) == (["b"], None, None)
     assert (other.references, other.inputs, other.targets) == (rows.references, rows.inputs, rows.targets)
-
-
-def test_rows_with_equal_inputs_are_references_of_each_other() -> None:
-    inputs = [("a", "b"), ("a", "c"), ("a", "b"), ("a", "b")]
-    first, references = group_by_input(inputs, ["x", "y", "z", "x"])
-    assert (first, references) == ([0, 1], [["x", "z"], ["y"]])
 
 
 def test_directions() -> None:

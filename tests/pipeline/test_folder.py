@@ -1,0 +1,85 @@
+"""A model's folder: whole, or an error that says which file is at fault."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from seq2see.api import Model
+from seq2see.errors import UserError
+from seq2see.pipeline.weights import read_tensors, write_bytes
+
+
+@pytest.fixture
+def folder(model: Model, tmp_path: Path) -> Path:
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("name", ["recipe.yaml", "model.safetensors", "vocabulary-source.txt", "vocabulary-output.txt"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=name):
+        seq2see.load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "vocabulary-output.txt", "recipe.yaml", "baselines.json"])
+def test_a_file_cut_short_is_named(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(UserError, match=name.split(".")[0]):
+        seq2see.load(folder)
+
+
+def test_a_vocabulary_that_does_not_fit_the_weights(folder: Path) -> None:
+    path = folder / "vocabulary-output.txt"
+    lines = path.read_text("utf-8").splitlines()
+    header = lines[0].rsplit("\t", 1)[0] + f"\t{len(lines) - 2}"
+    path.write_text("\n".join([header, *lines[1:-1]]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="vocabulary does not fit the weights"):
+        seq2see.load(folder)
+
+
+def test_weights_of_another_recipe(folder: Path) -> None:
+    path = folder / "recipe.yaml"
+    path.write_text(path.read_text("utf-8").replace("cell: gru", "cell: rnn"), encoding="utf-8")
+    with pytest.raises(UserError, match="do not belong to the recipe"):
+        seq2see.load(folder)
+
+
+def test_no_folder_and_no_model(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such folder"):
+        seq2see.load(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(UserError, match="a file"):
+        seq2see.load(tmp_path / "file")
+    with pytest.raises(UserError, match=r"recipe\.yaml is missing"):
+        seq2see.load(tmp_path)
+
+
+def test_a_moved_folder_still_loads(model: Model, folder: Path, tmp_path: Path) -> None:
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert seq2see.load(moved).predict("aex").text == model.predict("aex").text
+
+
+def test_a_full_disk_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.safetensors"
+    write_bytes(path, b"old")
+
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match=r"model\.safetensors: the disk is full.*kept"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_reading_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="missing"):
+        read_tensors(tmp_path / "model.safetensors")

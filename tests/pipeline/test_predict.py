@@ -1,0 +1,130 @@
+"""One pipeline from inputs to predictions: what a user is told adds up, whichever way it is asked for."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seq2see
+from seq2see.api import Model
+from seq2see.errors import UserError
+
+
+def test_a_text_in_gives_a_prediction_and_a_list_gives_a_list(model: Model) -> None:
+    alone = model.predict("aex")
+    (listed,) = model.predict(["aex"])
+    assert alone.text == listed.text
+    assert isinstance(model.predict(["aex", "box"]), list)
+
+
+def test_it_has_learned(model: Model) -> None:
+    assert [one.text for one in model.predict(["aex", "diw", "coy"])] == ["AEX", "DIW", "COY"]
+
+
+def test_tokens_probabilities_and_looks_fit_each_other(model: Model) -> None:
+    made = model.predict("aex", beam=3, n_best=3)
+    assert [token.text for token in made.tokens][-1] == "<eos>"
+    assert math.isclose(sum(math.log(token.probability) for token in made.tokens), made.log_probability, abs_tol=1e-4)
+    assert made.looks.weights.shape == (len(made.tokens), 3)
+    assert made.looks.outputs == [token.text for token in made.tokens]
+    assert made.looks.inputs["source"] == model.places("aex") == ["a", "e", "x"]
+    np.testing.assert_allclose(made.looks.weights.sum(1), 1.0, atol=1e-5)
+    scores = [made.score, *(other.score for other in made.alternatives)]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    best, chance = made.tokens[0].runners_up[0]
+    assert best == made.tokens[0].text
+    assert chance == pytest.approx(made.tokens[0].probability, abs=1e-6)
+
+
+def test_an_answer_does_not_depend_on_the_batch(model: Model) -> None:
+    words = ["a", "aexaexaexaex", "", "box", "diw", "zzzzz"]
+    together = model.predict(words, beam=3)
+    for word, one in zip(words, together, strict=True):
+        alone = model.predict(word, beam=3)
+        assert alone.text == one.text
+        assert alone.log_probability == pytest.approx(one.log_probability, abs=1e-5)
+
+
+def test_the_callers_attention_is_used_at_its_step_alone(model: Model) -> None:
+    free = model.predict("aex", beam=1)
+    forced = model.predict("aex", beam=1, oracle={1: [0.0, 0.0, 1.0]})
+    np.testing.assert_allclose(forced.looks.weights[1], [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(forced.looks.weights[0], free.looks.weights[0], atol=1e-6)
+    assert forced.log_probability != pytest.approx(free.log_probability, abs=1e-3)
+
+
+def test_oracle_weights_of_the_wrong_number_are_refused(model: Model) -> None:
+    with pytest.raises(UserError, match="3"):
+        model.predict("aex", oracle={0: [1.0]})
+
+
+def test_a_prefix_begins_the_output(model: Model) -> None:
+    assert model.predict("aex", prefix="BO").text.startswith("BO")
+
+
+def test_unknown_symbols_become_what_was_looked_at(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = model.bundle.fields.text_output
+    ids = dict(field.vocabulary.ids)
+    made = model.predict("aex", beam=1)
+    shown = model.predict("aex", beam=1, prefix="?", replace_unknown=True)  # '?' is no symbol of the outputs
+    assert "?" not in ids
+    place = int(np.argmax(shown.looks.weights[0]))
+    assert shown.tokens[0].text == "aex"[place]
+    assert model.predict("aex", beam=1, prefix="?").tokens[0].text == "<unk>"
+    assert made.text == "AEX"
+
+
+def test_a_model_with_itself_is_an_ensemble_that_says_the_same(model: Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "m")
+    twice = seq2see.load(f"{tmp_path / 'm'}+{tmp_path / 'm'}")
+    assert len(twice.bundles) == 2
+    alone, both = model.predict("aex", beam=2), twice.predict("aex", beam=2)
+    assert alone.text == both.text
+    assert alone.log_probability == pytest.approx(both.log_probability, abs=1e-5)
+
+
+def test_models_that_speak_different_languages_cannot_speak_together(model: Model, labels: Model) -> None:
+    with pytest.raises(UserError, match="same output vocabulary"):
+        Model([model.bundle, labels.bundle])
+
+
+def test_saved_and_loaded_it_is_the_same_model(model: Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "copy")
+    again = seq2see.load(tmp_path / "copy")
+    assert again.recipe == model.recipe
+    assert again.predict("aex").log_probability == model.predict("aex").log_probability
+    assert not [path for path in (tmp_path / "copy").iterdir() if path.suffix in (".pt", ".pkl", ".bin")]
+
+
+def test_a_label_comes_with_one_look_per_input_and_its_runners_up(labels: Model) -> None:
+    made = labels.predict(("a x", "a x"), n_best=2)
+    assert made.label in ("same", "other")
+    assert made.text is None
+    assert {made.label, made.alternatives[0].text} == {"same", "other"}
+    assert math.exp(made.log_probability) + math.exp(made.alternatives[0].log_probability) == pytest.approx(1.0)
+    assert {name: weights.shape for name, weights in made.looks.maps.items()} == {"one": (1, 2), "two": (1, 2)}
+    assert set(made.to_dict()) >= {"input", "label", "log_probability", "score", "tokens", "alternatives"}
+
+
+def test_what_has_no_meaning_for_a_label_is_refused(labels: Model) -> None:
+    with pytest.raises(UserError, match="beam"):
+        labels.predict(("a", "b"), beam=3)
+    with pytest.raises(UserError, match="prefix"):
+        labels.predict(("a", "b"), prefix="s")
+
+
+@pytest.mark.parametrize("given", [("a",), {"one": "a"}, "a", 7, {"one": "a", "two": 3}])
+def test_inputs_that_do_not_fit_are_refused_by_name(labels: Model, given: object) -> None:
+    with pytest.raises(UserError, match=r"one|two"):
+        labels.predict(given)  # type: ignore[call-overload]
+
+
+def test_vectors_of_inputs(model: Model) -> None:
+    first, second, again = model.encode(["aex", "box", "aex"])
+    assert len(first) == 24
+    assert first == pytest.approx(again, abs=1e-6)
+    assert first != pytest.approx(second, abs=1e-3)
