@@ -47,12 +47,12 @@ def _attention(recipe: Recipe) -> dict[str, str]:
 
 def _encoders(recipe: Recipe) -> dict[str, str]:
     given = {f"inputs.{name}.encoder": one.encoder for name, one in recipe.inputs.items() if one.encoder is not None}
-    if all(one.encoder is not None or one.share is not None for one in recipe.inputs.values()):
-        reason = "every input has an encoder of its own" if recipe.inputs else "there are no inputs"
-        found = _changed(recipe.encoder, "encoder", list(type(recipe.encoder).model_fields), reason)
-    else:
-        found = {}
+    found: dict[str, str] = {}
+    if recipe.inputs:
         given["encoder"] = recipe.encoder
+    else:
+        keys = list(type(recipe.encoder).model_fields)
+        found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
         found |= _cell(path, settings) | _embedding(f"{path}.embedding", settings.embedding)
     return found

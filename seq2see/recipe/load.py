@@ -15,7 +15,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.recipe.check import problems
 from seq2see.recipe.messages import listed, said
 from seq2see.recipe.overrides import overridden, spelled_out
-from seq2see.recipe.resolve import resolved
+from seq2see.recipe.resolve import inherited, resolved
 from seq2see.recipe.schema import Recipe
 
 
@@ -40,7 +40,7 @@ def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: It
     overrides = list(overrides)
     raw = overridden(raw, overrides) if overrides else spelled_out(raw)
     try:
-        recipe = resolved(Recipe.model_validate(raw))
+        recipe = resolved(Recipe.model_validate(inherited(raw)))
     except ValidationError as error:
         raise UserError(listed(origin, said(error, raw))) from None
     found = problems(recipe)

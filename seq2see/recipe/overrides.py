@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from seq2see.errors import UserError
 from seq2see.recipe.inert import inert
 from seq2see.recipe.kinds import settings_in
-from seq2see.recipe.resolve import resolved
+from seq2see.recipe.resolve import inherited, resolved
 from seq2see.recipe.schema import Recipe
 
 Raw = dict[str, Any]
@@ -99,6 +99,6 @@ def _follow_the_output(after: Raw, before: Raw, changes: Iterable[str]) -> None:
 
 def _inert(raw: Raw) -> dict[str, str]:
     try:
-        return inert(resolved(Recipe.model_validate(raw)))
+        return inert(resolved(Recipe.model_validate(inherited(raw))))
     except (ValidationError, RecursionError, KeyError):
         return {}  # what is wrong is said when the whole is checked

@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 from seq2see.recipe.schema import Recipe
+
+
+def inherited(raw: dict[str, Any]) -> dict[str, Any]:
+    """A copy in which an input's own `encoder` says only how it differs from the recipe's, which fills in the rest.
+
+    >>> inherited({"encoder": {"cell": "lstm"}, "inputs": {"x": {"encoder": {"size": 8}}}})["inputs"]["x"]["encoder"]
+    {'cell': 'lstm', 'size': 8}
+    """
+    raw = copy.deepcopy(raw)
+    common, inputs = raw.get("encoder"), raw.get("inputs")
+    if isinstance(common, dict) and isinstance(inputs, dict):
+        for given in inputs.values():
+            if isinstance(given, dict) and isinstance(given.get("encoder"), dict):
+                given["encoder"] = _over(common, given["encoder"])
+    return raw
+
+
+def _over(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    if own.get("kind", common.get("kind")) != common.get("kind"):
+        return own
+    merged = {**common, **own}
+    for key, value in common.items():
+        if isinstance(value, dict) and isinstance(own.get(key), dict):
+            merged[key] = _over(value, own[key])
+    return merged
 
 
 def resolved(recipe: Recipe) -> Recipe:

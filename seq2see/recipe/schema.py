@@ -75,7 +75,9 @@ class TextInput(TextSettings):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
 
     kind: Literal["text"] = Field("text", description="what the column holds")
-    encoder: RecurrentEncoderSettings | None = Field(None, description="where not given, the recipe's `encoder`")
+    encoder: RecurrentEncoderSettings | None = Field(
+        None, description="how its encoder differs from the recipe's `encoder`"
+    )
 
 
 class TextOutput(TextSettings):

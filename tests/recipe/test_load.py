@@ -214,3 +214,17 @@ def test_one_setting_adds_attention_to_a_shipped_recipe_or_takes_it_away(name: s
 def test_an_unknown_recipe_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UserError, match=r"unknown recipe 'no such thing'; allowed: a YAML file, or one of "):
         load_recipe("no such thing")
+
+
+def test_an_inputs_encoder_says_only_how_it_differs() -> None:
+    recipe = load_recipe(
+        {
+            "encoder": {"cell": "lstm", "embedding": {"dropout": 0.5}},
+            "inputs": {"a": {}, "b": {"encoder": {"size": 7}}},
+        },
+        overrides=["encoder.layers=2", "inputs.b.encoder.embedding.size=5"],
+    )
+    one = recipe.encoder_of("b")
+    assert (one.cell, one.layers, one.size, one.embedding.size, one.embedding.dropout) == ("lstm", 2, 7, 5, 0.5)
+    assert recipe.encoder_of("a").size != 7
+    assert load_recipe(recipe.to_dict()) == recipe

@@ -202,7 +202,6 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
     (
         {"inputs": {"x": {"encoder": {}}}, "encoder": {"size": 9}},
         "encoder.size",
-        "every input has an encoder of its own",
     ),
     ({**ONE, "encoder": {"cell": "lstm", "reset": "before"}}, "encoder.reset", "an lstm has no such choice"),
     (
