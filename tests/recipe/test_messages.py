@@ -175,6 +175,30 @@ SIZES: list[tuple[dict[str, Any], str]] = [
         {**TWO, "decoder": {"start": "a", "join": "compare"}},
         "decoder.join: compare needs two inputs in decoder.start, got 1",
     ),
+    (
+        {
+            "inputs": {"a": {"encoder": {"size": 8}}, "b": {"encoder": {"size": 4, "bidirectional": False}}},
+            "decoder": {"every_step": ["a", "b"], "join": "compare"},
+        },
+        "decoder.join: compare needs summaries of one size, got 16 (a) and 4 (b)",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"), COMBINATIONS + SIZES, ids=[message[:40] for _, message in COMBINATIONS + SIZES]
+)
+def test_what_cannot_work_together_is_named(raw: dict[str, Any], message: str) -> None:
+    assert refused(raw).startswith(f"recipe: {message}")
+
+
+INERT: list[tuple[dict[str, Any], str, str]] = [
+    ({**ONE, "attention": {"score": "none", "size": 9}}, "attention.size", "attention.score is none"),
+    ({**ONE, "attention": {"score": "general", "size": 9}}, "attention.size", "score general has no such setting"),
+    ({**ONE, "attention": {"temperature": True}}, "attention.temperature", "score additive has no such setting"),
+    ({**ONE, "attention": {"input_feeding": False}}, "attention.input_feeding", "with query previous the context"),
+    ({**LABEL, "attention": {"query": "current"}}, "attention.query", "a label is decoded in one step"),
+    ({"encoder": {"size": 9}}, "encoder.size", "there are no inputs"),
     ({**ONE, "encoder": {"cell": "lstm", "reset": "before"}}, "encoder.reset", "an lstm has no such choice"),
     (
         {**ONE, "decoder": {"cell": "rnn", "reset": "before"}},
