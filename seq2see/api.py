@@ -13,10 +13,14 @@ from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.looks import Prediction
+from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Scored, judge, score_rows, score_stream
+from seq2see.pipeline.explain import Explanation, explain
+from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.predictor import check_ensemble, options_of, predict
+from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.corpus import open_table
 from seq2see.training.progress import Progress
@@ -139,6 +143,33 @@ class Model:
             for number, vector in zip(numbers, joined.tolist(), strict=True):
                 vectors[number] = vector
         return vectors
+
+    def neighbours(self, inputs: list[Any], k: int) -> list[list[tuple[int, float]]]:
+        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine)."""
+        return nearest_others(self.encode(inputs), k)
+
+    def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
+        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
+        if target is not None:
+            return follow(self.bundles, self.row(given), target)
+        return self.predict(self.row(given), **({} if beam is None else {"beam": beam}))
+
+    def explain(
+        self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None
+    ) -> Explanation:
+        """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
+        if len(self.bundles) > 1:
+            raise UserError("explain takes one model: an ensemble has as many queries and states as it has models")
+        options = {} if beam is None else {"beam": beam}
+        row = self.row(given)
+        said = follow(self.bundles, row, target) if target is not None else self.predict(
+            row, replace_unknown=False, **options
+        )
+        return explain(self.bundle, row, said, step)
+
+    def describe(self) -> Answers:
+        """The five answers: data, encoder, decoder, parameters, loss."""
+        return answers_of(self.bundle)
 
     def places(self, given: Input) -> list[str]:
         """The places of an input that can be looked at, in order."""

@@ -1,54 +1,60 @@
-"""`seq2see`: the commands put together, in the order a newcomer needs them."""
+"""`seq2see COMMAND ...`: the commands by name; only the one that is called is imported."""
 
 from __future__ import annotations
 
-import os
-from typing import Annotated
-
-import typer
+import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 from seq2see import __version__
-from seq2see.cli.evaluate import evaluate
-from seq2see.cli.guard import DEBUG, guarded
-from seq2see.cli.predict import predict
-from seq2see.cli.score import score
-from seq2see.cli.tasks import tasks
-from seq2see.cli.train import train
+from seq2see.cli.guard import guarded
+from seq2see.cli.parser import Parser
+from seq2see.errors import UserError, nearest
 
-EPILOG = "RECIPE: a shipped name (seq2see tasks) or a YAML file. MODEL: a folder that train wrote."
+COMMANDS = {
+    "tasks": "the recipes that ship, one line each",
+    "show": "the five answers about a recipe or a model, its parameters counted by part",
+    "train": "train a recipe on a table",
+    "predict": "what a model says of inputs",
+    "evaluate": "metrics of a model on a table, trivial models beside it",
+    "score": "log-probability and perplexity of given outputs",
+    "look": "a picture of where a model looks",
+    "explain": "one decoding step worked out with real numbers",
+    "encode": "inputs as vectors, and which are nearest to each other",
+    "demo": "train for two minutes, and see what it learned",
+}
 
-app = typer.Typer(
-    name="seq2see",
-    help="Encoder-decoder models with attention that show where they look.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+HELP = """\
+seq2see: encoder-decoder models with attention that show where they look.
 
-for command in (tasks, train, predict, evaluate, score):
-    app.command()(guarded(command))
+Usage: seq2see COMMAND ...
 
+Commands:
+{commands}
 
-def _version(asked: bool) -> None:
-    if asked:
-        print(f"seq2see {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", help="Say the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Encoder-decoder models with attention that show where they look."""
-    if debug:
-        os.environ[DEBUG] = "1"
+RECIPE is a name that `seq2see tasks` lists or a YAML file, MODEL a folder that `seq2see train` wrote.
+`seq2see COMMAND --help` says more; --version the version; --debug (or SEQ2SEE_DEBUG=1) where an error arose."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code: 0 done, 2 the input is at fault, 1 anything else."""
-    app(args=arguments, prog_name="seq2see")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = given[:1] == ["--debug"]
+    sys.exit(guarded(lambda: run(given[1:] if debug else given), debug=debug))
+
+
+def run(arguments: Sequence[str]) -> None:
+    """The command the first argument names, with the rest."""
+    name = arguments[0] if arguments else "--help"
+    if name in ("--help", "-h", "help"):
+        print(HELP.format(commands="\n".join(f"  {command:<10}{about}" for command, about in COMMANDS.items())))
+    elif name == "--version":
+        print(f"seq2see {__version__}")
+    elif name in COMMANDS:
+        command = import_module(f"seq2see.cli.{name}")
+        parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
+        command.arguments(parser)
+        command.run(parser.read(arguments[1:]))
+    else:
+        what = "option" if name.startswith("-") else "command"
+        raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; the commands: {', '.join(COMMANDS)}")

@@ -1,63 +1,69 @@
-"""`seq2see evaluate`: metrics on a table, the trivial models beside them."""
+"""`seq2see evaluate`: Metrics of a model on a table with known outputs, the trivial models beside it.
+
+Rows with equal inputs are references of each other.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from seq2see.cli import options as o
+from seq2see.cli.options import add_beam, add_data, add_json, add_model
+from seq2see.cli.parser import Given, Parser, listed, whole
 from seq2see.cli.saying import emit
 from seq2see.errors import UserError
 
-BINS = 5
+if TYPE_CHECKING:
+    from seq2see.recipe import Recipe
+
+EXAMPLES = (
+    "seq2see evaluate runs/translation --data test.tsv --beam 5",
+    "seq2see evaluate runs/grapheme-to-phoneme --data cmudict --by-length --json",
+)
+LENGTHS = 5
+"""Parts that --by-length divides the rows into."""
 
 
-def evaluate(
-    model: o.Model,
-    data: o.Data,
-    columns: o.Columns = None,
-    beam: o.Beam = None,
-    n_best: Annotated[
-        int | None, typer.Option("--n-best", metavar="N", help="Hypotheses looked at by metrics such as exact@N.")
-    ] = None,
-    by_length: Annotated[bool, typer.Option("--by-length", help="Also by the length of the input.")] = False,
-    positions: Annotated[
-        bool, typer.Option("--positions", help="Also: how much of which part of the input is found in the output.")
-    ] = False,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Metrics by name.", show_default="the recipe's")
-    ] = None,
-    as_json: o.Json = False,
-) -> None:
-    """Measure a model on a table with known outputs.
+def arguments(parser: Parser) -> None:
+    add_model(parser)
+    add_data(parser)
+    add_beam(parser)
+    parser.add_argument("--n-best", metavar="N", type=whole, help="hypotheses for metrics such as exact@5")
+    parser.add_argument("--by-length", action="store_true", help="also by the length of the input")
+    parser.add_argument(
+        "--positions", action="store_true", help="also how much of which part of the input is found in the output"
+    )
+    parser.add_argument("--metrics", metavar="A,B", type=listed, help="metrics by name; not given: the recipe's")
+    add_json(parser)
 
-    Rows with equal inputs are references of each other.
-    """
+
+def run(given: Given) -> None:
     from seq2see.api import load
     from seq2see.data.locate import locate
 
-    made = load(model)
-    if beam is not None or n_best is not None:
-        _check_searches(made.recipe.output.kind, bool(made.recipe.inputs))
-    table, beside = locate(data)
-    report = made.evaluate(
-        beside or table,
-        columns=o.parted(columns),
-        beam=beam,
-        n_best=n_best,
-        by_length=BINS if by_length else 0,
-        positions=positions,
-        metrics=o.parted(metrics),
+    model = load(given.model)
+    _check(given, model.recipe)
+    table, dev = locate(given.data)
+    report = model.evaluate(
+        dev or table,
+        columns=given.columns,
+        beam=given.beam,
+        n_best=given.n_best,
+        by_length=LENGTHS if given.by_length else 0,
+        positions=given.positions,
+        metrics=given.metrics,
     )
-    if as_json:
+    if given.json:
         emit(report.to_dict())
     else:
         print(report.text(), end="")
 
 
-def _check_searches(output: str, inputs: bool) -> None:
-    if output == "label":
+def _check(given: Given, recipe: Recipe) -> None:
+    """Options without effect on this model are refused."""
+    if recipe.output.kind == "label" and (given.beam is not None or given.n_best is not None):
         raise UserError("--beam, --n-best: no meaning here: a label is not searched for")
-    if not inputs:
-        raise UserError("--beam, --n-best: no meaning here: a language model is measured by its perplexity")
+    spoken = {"--beam": given.beam, "--n-best": given.n_best, "--by-length": given.by_length or None}
+    spoken["--positions"] = given.positions or None
+    useless = [name for name, value in spoken.items() if value is not None]
+    if not recipe.inputs and useless:
+        raise UserError(f"{', '.join(useless)}: no meaning here: a language model is measured by its perplexity alone")

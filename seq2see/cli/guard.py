@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any
-
-import typer
 
 from seq2see.errors import UserError
 
 DEBUG = "SEQ2SEE_DEBUG"
-FAILED, AT_FAULT, INTERRUPTED = 1, 2, 130
+DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, leaving with 2 for what the user can mend, 130 for Ctrl-C and 1 for anything else."""
-
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
-        if not debugging():
-            warnings.simplefilter("ignore")
-        try:
-            command(*arguments, **options)
-            sys.stdout.flush()
-        except UserError as error:
-            _leave(f"error: {error}", AT_FAULT)
-        except KeyboardInterrupt:
-            _leave("stopped", INTERRUPTED)
-        except BrokenPipeError:
-            # Whoever read our output has enough; Python's last flush must not complain either.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except typer.Exit:
-            raise
-        except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            _leave(f"failed: {said}\n(this is a fault of seq2see; {DEBUG}=1 shows where it arose)", FAILED)
-
-    return run
-
-
-def debugging() -> bool:
-    return os.environ.get(DEBUG, "") not in ("", "0")
-
-
-def _leave(message: str, code: int) -> None:
-    if debugging():
+def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
+    """Do the work and give its exit code: 2 for what the user can mend, 130 for Ctrl-C, 1 for anything else."""
+    debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
+    if not debug:
+        warnings.simplefilter("ignore")
+    try:
+        work()
+        sys.stdout.flush()
+        return DONE
+    except BrokenPipeError:
+        # Whoever read our output has enough; Python's own last flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except UserError as error:
+        code, said = AT_FAULT, f"error: {error}"
+    except KeyboardInterrupt:
+        code, said = INTERRUPTED, "stopped"
+    except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
+        what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
+        code, said = FAILED, f"failed: {what}\nThis is a fault of seq2see; with {DEBUG}=1 it shows where it arose."
+    if debug:
         traceback.print_exc()
-    print(message, file=sys.stderr)
-    raise typer.Exit(code) from None
+    print(said, file=sys.stderr)
+    return code

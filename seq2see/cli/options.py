@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from seq2see.cli.parser import Parser, listed, whole
 
-Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A shipped recipe (seq2see tasks) or a YAML file.")]
-Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A folder that train wrote; several joined by + are an ensemble.")
-]
-Input = Annotated[
-    str, typer.Argument(metavar="INPUT", help="Several inputs: in the recipe's order, tabs between them.")
-]
-Inputs = Annotated[
-    list[str] | None,
-    typer.Argument(
+
+def add_model(parser: Parser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a folder that train wrote; several joined by + are an ensemble")
+
+
+def add_input(parser: Parser) -> None:
+    parser.add_argument(
+        "input", metavar="INPUT", help="the input; several inputs in the recipe's order, a tab between them"
+    )
+
+
+def add_inputs(parser: Parser) -> None:
+    """INPUT..., --file and --columns: see `reading.source`."""
+    parser.add_argument(
+        "inputs",
         metavar="INPUT",
-        help="Inputs; a model of several inputs takes them in the recipe's order with tabs between them. "
-        "Without INPUT and --file, lines of standard input.",
-        show_default=False,
-    ),
-]
-File = Annotated[
-    Path | None, typer.Option("--file", metavar="TABLE|TXT", help="Inputs from a table, or one per line of a .txt.")
-]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", metavar="A,B", help="Columns of the table in the recipe's order, inputs first."),
-]
-Data = Annotated[
-    str, typer.Option("--data", metavar="TABLE", help="A table with inputs and outputs, or the name of a data set.")
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the recipe; may be given several times."),
-]
-Beam = Annotated[int | None, typer.Option("--beam", metavar="K", help="Hypotheses kept by the search; 1: greedy.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON, one object per line.")]
+        nargs="*",
+        help="inputs; a model of several takes them in the recipe's order, a tab between them; without INPUT and "
+        "--file, the lines of standard input",
+    )
+    parser.add_argument(
+        "--file", metavar="TABLE", type=Path, help="inputs from the columns of a table, or the lines of a .txt"
+    )
+    add_columns(parser)
 
 
-def parted(columns: str | None) -> list[str] | None:
-    """'a,b' -> ['a', 'b']; None stays None."""
-    return None if columns is None else [column.strip() for column in columns.split(",")]
+def add_data(parser: Parser) -> None:
+    parser.add_argument(
+        "--data",
+        metavar="TABLE",
+        required=True,
+        help="a table with inputs and outputs, or the name of a data set (its dev rows)",
+    )
+    add_columns(parser)
+
+
+def add_columns(parser: Parser) -> None:
+    parser.add_argument(
+        "--columns", metavar="A,B", type=listed, help="columns of the table in the recipe's order, inputs first"
+    )
+
+
+def add_changes(parser: Parser) -> None:
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change one key of the recipe (decoder.size=256); may be given several times",
+    )
+
+
+def add_beam(parser: Parser) -> None:
+    parser.add_argument("--beam", metavar="K", type=whole, help="hypotheses the search keeps; 1: greedy")
+
+
+def add_json(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON, one object per line")

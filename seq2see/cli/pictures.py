@@ -27,7 +27,7 @@ class LooksWriter:
         self._single = suffix in DRAWN and not self.path.is_dir()
         if self._single and count != 1:
             raise UserError(
-                f"--looks {path}: one picture holds one input, got {count or 'several'}; give a folder or a {LINES} file"
+                f"--looks {path}: a picture holds one input, got {count or 'several'}; give a folder or a {LINES} file"
             )
         if not self._single and suffix != LINES and suffix and not self.path.is_dir():
             allowed = ", ".join((*DRAWN, LINES))

@@ -1,17 +1,19 @@
-"""`seq2see predict`: inputs in, outputs out; lines, tables or JSON."""
+"""`seq2see predict`: What a model says of inputs: of INPUT..., of the rows of --file, or of lines of standard input.
+
+A language model needs no input and samples. With --n-best each output has a line of its own, its score before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from seq2see.cli import options as o
+from seq2see.cli.options import add_beam, add_inputs, add_json, add_model
+from seq2see.cli.parser import Given, Parser, number, whole
 from seq2see.cli.pictures import LooksWriter
-from seq2see.cli.reading import Given, Source, chunked, source
+from seq2see.cli.reading import Item, Source, chunked, source
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
@@ -19,86 +21,83 @@ if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.looks import Prediction
 
+EXAMPLES = (
+    'seq2see predict runs/translation "a dog runs" --beam 5 --n-best 3',
+    "seq2see predict runs/translation --file in.tsv --to out.tsv",
+    "seq2see predict runs/entailment $'a man sleeps\\ta man is awake' --json --looks -",
+)
 INLINE = "-"
+SEARCH: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "--n-best": ("N", whole, "the N best outputs of each input"),
+    "--temperature": ("T", number, "of --sample: below 1 safer, above 1 bolder"),
+    "--top-k": ("K", whole, "--sample from the K likeliest symbols"),
+    "--top-p": ("P", number, "--sample from the likeliest symbols that hold P of the probability"),
+    "--seed": ("N", whole, "of --sample: same seed, same outputs"),
+    "--min-length": ("N", whole, "outputs of at least N tokens"),
+    "--max-length": ("N", whole, "outputs of at most N tokens"),
+    "--prefix": ("TEXT", str, "every output begins with this"),
+}
 
 
-def predict(
-    model: o.Model,
-    inputs: o.Inputs = None,
-    file: o.File = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Write the table of --file back with the predictions added.")
-    ] = None,
-    columns: o.Columns = None,
-    beam: o.Beam = None,
-    n_best: Annotated[
-        int | None, typer.Option("--n-best", metavar="N", help="The N best outputs of each input.")
-    ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw outputs instead of searching the best.")] = False,
-    temperature: Annotated[float | None, typer.Option(metavar="T", help="Of --sample; below 1: safer.")] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="--sample from the K likeliest only.")] = None,
-    top_p: Annotated[float | None, typer.Option(metavar="P", help="--sample from the likeliest that hold P.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of --sample: same seed, same outputs.")] = None,
-    min_length: Annotated[int | None, typer.Option(metavar="N", help="At least so many tokens.")] = None,
-    max_length: Annotated[int | None, typer.Option(metavar="N", help="At most so many tokens.")] = None,
-    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="Every output begins with this.")] = None,
-    looks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="Where the model looked: - inline in the JSON; a folder, one picture per input; a .jsonl file; "
-            "a .png, .svg, .html or .json file for a single input.",
-        ),
-    ] = None,
-    as_json: o.Json = False,
-) -> None:
-    """What a model says of inputs.
+def arguments(parser: Parser) -> None:
+    add_model(parser)
+    add_inputs(parser)
+    parser.add_argument(
+        "--to", metavar="TABLE", type=Path, help="write the table of --file back, the predictions added as columns"
+    )
+    add_beam(parser)
+    parser.add_argument("--sample", action="store_true", help="draw outputs instead of searching for the best")
+    for name, (metavar, kind, about) in SEARCH.items():
+        parser.add_argument(name, metavar=metavar, type=kind, help=about)
+    parser.add_argument(
+        "--looks",
+        metavar="PATH",
+        help="where the model looked: - inline in the JSON; a folder, one picture per input; a .jsonl file; "
+        "a .png, .svg, .html or .json file for a single input",
+    )
+    add_json(parser)
 
-    Examples: seq2see predict runs/translation "a dog runs"  ·  seq2see predict runs/translation --file in.tsv --to out.tsv
-    """
-    if to is not None and file is None:
+
+def run(given: Given) -> None:
+    if given.to is not None and given.file is None:
         raise UserError("--to writes the table of --file back with the predictions: give --file too")
     from seq2see.api import load
 
-    made = load(model)
-    options: dict[str, Any] = {
-        "beam": beam,
-        "n_best": n_best,
-        "sample": sample or None,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "seed": seed,
-        "min_length": min_length,
-        "max_length": max_length,
-        "prefix": prefix,
-    }
-    if not made.recipe.inputs and beam is None:
-        options["sample"] = True
-    if seed is not None and not options["sample"]:
-        raise UserError("--seed: no meaning without --sample: a search finds the same each time")
-    chosen = {name: value for name, value in options.items() if value is not None}
-    given = source(made, inputs, file, o.parted(columns))
-    writer = None if looks in (None, INLINE) else LooksWriter(looks, count=given.count)  # type: ignore[arg-type]
-    with closing(writer) if writer is not None else nullcontext():
-        told = _predicted(made, given, chosen, writer)
-        if to is not None:
-            _write(to, given, told, n_best or 1)
+    model = load(given.model)
+    options = _options(given, model)
+    inputs = source(model, given.inputs, given.file, given.columns)
+    inline = given.looks == INLINE
+    writer = None if given.looks is None or inline else LooksWriter(given.looks, count=inputs.count)
+    with nullcontext() if writer is None else closing(writer):
+        told = _predicted(model, inputs, options, writer)
+        if given.to is not None:
+            _write(given.to, inputs, told, given.n_best or 1)
             return
         for _, prediction in told:
-            if as_json or looks == INLINE:
-                emit(prediction.to_dict(looks=looks == INLINE))
+            if given.json or inline:
+                emit(prediction.to_dict(looks=inline))
             else:
                 print(_lines(prediction), flush=True)
 
 
+def _options(given: Given, model: Model) -> dict[str, Any]:
+    """The options of the search that were given."""
+    names = ["beam", *(name.removeprefix("--").replace("-", "_") for name in SEARCH)]
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.sample or (not model.recipe.inputs and given.beam is None):
+        options["sample"] = True
+    if given.seed is not None and not options.get("sample"):
+        raise UserError("--seed: no meaning without --sample: a search finds the same each time")
+    return options
+
+
 def _predicted(
-    model: Model, given: Source, options: dict[str, Any], writer: LooksWriter | None
-) -> Iterator[tuple[Given, Prediction]]:
+    model: Model, inputs: Source, options: dict[str, Any], writer: LooksWriter | None
+) -> Iterator[tuple[Item, Prediction]]:
     seed = options.get("seed", 0)
-    for number, chunk in enumerate(chunked(given.given)):
+    for place, chunk in enumerate(chunked(inputs.items)):
         if options.get("sample"):
-            options = {**options, "seed": seed + number}  # rows are counted from 0 in each chunk: draw others
+            options = {**options, "seed": seed + place}  # rows are counted from 0 in each chunk: draw others
         for one, prediction in zip(chunk, model.predict([dict(item.inputs) for item in chunk], **options), strict=True):
             if writer is not None:
                 writer.add(prediction)
@@ -113,11 +112,11 @@ def _lines(prediction: Prediction) -> str:
     return "\n".join(f"{score:.4f}\t{text}" for score, text in ranked)
 
 
-def _write(path: Path, given: Source, told: Iterator[tuple[Given, Prediction]], n_best: int) -> None:
+def _write(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], n_best: int) -> None:
     from seq2see.data.tables import write
 
     added = [name for rank in range(n_best) for name in _columns_of(rank)]
-    names = dict(zip(added, free_names(added, given.columns), strict=True))
+    names = dict(zip(added, free_names(added, inputs.columns), strict=True))
     count = 0
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -131,7 +130,7 @@ def _write(path: Path, given: Source, told: Iterator[tuple[Given, Prediction]], 
                 row |= {names[name]: value for name, value in zip(_columns_of(rank), values, strict=True)}
             yield row
 
-    write(path, rows(), [*given.columns, *names.values()])
+    write(path, rows(), [*inputs.columns, *names.values()])
     say(f"{count:,} predictions in {path}, column{'s' if len(names) > 1 else ''} {', '.join(names.values())}")
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Given:
+class Item:
     """One input by the recipe's names, and the row of the table it stands in (none for arguments and lines)."""
 
     inputs: Mapping[str, str]
@@ -33,7 +33,7 @@ class Given:
 class Source:
     """Where inputs come from: `columns` of the table they stand in, none for arguments and lines."""
 
-    given: Iterable[Given]
+    items: Iterable[Item]
     columns: list[str] = field(default_factory=list)
     count: int | None = None
 
@@ -49,9 +49,9 @@ def source(
     if not model.recipe.inputs:
         if inputs or file is not None:
             raise UserError("this model is a language model and reads no INPUT; --prefix gives it a beginning")
-        return Source([Given({})], count=1)
+        return Source([Item({})], count=1)
     if inputs:
-        return Source([Given(argument(model, text)) for text in inputs], count=len(inputs))
+        return Source([Item(argument(model, text)) for text in inputs], count=len(inputs))
     if file is not None:
         return _table(model, file, columns)
     return Source(_lines(model))
@@ -78,7 +78,7 @@ def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield chunk
 
 
-def _lines(model: Model) -> Iterator[Given]:
+def _lines(model: Model) -> Iterator[Item]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UserError("no input: give INPUT, --file, or lines on standard input")
     number = 0
@@ -91,7 +91,7 @@ def _lines(model: Model) -> Iterator[Given]:
                     f"standard input, line {number}: {len(names)} inputs ({', '.join(names)}) separated by tabs "
                     f"expected, got {len(parts)}"
                 )
-            yield Given(model.row(parts))
+            yield Item(model.row(parts))
     except UnicodeDecodeError as error:
         raise UserError(f"standard input, after line {number}: not UTF-8 text ({error.reason})") from None
     if not number:
@@ -108,12 +108,12 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
         say(resolution.note)
     names = list(model.recipe.inputs)
 
-    def given() -> Iterator[Given]:
+    def items() -> Iterator[Item]:
         rows = iter(raw)
         for values in resolution.rows(table):
             row = next(row for row in rows if row.line == values.line)
-            yield Given({name: values[name] for name in names}, row.values)
+            yield Item({name: values[name] for name in names}, row.values)
         if table.skipped:
             say(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
 
-    return Source(given(), table.columns)
+    return Source(items(), table.columns)

@@ -1,19 +1,25 @@
-"""`seq2see tasks`: the recipes that ship."""
+"""`seq2see tasks`: The recipes that ship, one line each."""
 
 from __future__ import annotations
 
-from seq2see.cli import options as o
+from seq2see.cli.options import add_json
+from seq2see.cli.parser import Given, Parser
 from seq2see.cli.saying import emit
 
+EXAMPLES = ("seq2see tasks",)
 
-def tasks(as_json: o.Json = False) -> None:
-    """The recipes that ship, one line each."""
+
+def arguments(parser: Parser) -> None:
+    add_json(parser)
+
+
+def run(given: Given) -> None:
     from seq2see.recipe import shipped
 
     found = shipped()
     width = max(map(len, found), default=0)
     for name, description in found.items():
-        if as_json:
+        if given.json:
             emit({"name": name, "description": description})
         else:
             print(f"{name:<{width}}  {description}")

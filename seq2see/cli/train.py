@@ -1,103 +1,102 @@
-"""`seq2see train`: a recipe and a table in, a model's folder out."""
+"""`seq2see train`: Train a recipe on a table; the model's folder is --out.
+
+Progress goes to stderr; at the end the dev metrics of the model are printed.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from seq2see.cli import options as o
+from seq2see.cli.options import add_changes, add_columns, add_json
+from seq2see.cli.parser import Given, Parser, number, whole
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
-if TYPE_CHECKING:
-    from seq2see.recipe import Recipe
+EXAMPLES = (
+    "seq2see train transliteration --data names.csv --minutes 10",
+    "seq2see train translation --data multi30k --set attention.score=dot --set encoder.size=256",
+    "seq2see train runs/translation --resume",
+)
 
 
-def train(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECIPE", help="A shipped recipe (seq2see tasks) or a YAML file; with --resume also a run's folder."
-        ),
-    ],
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE", help="Rows to learn from: a table, a folder with train.* and dev.*, or a data set's name."
-        ),
-    ] = None,
-    dev: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Rows to measure on; not given: some of --data are set aside.")
-    ] = None,
-    columns: o.Columns = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run's folder.", show_default="runs/TASK")] = None,
-    changes: o.Set = None,
-    epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after N readings of the rows.")] = None,
-    updates: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after N updates.")] = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Stop after M minutes.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Same seed, same model.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run lies already.")] = False,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="MODEL", help="Begin from the weights of a model (fine-tuning).")
-    ] = None,
-    device: Annotated[str | None, typer.Option(metavar="D", help="cpu, cuda, cuda:1, mps ...")] = None,
-    as_json: o.Json = False,
-) -> None:
-    """Train a recipe on a table.
+def arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "recipe",
+        metavar="RECIPE",
+        help="a name that `seq2see tasks` lists, or a YAML file; with --resume also a folder",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="TABLE",
+        help="rows to learn from: a table, a folder with train.* and dev.*, a data set's name",
+    )
+    parser.add_argument("--dev", metavar="TABLE", help="rows to measure on; not given: some rows are set aside")
+    add_columns(parser)
+    parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder; not given: runs/TASK")
+    add_changes(parser)
+    parser.add_argument("--epochs", metavar="N", type=whole, help="stop after N readings of the rows")
+    parser.add_argument("--updates", metavar="N", type=whole, help="stop after N updates")
+    parser.add_argument("--minutes", metavar="M", type=number, help="stop after M minutes")
+    parser.add_argument("--seed", metavar="N", type=whole, help="same seed, same model")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
+    parser.add_argument("--overwrite", action="store_true", help="begin anew where a run lies already")
+    parser.add_argument("--from", dest="start", metavar="MODEL", help="begin from the weights of a model (fine-tuning)")
+    parser.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps ...")
+    add_json(parser)
 
-    Example: seq2see train grapheme-to-phoneme --data words.tsv --minutes 10
-    """
-    if minutes is not None and not minutes > 0:
-        raise UserError(f"--minutes must be above 0, got {minutes:g}")
-    if resume:
-        _refuse_with_resume(data=data, dev=dev, columns=columns, overwrite=overwrite, start=start)
-    elif data is None:
-        raise UserError(f"no data: give a table with --data, for example: seq2see train {recipe} --data pairs.tsv")
-    folder = _folder(recipe, changes or [], out, resume=resume)
-    if not (resume or overwrite):
+
+def run(given: Given) -> None:
+    _check(given)
+    folder = _folder(given)
+    if not (given.resume or given.overwrite):
         check_free(folder)
     from seq2see import api
     from seq2see.data.locate import locate
 
-    table, beside = locate(data) if data is not None else (None, None)
+    table, beside = (None, None) if given.data is None else locate(given.data)
     api.train(
-        recipe,
+        given.recipe,
         table,
-        dev=locate(dev)[0] if dev is not None else beside,
-        columns=o.parted(columns),
+        dev=beside if given.dev is None else locate(given.dev)[0],
+        columns=given.columns,
         out=folder,
-        overrides=changes or (),
-        epochs=epochs,
-        updates=updates,
-        minutes=minutes,
-        seed=seed,
-        device=device,
-        resume=resume,
-        start=start,
+        overrides=given.changes,
+        epochs=given.epochs,
+        updates=given.updates,
+        minutes=given.minutes,
+        seed=given.seed,
+        device=given.device,
+        resume=given.resume,
+        start=given.start,
     )
-    _tell(folder, as_json=as_json)
+    _tell(folder, as_json=given.json)
 
 
-def _refuse_with_resume(**given: object) -> None:
-    names = {"start": "from"}
-    useless = [f"--{names.get(name, name)}" for name, value in given.items() if value]
-    if useless:
-        raise UserError(f"{', '.join(useless)}: no meaning with --resume, which goes on with the run as it was begun")
+def _check(given: Given) -> None:
+    for name in ("epochs", "updates", "minutes"):
+        value = getattr(given, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise UserError(f"--{name} must be above 0, got {value}")
+    if given.resume:
+        fixed = {"--data": given.data, "--dev": given.dev, "--columns": given.columns, "--from": given.start}
+        useless = [name for name, value in fixed.items() if value is not None]
+        useless += ["--overwrite"] if given.overwrite else []
+        if useless:
+            raise UserError(f"{', '.join(useless)}: no meaning with --resume, which goes on with a run as it was begun")
+    elif given.data is None:
+        raise UserError(f"no data: give a table, for example: seq2see train {given.recipe} --data pairs.tsv")
 
 
-def _folder(recipe: str, changes: list[str], out: Path | None, *, resume: bool) -> Path:
-    if out is not None:
-        return out
-    if resume and Path(recipe).is_dir():
-        return Path(recipe)
+def _folder(given: Given) -> Path:
+    if given.out is not None:
+        return Path(given.out)
+    if given.resume and Path(given.recipe).is_dir():
+        return Path(given.recipe)
     from seq2see.recipe import load_recipe
 
-    made: Recipe = load_recipe(recipe, overrides=changes)
-    return Path("runs") / made.task
+    return Path("runs") / load_recipe(given.recipe, overrides=[] if given.resume else given.changes).task
 
 
 def check_free(folder: Path) -> None:
@@ -106,24 +105,18 @@ def check_free(folder: Path) -> None:
         raise UserError(f"--out {folder}: a file; a run needs a folder")
     if any((folder / name).exists() for name in ("recipe.yaml", "model.safetensors", "metrics.jsonl")):
         raise UserError(
-            f"{folder} holds a run already and nothing was changed; --resume goes on with it, --out takes another "
+            f"{folder} holds a run already, and nothing was changed; --resume goes on with it, --out takes another "
             "folder, --overwrite begins anew"
         )
 
 
 def _tell(folder: Path, *, as_json: bool) -> None:
-    """The dev metrics of the best report on stdout; where the model lies and what to do with it on stderr."""
+    """The dev metrics on stdout; where the model lies and what to do with it on stderr."""
     report = best_report(folder)
-    measured: dict[str, Any] = report.get("dev", {})
+    measured: dict[str, float] = report.get("dev", {})
     if as_json:
-        emit(
-            {
-                "model": str(folder),
-                "update": report.get("update"),
-                "dev": measured,
-                "baseline": report.get("baseline", {}),
-            }
-        )
+        beside = report.get("baseline", {})
+        emit({"model": str(folder), "update": report.get("update"), "dev": measured, "baseline": beside})
     else:
         from seq2see.evaluation import lookup
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from seq2see.data.tables import formats
+from seq2see.data import tables  # noqa: F401  knows the formats
+from seq2see.data.formats import formats
 from seq2see.errors import UserError, nearest
 
 VARIABLE, USUAL = "SEQ2SEE_DATA", "../shared/data"

@@ -1,0 +1,49 @@
+"""`seq2see look`: A picture of where a model looks while it writes its own output, or a given one (--target)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from seq2see.cli.options import add_beam, add_input, add_json, add_model
+from seq2see.cli.parser import Given, Parser
+from seq2see.cli.pictures import check_looks
+from seq2see.cli.reading import argument
+from seq2see.cli.saying import emit, say
+from seq2see.errors import UserError
+
+EXAMPLES = (
+    "seq2see look runs/transliteration india --out india.png",
+    'seq2see look runs/translation "a dog runs" --target "ein Hund läuft" --out dog.html',
+)
+
+
+def arguments(parser: Parser) -> None:
+    add_model(parser)
+    add_input(parser)
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, required=True, help="picture (.png, .svg), page (.html) or numbers (.json)"
+    )
+    parser.add_argument("--target", metavar="TEXT", help="look while writing this instead of the model's own output")
+    add_beam(parser)
+    parser.add_argument("--map", metavar="NAME", help="draw this map only, where there are several")
+    parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
+    add_json(parser)
+
+
+def run(given: Given) -> None:
+    if given.target is not None and given.beam is not None:
+        raise UserError("--beam: no meaning with --target: nothing is searched for")
+    if given.title is not None and given.out.suffix.lower() == ".json":
+        raise UserError("--title: no meaning here: a .json file has no title")
+    from seq2see.api import load
+    from seq2see.seeing import save
+
+    model = load(given.model)
+    said = model.look(argument(model, given.input), target=given.target, beam=given.beam)
+    check_looks(said.looks)
+    path = save(said.looks, given.out, map=given.map, title=given.title)
+    if given.json:
+        emit(said.to_dict() | {"file": str(path)})
+    else:
+        print(said.answer)
+        say(f"where it looked: {path}")

@@ -1,0 +1,246 @@
+"""The five answers about a recipe or a model: data, encoder, decoder, parameters, loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seq2see.pipeline import equations
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, total, vocabulary_of
+from seq2see.pipeline.evaluator import metrics_of
+from seq2see.recipe import Recipe
+from seq2see.recipe.schema import TextSettings, TrainingSettings
+
+SPECIALS = 4
+BPE = 8_000
+TOKENS = {
+    "word": "words",
+    "character": "characters",
+    "symbol": "symbols separated by spaces",
+    "bpe": "pieces of words (bpe)",
+}
+
+
+@dataclass
+class Answers:
+    """Each answer as lines of text; the parameters also counted."""
+
+    task: str
+    description: str
+    data: list[str]
+    encoder: list[str]
+    decoder: list[str]
+    parameters: list[Counted]
+    loss: list[str]
+    notes: list[str]
+
+    @property
+    def total(self) -> str:
+        """'1,234,567', or a formula where a vocabulary is unknown."""
+        return shown(total(self.parameters))
+
+    def to_dict(self) -> dict[str, Any]:
+        counted = [
+            {"part": one.part, "name": one.name, "shape": list(one.shape), "count": _number(one.count)}
+            for one in self.parameters
+        ]
+        return {
+            "task": self.task,
+            "data": self.data,
+            "encoder": self.encoder,
+            "decoder": self.decoder,
+            "parameters": counted,
+            "total": _number(total(self.parameters)),
+            "loss": self.loss,
+            "notes": self.notes,
+        }
+
+    def text(self) -> str:
+        """For a person to read."""
+        head = f"{self.task}: {self.description}" if self.description else self.task
+        blocks = [head]
+        answers = [
+            ("1  What is the data?", self.data),
+            ("2  What is the encoder?", self.encoder),
+            ("3  What is the decoder, and how is it conditioned?", self.decoder),
+            ("4  What are the parameters?", _table(self.parameters, self.total) + [""] * bool(self.notes) + self.notes),
+            ("5  What is the loss, and how is it minimised?", self.loss),
+        ]
+        blocks += ["\n".join([title, *(f"   {line}".rstrip() for line in lines)]) for title, lines in answers]
+        return "\n\n".join(blocks) + "\n"
+
+
+def answers_of(made: Bundle | Recipe) -> Answers:
+    """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
+    if isinstance(made, Bundle):
+        recipe, parameters = made.recipe, of_network(made.network)
+        sizes = {name: len(field.vocabulary) for name, field in made.fields.all.items()}
+        notes: list[str] = []
+    else:
+        recipe, sizes = made, _stated(made)
+        known = {name: size for name, size in sizes.items() if vocabulary_of(made, name) == name}
+        parameters = of_recipe(made, known)
+        notes = _notes(made, known)
+    if recipe.decoder.tied:
+        notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
+    return Answers(
+        recipe.task,
+        recipe.description,
+        _data(recipe, sizes, exact=isinstance(made, Bundle)),
+        _encoder(recipe),
+        _decoder(recipe),
+        parameters,
+        _loss(recipe),
+        notes,
+    )
+
+
+def _stated(recipe: Recipe) -> dict[str, int]:
+    """Sizes of the vocabularies whose limit the recipe states, special symbols included."""
+    found = {}
+    for name in [*recipe.inputs, "output"]:
+        owner = vocabulary_of(recipe, name)
+        settings = recipe.output if owner == "output" else recipe.inputs[owner]
+        if isinstance(settings, TextSettings):
+            limit = settings.vocabulary or (BPE if settings.tokens == "bpe" else 0)
+            if limit:
+                found[name] = limit + SPECIALS
+    return found
+
+
+def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
+    owners = dict.fromkeys(vocabulary_of(recipe, name) for name in [*recipe.inputs, "output"])
+    unknown = [name for name in owners if name not in known]
+    lines = []
+    if unknown:
+        lines.append(
+            f"{' and '.join(f'|{name}|' for name in unknown)}: symbols of the vocabulary, known once there is data"
+        )
+    if known:
+        said = ", ".join(f"{name} {size:,}" for name, size in known.items())
+        lines.append(
+            f"counted with vocabularies as large as the recipe allows ({said}); data with fewer symbols needs less"
+        )
+    return lines
+
+
+def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]:
+    lines = [_column(name, recipe.inputs[name], sizes.get(name), exact=exact) for name in recipe.inputs]
+    lines.append(_column("output", recipe.output, sizes.get("output"), exact=exact))
+    if not recipe.inputs:
+        kind = (
+            "one contiguous text, read in lanes" if recipe.data.stream else "rows, each a sequence from <sos> to <eos>"
+        )
+        lines.append(f"no input: a language model of {kind}")
+    lines.append(f"dev: --dev, or {recipe.data.dev_share:.0%} of the rows (at most {recipe.data.dev_most:,}) set aside")
+    return lines
+
+
+def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
+    column = settings.column or name
+    many = "" if size is None else f", {'' if exact else 'at most '}{size:,} symbols"
+    if settings.kind == "label":
+        return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
+    role = "output y" if name == "output" else f"input x ({name})"
+    cut = f", at most {settings.max_length} long" if settings.max_length else ""
+    shared = f", the vocabulary of {settings.share}" if settings.share else ""
+    return f"{role}: text, column '{column}', as {TOKENS[settings.tokens]}{many}{cut}{shared}"
+
+
+def _encoder(recipe: Recipe) -> list[str]:
+    if not recipe.inputs:
+        return ["none: nothing conditions the decoder"]
+    lines = []
+    for name in recipe.inputs:
+        reader = recipe.reader_of(name)
+        if reader != name:
+            lines.append(f"{name}: read by the encoder of {reader}")
+            continue
+        settings = recipe.encoder_of(name)
+        both = "in both directions" if settings.bidirectional else "from left to right"
+        size = settings.size * (2 if settings.bidirectional else 1)
+        lines.append(f"{name}: {settings.cell} of size {settings.size}, {both}; places h_j of {size} numbers")
+        lines += [f"  {line}" for line in equations.encoder_equations(recipe, name)]
+    return lines
+
+
+def _decoder(recipe: Recipe) -> list[str]:
+    decoder = recipe.decoder
+    if decoder.kind == "label":
+        lines = [f"one step that gives a label, state s of {decoder.size} numbers"]
+    else:
+        layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
+        lines = [f"{decoder.cell} of size {decoder.size}{layers}"]
+        lines.append(f"  {equations.embedding_equation(decoder.embedding, 'y')}")
+    lines.append(f"start       {equations.start_equation(recipe)}")
+    if recipe.fed_every_step:
+        lines.append(f"every step  {equations.joined(recipe.fed_every_step, decoder.join)}")
+    if recipe.looked_at:
+        first, *rest = equations.attention_equations(recipe)
+        lines += [f"attention   {first}", *(f"            {line}" for line in rest)]
+    else:
+        lines.append("attention   none")
+    if decoder.kind != "label":
+        lines.append(f"step        {equations.step_equation(recipe)}")
+        lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
+    return [*lines, f"output      {equations.output_equation(recipe)}"]
+
+
+def _loss(recipe: Recipe) -> list[str]:
+    settings = recipe.training
+    label = recipe.output.kind == "label"
+    lines = [f"L = -sum log {equations.probability(recipe)}, the mean over a batch"]
+    if recipe.loss.label_smoothing:
+        lines.append(
+            f"label smoothing {recipe.loss.label_smoothing:g}: so much of the target is spread over all symbols"
+        )
+    if recipe.loss.class_weights != "none":
+        lines.append(f"class weights: {recipe.loss.class_weights}")
+    if not label:
+        forced = "teacher forced: y_{t-1} is the true token"
+        share = settings.scheduled_sampling
+        lines.append(forced + (f", the model's own in a share growing to {share:.0%}" if share else ""))
+    lines.append(_minimised(settings))
+    dropouts = {"encoder": recipe.encoder.dropout if recipe.inputs else 0.0, "decoder": recipe.decoder.dropout}
+    dropped = ", ".join(f"{name} {share:g}" for name, share in dropouts.items() if share)
+    if dropped:
+        lines.append(f"dropout: {dropped}")
+    metric = settings.metric or metrics_of(recipe)[0]
+    kept = f"the mean of the best {settings.average} weights" if settings.average > 1 else "the best weights"
+    lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept")
+    return lines
+
+
+def _minimised(settings: TrainingSettings) -> str:
+    clip = f", gradient norm clipped at {settings.clip:g}" if settings.clip else ""
+    return (
+        f"{settings.optimizer}, learning rate {settings.learning_rate:g} ({settings.schedule}), "
+        f"batches of {settings.batch_tokens:,} symbols{clip}"
+    )
+
+
+def _limits(settings: TrainingSettings) -> str:
+    limits = {"epochs": settings.epochs, "updates": settings.updates, "minutes": settings.minutes}
+    said = [f"{value:g} {name}" for name, value in limits.items() if value]
+    if settings.patience:
+        said.append(f"{settings.patience} reports without a better one")
+    return " or ".join(said) or "the user's word"
+
+
+def _table(parameters: list[Counted], whole: str) -> list[str]:
+    """Parts in order, each with its parameters below it."""
+    parts = list(dict.fromkeys(one.part for one in parameters))
+    rows: list[tuple[str, str, str]] = []
+    for part in parts:
+        inside = in_order([one for one in parameters if one.part == part])
+        rows.append((part, "", shown(total(inside))))
+        rows += [(f"  {one.name}", " x ".join(one.shape), shown(one.count)) for one in inside]
+    rows.append(("in all", "", whole))
+    name, shape, count = (max(len(row[column]) for row in rows) for column in range(3))
+    return [f"{row[0]:<{name}}  {row[1]:<{shape}}  {row[2]:>{count}}".rstrip() for row in rows]
+
+
+def _number(count: Mapping[tuple[str, ...], int]) -> int | str:
+    return count.get((), 0) if set(count) <= {()} else shown(dict(count))

@@ -1,0 +1,152 @@
+"""Parameters counted by part, named as in the equations; where a vocabulary is not known yet, as a formula in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import torch
+
+from seq2see.model import EncoderDecoder, Sizes
+from seq2see.recipe import Recipe
+
+Monomial = tuple[str, ...]
+Count = dict[Monomial, int]
+"""A polynomial in the sizes of vocabularies: {(): 7, ("source",): 128} is 7 + 128 |source|."""
+
+PROBE = 1_000
+DIRECTIONS = ("forwards", "backwards")
+READING = "sEWUVvbc"
+DEEP = {"first": "W_1", "out": "v"}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One parameter: the part it belongs to, its name in the equations, its shape and how many numbers it holds."""
+
+    part: str
+    name: str
+    shape: tuple[str, ...]
+    count: Count
+
+
+def of_network(network: EncoderDecoder) -> list[Counted]:
+    """Every parameter of a network, tied ones once."""
+    return [
+        Counted(*part_and_name(name), tuple(f"{size:,}" for size in parameter.shape), {(): parameter.numel()})
+        for name, parameter in network.named_parameters()
+    ]
+
+
+def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
+    """Every parameter a recipe leads to. known: sizes of the vocabularies that are known, by `vocabulary_of`.
+
+    Nothing is allocated: the network is built without numbers, once as it is and once for each unknown vocabulary made
+    larger by one, which shows the sizes that grow with it.
+    """
+    owners = [vocabulary_of(recipe, name) for name in [*recipe.inputs, "output"]]
+    unknown = [name for name in dict.fromkeys(owners) if name not in known]
+    base = dict.fromkeys(unknown, PROBE) | dict(known)
+    shapes = _shapes(recipe, base)
+    grown = {name: _shapes(recipe, base | {name: PROBE + 1}) for name in unknown}
+    found = []
+    for name, shape in shapes.items():
+        sizes: list[Count] = []
+        for axis, size in enumerate(shape):
+            slopes = {(owner,): grown[owner][name][axis] - size for owner in unknown}
+            steep = {key: slope for key, slope in slopes.items() if slope}
+            rest = size - PROBE * sum(steep.values())
+            sizes.append(steep | ({(): rest} if rest or not steep else {}))
+        found.append(Counted(*part_and_name(name), tuple(shown(one) for one in sizes), _product(sizes)))
+    return found
+
+
+def vocabulary_of(recipe: Recipe, name: str) -> str:
+    """The name whose vocabulary this one uses: its own, or the one it shares."""
+    settings = recipe.output if name == "output" else recipe.inputs[name]
+    shared = getattr(settings, "share", None)
+    return vocabulary_of(recipe, shared) if shared else name
+
+
+def total(counted: list[Counted]) -> Count:
+    found: Count = {(): 0}
+    for one in counted:
+        for key, number in one.count.items():
+            found[key] = found.get(key, 0) + number
+    return found
+
+
+def in_order(counted: list[Counted]) -> list[Counted]:
+    """As the equations are read: layer by layer, and in each E, W, U, b."""
+    layers = list(dict.fromkeys(one.name.partition(", ")[2] for one in counted))
+    return sorted(counted, key=lambda one: (layers.index(one.name.partition(", ")[2]), READING.find(one.name[0])))
+
+
+def shown(count: Count) -> str:
+    """'7 + 128 |source|'"""
+    parts = []
+    for key in sorted(count, key=lambda one: (len(one), one)):
+        symbols = " ".join(f"|{name}|" for name in key)
+        number = count[key]
+        if key and number == 1:
+            parts.append(symbols)
+        elif number or len(count) == 1:
+            parts.append(f"{number:,} {symbols}".strip())
+    return " + ".join(parts)
+
+
+def part_and_name(name: str) -> tuple[str, str]:
+    """('attention over source', 'W_q') for decoder.looking.over.source.score.W_q.weight."""
+    room, *rest = name.split(".")
+    if room == "encoders":
+        return f"encoder of {rest[0]}", _cell_name(rest[1:])
+    if room == "head":
+        return "output layer", _plain(rest)
+    if rest[0] == "looking":
+        return f"attention over {rest[2]}", _plain(rest[4:])
+    if rest[0] == "start":
+        return "decoder", _plain(rest[1:])
+    return "decoder", _cell_name(rest)
+
+
+def _cell_name(path: list[str]) -> str:
+    """W, U, b of a layer (and direction); E of an embedding."""
+    if path[0] != "layers":
+        return path[-1]
+    where = [f"layer {int(path[1]) + 1}"]
+    rest = path[2:]
+    if rest[0].isdigit():
+        where.append(DIRECTIONS[int(rest[0])])
+        rest = rest[1:]
+    short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
+    return f"{short}, {' '.join(where)}"
+
+
+def _plain(path: list[str]) -> str:
+    """A layer's weight under the layer's name, its bias as b with the same index."""
+    if path[0] == "hidden":
+        path = [f"W_{int(path[1]) + 2}", *path[2:]]
+    name = DEEP.get(path[0], path[0])
+    if path[-1] != "bias":
+        return name
+    return "b" + name[1:] if name[1:].startswith("_") else f"b of {name}"
+
+
+def _shapes(recipe: Recipe, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    inputs = {name: sizes[vocabulary_of(recipe, name)] for name in recipe.inputs}
+    with torch.device("meta"):
+        network = EncoderDecoder(recipe, Sizes(inputs, sizes[vocabulary_of(recipe, "output")]))
+    return {name: tuple(parameter.shape) for name, parameter in network.named_parameters()}
+
+
+def _product(sizes: list[Count]) -> Count:
+    found: Count = {(): 1}
+    for one in sizes:
+        multiplied: Count = {}
+        for left, a in found.items():
+            for right, b in one.items():
+                key = tuple(sorted((*left, *right)))
+                multiplied[key] = multiplied.get(key, 0) + prod((a, b))
+        found = multiplied
+    return found

@@ -1,0 +1,131 @@
+"""The equations of this very model, as the specification writes them: shown by `show`, filled in by `explain`."""
+
+from __future__ import annotations
+
+import re
+
+from seq2see.attention.scores import scores
+from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe
+
+REMARKS = re.compile(r"; query and|; the keys|, the product|, times a|: ")
+"""Where the docstring of a score goes on from its equation to what is worth knowing about it."""
+
+
+def cell_equation(settings: CellSettings) -> str:
+    """How a cell goes from s_{t-1} to s_t, x_t being its input."""
+    f = settings.activation
+    if settings.cell == "rnn":
+        return f"s_t = {f}(W x_t + U s_{{t-1}} + b)"
+    if settings.cell == "lstm":
+        return (
+            "i, f, g, o = W x_t + U s_{t-1} + b;  m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g);  "
+            "s_t = logistic(o) * tanh(m_t)"
+        )
+    inner = "r * (U_n s_{t-1} + b_U)" if settings.reset == "after" else "U_n (r * s_{t-1})"
+    return (
+        f"r, z = logistic(W x_t + U s_{{t-1}} + b);  n = {f}(W_n x_t + {inner} + b_n);  "
+        "s_t = (1 - z) * n + z * s_{t-1}"
+    )
+
+
+def embedding_equation(settings: EmbeddingSettings, symbol: str) -> str:
+    if settings.kind == "one-hot":
+        return f"e({symbol}) the unit vector of the symbol (one-hot, nothing to learn)"
+    origin = ""
+    if settings.kind == "pretrained":
+        origin = f", from {settings.path}, {'tuned' if settings.tuned else 'frozen'}"
+    return f"e({symbol}) = a row of E ({settings.size} numbers{origin})"
+
+
+def encoder_equations(recipe: Recipe, name: str) -> list[str]:
+    """How the input of that name becomes places h_1 .. h_M and a summary h_M."""
+    settings = recipe.encoder_of(name)
+    cell = settings.cell
+    lines = [embedding_equation(settings.embedding, "x_j")]
+    if settings.bidirectional:
+        lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, e(x_j)),  g_j = {cell}(g_{{j+1}}, e(x_j))")
+        lines.append("summary = [f_M; g_1], the last state of each direction")
+    else:
+        lines.append(f"h_j = {cell}(h_{{j-1}}, e(x_j));  summary = h_M, the last state")
+    if settings.layers > 1:
+        lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
+    return [*lines, f"{cell}: {cell_equation(settings)}"]
+
+
+def score_equation(recipe: Recipe) -> str:
+    """'e_j = v' tanh(W_q q + W_k k_j)', in the words of the score's own class, remarks left out."""
+    written = " ".join((scores[recipe.attention.score].__doc__ or "").split("\n\n")[0].split())
+    equation = REMARKS.split(written)[0]
+    if recipe.attention.score == "cosine" and recipe.attention.temperature:
+        return f"{equation}, times a learned temperature"
+    return equation
+
+
+def query_of(recipe: Recipe) -> str:
+    """The state that asks."""
+    if recipe.decoder.kind == "label":
+        return "s"
+    return "s_t" if recipe.attention.query == "current" else "s_{t-1}"
+
+
+def attention_equations(recipe: Recipe) -> list[str]:
+    over = ", ".join(recipe.looked_at)
+    lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
+    lines.append("a_tj = exp(e_tj) / sum_i exp(e_ti), over the real places;  c_t = sum_j a_tj h_j")
+    if len(recipe.looked_at) > 1:
+        lines.append("one attention for each of these inputs; c_t joins their contexts")
+    return lines
+
+
+def joined(names: list[str], join: str) -> str:
+    parts = [f"summary of {name}" for name in names]
+    if join == "compare" and len(parts) == 2:
+        u, v = names
+        return f"[u; v; |u - v|; u * v], u = summary of {u}, v = summary of {v}"
+    return parts[0] if len(parts) == 1 else f"[{'; '.join(parts)}]"
+
+
+def start_equation(recipe: Recipe) -> str:
+    s = "s" if recipe.decoder.kind == "label" else "s_0"
+    if not recipe.started_by:
+        return f"{s} is a parameter, learned with the rest"
+    summary = joined(recipe.started_by, recipe.decoder.join)
+    return f"{s} = {summary}" if recipe.decoder.start_by == "copy" else f"{s} = tanh(W_start ({summary}) + b_start)"
+
+
+def step_inputs(recipe: Recipe) -> list[str]:
+    """What enters the cell at step t."""
+    parts = ["e(y_{t-1})"]
+    if recipe.looked_at:
+        if recipe.attention.query == "previous":
+            parts.append("c_t")
+        elif recipe.attention.input_feeding:
+            parts.append("c_{t-1}")
+    if recipe.fed_every_step:
+        parts.append(joined(recipe.fed_every_step, recipe.decoder.join))
+    return parts
+
+
+def step_equation(recipe: Recipe) -> str:
+    return f"s_t = {recipe.decoder.cell}(s_{{t-1}}, [{'; '.join(step_inputs(recipe))}])"
+
+
+def output_equation(recipe: Recipe) -> str:
+    """The output layer, V being E where they are tied."""
+    label = recipe.decoder.kind == "label"
+    seen = ["s" if label else "s_t"]
+    if recipe.decoder.output == "all":
+        seen += ["c" if label else "c_t"] if recipe.looked_at else []
+        seen += [] if label else ["e(y_{t-1})"]
+    features = seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]"
+    if recipe.decoder.readout or recipe.decoder.tied:
+        features = f"tanh(W_o {features} + b_o)"
+    weights = "E" if recipe.decoder.tied and not label else "V"
+    return f"{probability(recipe)} = softmax({weights} {features} + c)"
+
+
+def probability(recipe: Recipe) -> str:
+    """What the model gives: P(y | x) of a label, P(y_t | y_<t, x) of a symbol."""
+    if recipe.output.kind == "label":
+        return "P(y | x)"
+    return "P(y_t | y_<t, x)" if recipe.inputs else "P(y_t | y_<t)"

@@ -1,0 +1,139 @@
+"""One decoding step worked out with the numbers the model uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2see.data.batches import SOS
+from seq2see.decoders import State, Step
+from seq2see.errors import UserError
+from seq2see.looks import Prediction
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.equations import (
+    cell_equation,
+    output_equation,
+    query_of,
+    score_equation,
+    start_equation,
+    step_equation,
+)
+
+LIKELIEST = 5
+
+
+@dataclass
+class Looked:
+    """One look at one input: a row for each place."""
+
+    input: str
+    places: list[str]
+    energies: list[float]
+    weights: list[float]
+    context: list[float]
+
+
+@dataclass
+class Explanation:
+    """Step `step` (from 0) of `steps`; reads: the symbol before; looks: none without attention.
+
+    query: the state that asked (none without attention); state: s_t after the step;
+    likeliest: the best symbols with their probabilities; equations: how each number comes from the ones before.
+    """
+
+    step: int
+    steps: int
+    outputs: list[str]
+    reads: str | None
+    query: list[float]
+    looks: list[Looked]
+    state: list[float]
+    writes: str
+    probability: float
+    likeliest: list[tuple[str, float]]
+    equations: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {
+            "likeliest": [{"text": text, "probability": probability} for text, probability in self.likeliest]
+        }
+
+
+@torch.inference_mode()
+def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int) -> Explanation:
+    """Repeat the decoding of `said` (the model's own words or given ones) up to a step, and tell what happens in it."""
+    outputs = [token.text for token in said.tokens]
+    if not 0 <= step < len(outputs):
+        known = f"0 to {len(outputs) - 1}" if len(outputs) > 1 else "0 alone"
+        raise UserError(
+            f"step {step}: the output has {len(outputs)} steps, counted from 0: {known} ({' '.join(outputs)})"
+        )
+    network, recipe = bundle.network, bundle.recipe
+    vocabulary = bundle.fields.output.vocabulary
+    batch = bundle.fields.batch([row]).to(bundle.device)
+    ready = network.ready(batch.inputs, 1)
+    label = recipe.output.kind == "label"
+    numbers = {symbol: i for i, symbol in enumerate(vocabulary.symbols)}  # special symbols too
+    ids = [numbers[symbol] for symbol in outputs]
+    before = state = network.begin(ready)
+    made: Step | None = None
+    for number in range(step + 1):
+        token = None if label else torch.tensor([SOS if number == 0 else ids[number - 1]], device=bundle.device)
+        before, made = state, network.step(ready, state, token)
+        state = made.state
+    if made is None:
+        raise ValueError("no step was made")
+    probabilities = network.log_probs(made, ready)[0].double().exp()
+    best = probabilities.topk(min(LIKELIEST, len(vocabulary)))
+    return Explanation(
+        step=step,
+        steps=len(outputs),
+        outputs=outputs,
+        reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
+        query=_numbers(_top(state if recipe.attention.query == "current" else before)) if recipe.looked_at else [],
+        looks=[
+            Looked(
+                name,
+                (batch.inputs[name].symbols or [[]])[0],
+                _numbers(made.energies[name][0]),
+                _numbers(weights[0]),
+                _numbers(made.contexts[name][0]),
+            )
+            for name, weights in made.looks.items()
+        ],
+        state=_numbers(_top(state)),
+        writes=outputs[step],
+        probability=float(probabilities[ids[step]]),
+        likeliest=[
+            (vocabulary.symbols[i], p) for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ],
+        equations=_equations(bundle),
+    )
+
+
+def _equations(bundle: Bundle) -> dict[str, str]:
+    recipe = bundle.recipe
+    found: dict[str, str] = {}
+    if recipe.looked_at:
+        found |= {"query": f"q = {query_of(recipe)}", "energies": score_equation(recipe)}
+        found |= {"weights": "a_j = exp(e_j) / sum_i exp(e_i)", "context": "c = sum_j a_j h_j"}
+    if recipe.decoder.kind == "label":
+        found["state"] = start_equation(recipe)
+    else:
+        found["state"] = step_equation(recipe)
+        found["cell"] = cell_equation(recipe.decoder)
+    return found | {"output": output_equation(recipe)}
+
+
+def _top(state: State) -> Tensor:
+    """s_t: what the top layer gives."""
+    return state.cells[-1][0][0]
+
+
+def _numbers(vector: Tensor) -> list[float]:
+    numbers: list[float] = vector.double().tolist()
+    return numbers

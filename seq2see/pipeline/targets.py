@@ -1,0 +1,43 @@
+"""What a model makes of an output that is given: every symbol forced, the probabilities and looks its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from seq2see.data.batches import EOS
+from seq2see.data.text import TextField
+from seq2see.errors import UserError, nearest
+from seq2see.looks import Prediction
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.predictor import options_of, predict
+from seq2see.search import SearchOptions
+
+
+def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Prediction:
+    """The prediction a search would have made, had it chosen this output."""
+    field = bundles[0].fields.output
+    if not isinstance(field, TextField):
+        return _label(bundles, row, target)
+    ids = [*field.encode(target), EOS]
+    options = options_of(bundles[0].recipe, beam=1, n_best=1, prefix=ids, min_length=0, max_length=len(ids))
+    return predict(bundles, [row], options, replace_unknown=False)[0]
+
+
+def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Prediction:
+    labels = bundles[0].fields.output.vocabulary.symbols
+    if target not in labels:
+        raise UserError(f"unknown label '{target}'{nearest(target, labels)}; allowed: {', '.join(labels)}")
+    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels)))[0]
+    if found.label == target:
+        return replace(found, alternatives=[])
+    chosen = next(one for one in found.alternatives if one.text == target)
+    return replace(
+        found,
+        label=target,
+        tokens=chosen.tokens,
+        log_probability=chosen.log_probability,
+        score=chosen.score,
+        looks=chosen.looks or found.looks,
+        alternatives=[],
+    )
