@@ -62,7 +62,7 @@ def learning_curve(
     metrics: str | Path | Mapping[str, str | Path],
     *,
     measure: str,
-    against: str = "updates",
+    against: str = "update",
     title: str | None = None,
     path: str | Path | None = None,
     theme: str = "light",

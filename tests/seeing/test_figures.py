@@ -35,7 +35,7 @@ def test_series_that_do_not_fit_are_named() -> None:
 
 
 def test_a_learning_curve_is_read_from_the_metrics_of_a_run(tmp_path: Path) -> None:
-    lines = [{"updates": 1, "loss": 3.0}, {"updates": 2, "dev": {"exact": 0.1}}, {"updates": 3, "dev": {"exact": 0.4}}]
+    lines = [{"update": 1, "loss": 3.0}, {"update": 2, "dev": {"exact": 0.1}}, {"update": 3, "dev": {"exact": 0.4}}]
     path = tmp_path / "metrics.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (line,) = learning_curve(path, measure="dev.exact").axes[0].lines
@@ -49,9 +49,9 @@ def test_what_is_wrong_with_metrics_is_said(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     with pytest.raises(UserError, match="cannot read"):
         learning_curve(path, measure="loss")
-    path.write_text('{"updates": 1, "loss": 3.0}\n{"upda\n')
+    path.write_text('{"update": 1, "loss": 3.0}\n{"upd\n')
     with pytest.raises(UserError, match="line 2: not JSON"):
         learning_curve(path, measure="loss")
-    path.write_text('{"updates": 1, "loss": 3.0}\n')
+    path.write_text('{"update": 1, "loss": 3.0}\n')
     with pytest.raises(UserError, match="no line has both 'bleu' and 'updates'; numbers found: loss, updates"):
         learning_curve(path, measure="bleu")
