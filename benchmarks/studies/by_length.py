@@ -6,6 +6,7 @@ python benchmarks/studies/by_length.py WITH WITHOUT --data TABLE [--data TABLE] 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def main() -> None:
     edges = [0, *equal_count_edges(lengths.tolist(), given.bins), int(lengths.max()) + 1]
     series: dict[str, tuple[list[float], ...]] = {name: ([], [], [], []) for name in both}
     print(json.dumps({"all": paired_bootstrap(given.metric, first, second).to_dict()}))
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         chosen = np.flatnonzero((lengths >= low) & (lengths < high)).tolist()
         if not chosen:
             continue

@@ -53,5 +53,5 @@ def test_what_is_wrong_with_metrics_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="line 2: not JSON"):
         learning_curve(path, measure="loss")
     path.write_text('{"update": 1, "loss": 3.0}\n')
-    with pytest.raises(UserError, match="no line has both 'bleu' and 'updates'; numbers found: loss, updates"):
+    with pytest.raises(UserError, match="no line has both 'bleu' and 'update'; numbers found: loss, update"):
         learning_curve(path, measure="bleu")
