@@ -17,10 +17,11 @@ def _path(folder: Path, update: float) -> Path:
 def keep_best(
     folder: Path, weights: dict[str, Tensor], kept: list[list[float]], *, value: float, update: int, most: int
 ) -> list[list[float]]:
-    """Keep these weights if they are among the `most` best; [value, update] of all that are kept, best first."""
+    """Keep these weights if they are among the `most` best; [value, update] of all that are kept, best first.
+
+    Files that are kept no more stay until the next checkpoint (`forget`): a run killed before it still needs them.
+    """
     ranked = sorted([*kept, [value, update]], key=lambda entry: (-entry[0], -entry[1]))
-    for _, dropped in ranked[most:]:
-        _path(folder, dropped).unlink(missing_ok=True)
     if [value, update] in ranked[:most]:
         folder.mkdir(parents=True, exist_ok=True)
         write_tensors(_path(folder, update), weights)
@@ -33,7 +34,14 @@ def averaged(folder: Path, kept: list[list[float]]) -> dict[str, Tensor]:
     return {name: torch.stack([one[name] for one in every]).mean(0) for name in every[0]}
 
 
-def forget(folder: Path) -> None:
-    """A finished run needs its kept weights no more."""
+def still_there(folder: Path, kept: list[list[float]]) -> list[list[float]]:
+    """Those whose weights are on disk: a finished run, when it is gone on with, has none."""
+    return [entry for entry in kept if _path(folder, entry[1]).is_file()]
+
+
+def forget(folder: Path, *, but: list[list[float]]) -> None:
+    """Remove the weights that are kept no more."""
+    needed = {_path(folder, update) for _, update in but}
     for path in folder.glob("best-*.safetensors"):
-        path.unlink(missing_ok=True)
+        if path not in needed:
+            path.unlink(missing_ok=True)

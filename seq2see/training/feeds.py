@@ -11,6 +11,7 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.sampler import BatchPlan
 from seq2see.data.streams import Stream
 from seq2see.decoders import State
+from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.objective import Loss, Objective
@@ -76,6 +77,11 @@ class StreamFeed:
     """Lanes of one long text side by side; the state goes on from chunk to chunk, the gradient does not."""
 
     def __init__(self, stream: Stream, settings: TrainingSettings):
+        if settings.scheduled_sampling:
+            raise UserError(
+                f"training.scheduled_sampling: {settings.scheduled_sampling} given, but a stream is read as it stands "
+                "(teacher forced); allowed: 0, or data.stream false"
+            )
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
         self.state: State | None = None
@@ -94,8 +100,6 @@ class StreamFeed:
         own_share: float,
         device: torch.device,
     ) -> Loss:
-        if own_share:
-            raise ValueError("streams are teacher forced")
         chunk = next(self.stream.chunks(bptt=self.bptt, lanes=self.lanes, start=index))
         inputs, targets = chunk.inputs.to(device), chunk.targets.to(device)
         ready = model.ready({}, len(inputs))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from seq2see.errors import MissingExtra
+from seq2see.errors import MissingExtra, UserError
+from seq2see.pipeline.weights import write_bytes
 
 METRICS = "metrics.jsonl"
 
@@ -56,11 +57,14 @@ class Journal:
             self.path.write_text("", encoding="utf-8")
             return
         kept = [line for line in self.path.read_text("utf-8").splitlines() if _update(line) <= up_to]
-        self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+        write_bytes(self.path, "".join(line + "\n" for line in kept).encode())
 
     def write(self, report: Report) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
 
 
 def _update(line: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -146,7 +147,7 @@ def _check_metrics(recipe: Recipe) -> None:
 
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
     if start is not None:
-        return Bundle(recipe, corpus.fields, start.network, corpus.baselines)
+        return Bundle(recipe, corpus.fields, deepcopy(start.network), corpus.baselines)
     bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh)
     bundle.baselines = corpus.baselines
     return bundle

@@ -18,7 +18,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
-from seq2see.training.averaging import averaged, forget, keep_best
+from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
 from seq2see.training.feeds import Feed
 from seq2see.training.objective import Objective
@@ -65,8 +65,8 @@ class Trainer:
         with _stop_on_signals(self):
             while not self.standing.finished and not self.stopping:
                 self._go_on()
+        self.checkpoint()
         if self.stopping:
-            self.checkpoint()
             self._say(f"stopped after {self.standing.updates:,} updates; --resume goes on from here")
         self._finish()
 
@@ -76,6 +76,7 @@ class Trainer:
             self.standing, parameters(self.network), optimizer_tensors(self.optimizer), self.feed.carried()
         )
         save_checkpoint(self.folder / CHECKPOINTS, made)
+        forget(self.folder / CHECKPOINTS, but=self.standing.kept)
 
     # ------------------------------------------------------------ the parts of a run
 
@@ -94,6 +95,7 @@ class Trainer:
             self.feed.restore(found.carried)
             torch.set_rng_state(found.random)
             self.standing = found.standing
+            self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
             self.standing.finished = self._over() or self._patience_lost()
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
         self._clock = time.perf_counter()
@@ -216,8 +218,7 @@ class Trainer:
                 write_tensors(best, parameters(self.network))
             fill(self.network, read_tensors(best), path=best)
         if not self.stopping:
-            self.checkpoint()
-            forget(folder)
+            forget(folder, but=[])
         for listener in self.listeners:
             listener.close()
 
