@@ -19,6 +19,7 @@ def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
     if not debug:
         warnings.simplefilter("ignore")
+    caught: BaseException
     try:
         work()
         sys.stdout.flush()
@@ -28,13 +29,14 @@ def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except UserError as error:
-        code, said = AT_FAULT, f"error: {error}"
-    except KeyboardInterrupt:
-        code, said = INTERRUPTED, "stopped"
+        caught, code, said = error, AT_FAULT, f"error: {error}"
+    except KeyboardInterrupt as error:
+        caught, code, said = error, INTERRUPTED, "stopped"
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
-        code, said = FAILED, f"failed: {what}\nThis is a fault of seq2see; with {DEBUG}=1 it shows where it arose."
+        said = f"failed: {what}\nThis is a fault of seq2see; with {DEBUG}=1 it shows where it arose."
+        caught, code = error, FAILED
     if debug:
-        traceback.print_exc()
+        traceback.print_exception(caught)
     print(said, file=sys.stderr)
     return code

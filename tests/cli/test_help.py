@@ -1,0 +1,62 @@
+"""Help is there for every command, and quick: nothing heavy is imported to say it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from seq2see import __version__
+from seq2see.cli.app import COMMANDS
+from tests.cli.conftest import Run
+
+Call = Callable[..., Run]
+
+HEAVY = ["torch", "numpy", "pydantic", "yaml", "matplotlib", "rich"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = f"""
+import sys
+from seq2see.cli import main
+for command in [[], *([name] for name in {list(COMMANDS)})]:
+    try:
+        main([*command, "--help"])
+    except SystemExit as left:
+        assert left.code == 0, (command, left.code)
+print("heavy:", [name for name in {HEAVY} if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert run.stderr == ""
+    assert run.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_the_front_page_lists_every_command(call: Call) -> None:
+    page = call("--help")
+    assert page.code == 0
+    assert page.err == ""
+    assert all(f"  {name} " in page.out for name in COMMANDS)
+    assert call().out == page.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(call: Call, command: str) -> None:
+    page = call(command, "--help")
+    assert page.code == 0
+    assert page.out.startswith(f"Usage: seq2see {command}")
+    assert f"Examples:\n  seq2see {command}" in page.out
+
+
+def test_version(call: Call) -> None:
+    assert call("--version").out == f"seq2see {__version__}\n"
+
+
+def test_tasks_are_listed_in_one_column(call: Call) -> None:
+    from seq2see.recipe import shipped
+
+    run = call("tasks")
+    column = run.lines[0].index(shipped()[run.lines[0].split()[0]])
+    assert [line[:column].strip() for line in run.lines] == list(shipped())
+    assert [line[column:] for line in run.lines] == list(shipped().values())

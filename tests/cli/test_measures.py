@@ -1,0 +1,57 @@
+"""evaluate and score: the same numbers as in Python, as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from tests.cli.conftest import Run
+
+Call = Callable[..., Run]
+
+
+def test_evaluate_json_is_the_contract(call: Call, speller: Path, pairs: Path) -> None:
+    record = json.loads(call("evaluate", speller, "--data", pairs, "--json").out)
+    assert record["rows"] == 200
+    assert list(record["metrics"]) == ["exact", "cer", "perplexity"]
+    assert set(record["baseline"]) == {"exact", "cer", "perplexity"}
+    assert record["metrics"] == pytest.approx(seq2see.load(speller).evaluate(pairs).metrics)
+
+
+def test_evaluate_as_a_table_with_its_parts(call: Call, speller: Path, pairs: Path) -> None:
+    run = call("evaluate", speller, "--data", pairs, "--by-length", "--positions", "--metrics", "exact")
+    assert run.code == 0
+    for title in ("200 rows", "by input length", "part of the input", "exact"):
+        assert title in run.out
+    assert "cer" not in run.out
+
+
+def test_n_best_serves_metrics_of_several_outputs(call: Call, speller: Path, pairs: Path) -> None:
+    arguments = ["evaluate", speller, "--data", pairs, "--json", "--metrics", "exact,exact@3", "--n-best", 3]
+    metrics = json.loads(call(*arguments).out)["metrics"]
+    assert metrics["exact@3"] >= metrics["exact"]
+
+
+def test_evaluate_labels(call: Call, judge: Path, verdicts: Path) -> None:
+    record = json.loads(call("evaluate", judge, "--data", verdicts, "--json").out)
+    assert 0 <= record["metrics"]["accuracy"] <= 1
+
+
+def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
+    whole = json.loads(call("score", speller, "--data", pairs, "--json").out)
+    each = [json.loads(line) for line in call("score", speller, "--data", pairs, "--each", "--json").lines]
+    assert len(each) == whole["rows"] == 200
+    assert sum(len(row["tokens"]) for row in each) == whole["tokens"]
+    assert sum(row["log_probability"] for row in each) == pytest.approx(whole["log_probability"])
+    assert each[0]["tokens"][-1]["text"] == "<eos>"
+    assert f"perplexity {whole['perplexity']:.4f}" in call("score", speller, "--data", pairs).out
+    assert len(call("score", speller, "--data", pairs, "--each").lines) == 200
+
+
+def test_score_of_a_language_model(call: Call, babbler: Path, home: Path) -> None:
+    record = json.loads(call("score", babbler, "--data", home / "words.tsv", "--json").out)
+    assert record["perplexity"] > 1

@@ -1,0 +1,90 @@
+"""The five answers: every number can be counted again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from seq2see.pipeline.answers import answers_of
+from seq2see.pipeline.counting import Count, of_network, of_recipe, shown, total
+from seq2see.recipe import Recipe, load_recipe, shipped
+from tests.cli.conftest import Run
+
+Call = Callable[..., Run]
+
+
+def worth(count: Count, sizes: dict[str, int]) -> int:
+    """A count with the vocabularies filled in."""
+    return sum(number * prod(sizes[name] for name in key) for key, number in count.items())
+
+
+@pytest.mark.parametrize("name", ["speller", "blind", "judge", "babbler"])
+def test_the_total_of_a_model_is_the_number_of_its_parameters(
+    call: Call, name: str, request: pytest.FixtureRequest
+) -> None:
+    folder: Path = request.getfixturevalue(name)
+    record = json.loads(call("show", folder, "--json").out)
+    network = seq2see.load(folder).bundle.network
+    assert record["total"] == sum(parameter.numel() for parameter in network.parameters())
+    assert sum(part["count"] for part in record["parameters"]) == record["total"]
+    assert f"{record['total']:,}" in call("show", folder).out
+
+
+@pytest.mark.parametrize("name", ["speller", "blind", "judge", "babbler"])
+def test_the_formula_of_a_recipe_holds_for_its_model(name: str, request: pytest.FixtureRequest) -> None:
+    bundle = seq2see.load(request.getfixturevalue(name)).bundle
+    sizes = {name: len(field.vocabulary) for name, field in bundle.fields.all.items()}
+    counted = of_recipe(bundle.recipe, {})
+    assert worth(total(counted), sizes) == worth(total(of_network(bundle.network)), {})
+    known = of_recipe(bundle.recipe, sizes)
+    assert [one.shape for one in known] == [one.shape for one in of_network(bundle.network)]
+
+
+def test_a_vocabulary_that_enters_twice_is_squared() -> None:
+    recipe = load_recipe({"decoder": {"embedding": {"kind": "one-hot"}, "size": 4}})
+    count = total(of_recipe(recipe, {}))
+    assert count["output", "output"] == 1  # V sees e(y_{t-1}), as long as the vocabulary
+    assert shown({(): 0, ("output",): 1, ("output", "output"): 2}) == "|output| + 2 |output| |output|"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_recipe_can_be_shown(call: Call, name: str) -> None:
+    run = call("show", name)
+    assert run.code == 0, run.err
+    assert [line[0] for line in run.lines if line[:1].isdigit()] == list("12345")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "e_j = v' tanh(W_q q + W_k k_j), with q = s_{t-1}"),
+        ({}, "s_t = gru(s_{t-1}, [e(y_{t-1}); c_t])"),
+        ({}, "P(y_t | y_<t, x) = softmax(V [s_t; c_t; e(y_{t-1})] + c)"),
+        ({"attention": {"query": "current"}}, "s_t = gru(s_{t-1}, [e(y_{t-1}); c_{t-1}])"),
+        ({"attention": {"query": "current", "input_feeding": False}}, "s_t = gru(s_{t-1}, [e(y_{t-1})])"),
+        ({"attention": {"score": "concat"}}, "e_j = v' tanh(W [q; k_j]), with q"),
+        ({"attention": "none"}, "s_0 = tanh(W_start (summary of source) + b_start)"),
+        ({"decoder": {"output": "state"}}, "softmax(V s_t + c)"),
+        ({"decoder": {"readout": 8}}, "softmax(V tanh(W_o [s_t; c_t; e(y_{t-1})] + b_o) + c)"),
+        ({"decoder": {"tied": True}}, "softmax(E tanh(W_o [s_t; c_t; e(y_{t-1})] + b_o) + c)"),
+        ({"decoder": {"every_step": "source"}}, "[e(y_{t-1}); c_t; summary of source]"),
+        ({"decoder": {"reset": "before"}}, "U_n (r * s_{t-1})"),
+        ({"decoder": {"cell": "rnn", "activation": "logistic"}}, "s_t = logistic(W x_t + U s_{t-1} + b)"),
+        ({"encoder": {"bidirectional": False}}, "summary = h_M, the last state"),
+        ({"training": {"epochs": 3}}, "stops after 3 epochs"),
+    ],
+)
+def test_the_equations_are_those_of_this_very_model(changes: dict[str, object], said: str) -> None:
+    made: Recipe = load_recipe({"inputs": {"source": {}}, **changes})
+    assert said in answers_of(made).text()
+
+
+def test_overrides_change_the_answers(call: Call) -> None:
+    run = call("show", "translation", "--set", "attention=none")
+    assert "attention   none" in run.out
+    assert "W_q" not in run.out

@@ -1,0 +1,87 @@
+"""Runs begin, go on, and are never lost by mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from tests.cli.conftest import Run
+
+Call = Callable[..., Run]
+
+
+def test_a_run_says_its_metrics_and_where_the_model_is(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
+    run = call("train", spelling, "--data", pairs, "--out", tmp_path / "run", "--updates", 3, "--seed", 5)
+    assert run.code == 0
+    assert run.out.startswith("dev exact ")
+    assert len(run.lines) == 1
+    assert f"seq2see predict {tmp_path / 'run'} INPUT" in run.err
+    assert "rows set aside for dev" in run.err
+    recipe = seq2see.load(tmp_path / "run").recipe
+    assert (recipe.training.updates, recipe.training.seed) == (3, 5)
+
+
+def test_json_gives_the_best_report(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    record = json.loads(call("train", spelling, "--data", pairs, "--out", out, "--updates", 3, "--json").out)
+    reports = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert record["model"] == str(out)
+    assert record["dev"] in [report["dev"] for report in reports if report["best"]]
+
+
+def test_a_run_is_not_written_over(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
+    arguments = ["train", spelling, "--data", pairs, "--out", tmp_path / "run", "--updates", 2]
+    call(*arguments)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    run = call(*arguments)
+    assert run.code == 2
+    assert all(word in run.err for word in ("--resume", "--out", "--overwrite"))
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+    again = call(*arguments, "--overwrite", "--set", "decoder.size=20")
+    assert again.code == 0
+    assert seq2see.load(tmp_path / "run").recipe.decoder.size == 20
+
+
+def test_resuming_by_folder_and_by_name(
+    call: Call, spelling: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call("train", spelling, "--data", pairs, "--updates", 2)
+    assert (tmp_path / "runs" / "spelling" / "model.safetensors").exists()
+    for arguments, updates in ((["runs/spelling"], 4), ([spelling], 6)):
+        run = call("train", *arguments, "--resume", "--updates", updates)
+        assert run.code == 0, run.err
+        reports = (tmp_path / "runs" / "spelling" / "metrics.jsonl").read_text().splitlines()
+        assert json.loads(reports[-1])["update"] == updates
+
+
+def test_fine_tuning_begins_from_a_model(
+    call: Call, speller: Path, spelling: Path, pairs: Path, tmp_path: Path
+) -> None:
+    arguments = ["train", spelling, "--data", pairs, "--from", speller, "--updates", 1, "--json"]
+    started = json.loads(call(*arguments, "--out", tmp_path / "run").out)["dev"]["perplexity"]
+    fresh = ["train", spelling, "--data", pairs, "--updates", 1, "--json", "--out", tmp_path / "new"]
+    assert started < 0.7 * json.loads(call(*fresh).out)["dev"]["perplexity"]
+
+
+def test_data_sets_are_found_by_name(
+    call: Call, spelling: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = tmp_path / "data" / "words"
+    words.mkdir(parents=True)
+    lines = pairs.read_text("utf-8").splitlines()
+    (words / "train.tsv").write_text("\n".join(lines[:180]) + "\n")
+    (words / "dev.tsv").write_text("\n".join([lines[0], *lines[180:]]) + "\n")
+    monkeypatch.setenv("SEQ2SEE_DATA", str(tmp_path / "data"))
+    run = call("train", spelling, "--data", "words", "--out", tmp_path / "run", "--updates", 1)
+    assert run.code == 0
+    assert "set aside" not in run.err
+    report = json.loads(call("evaluate", tmp_path / "run", "--data", "words", "--json").out)
+    assert report["rows"] == 21
+    wrong = call("train", spelling, "--data", "wrods", "--out", tmp_path / "other")
+    assert wrong.code == 2
+    assert "did you mean 'words'" in wrong.err
