@@ -1,0 +1,89 @@
+"""What the front page and the docs show is true: commands run, snippets run, generated pages are up to date."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from seq2see.recipe import shipped
+
+PROJECT = Path(__file__).resolve().parent.parent
+README = (PROJECT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Fenced blocks of that language (an empty name: commands)."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stranger's folder: one small CSV, as the front page speaks of."""
+    made = tmp_path_factory.mktemp("readme")
+    letters = dict(zip("abdeghiklmnoprstuy", "абдегхиклмнопрстуы", strict=True))
+    words = ["india", "delhi", "mumbai", "berlin", "madrid", "london", "tokyo", "moskau", "kairo", "lima", "oslo", "ankara"]
+    words += [a + b for a in words[:6] for b in words[6:]]
+    rows = [f"{word},{''.join(letters[letter] for letter in word)}\n" for word in words]
+    (made / "names.csv").write_text("english,cyrillic\n" + "".join(rows), encoding="utf-8")
+    return made
+
+
+def test_the_commands_of_the_front_page_run(folder: Path) -> None:
+    commands = [line for block in blocks("") for line in block.splitlines() if "seq2see " in line]
+    assert len(commands) >= 4
+    for command in commands:
+        words = shlex.split(command, comments=True)
+        assert words[0] == ".venv/bin/seq2see"
+        done = subprocess.run(
+            [sys.executable, "-m", "seq2see", *words[1:]], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    assert (folder / "india.png").stat().st_size > 1000
+    assert "prediction" in (folder / "answers.csv").read_text("utf-8").splitlines()[0]
+
+
+def test_the_python_of_the_front_page_runs(folder: Path) -> None:
+    (snippet,) = blocks("python")
+    assert len([line for line in snippet.splitlines() if line.strip()]) <= 12
+    (folder / "snippet.py").write_text(snippet, encoding="utf-8")
+    done = subprocess.run([sys.executable, "snippet.py"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "names-model" / "model.safetensors").is_file()
+
+
+def test_the_make_targets_of_the_front_page_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (PROJECT / "Makefile").read_text("utf-8"), flags=re.MULTILINE))
+    assert set(re.findall(r"^make ([a-z]+)", "\n".join(blocks("")), flags=re.MULTILINE)) <= targets
+
+
+def test_every_recipe_is_on_the_front_page_and_every_name_there_is_a_recipe() -> None:
+    assert set(re.findall(r"^\| `([a-z-]+)`", README, flags=re.MULTILINE)) == set(shipped())
+
+
+def test_what_the_front_page_points_to_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    for link in links:
+        assert "://" in link or (PROJECT / link).exists(), link
+
+
+def _make_tasks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_tasks", PROJECT / "docs" / "make_tasks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_the_page_of_a_task_is_up_to_date(name: str) -> None:
+    written = (PROJECT / "docs" / "tasks" / f"{name}.md").read_text("utf-8")
+    assert written == _make_tasks().page(name), "run `python docs/make_tasks.py`"
