@@ -1,0 +1,147 @@
+"""Full disks and damaged folders: what was there stays, and the message names the file."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from seq2see.errors import UserError
+from seq2see.pipeline import weights as disk
+from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
+
+LIMITED = """
+import json, resource, sys
+import seq2see
+from pathlib import Path
+
+class Limiter:
+    def updated(self, *, updates, **numbers):
+        if updates == 20:
+            size = max(path.stat().st_size for path in Path(sys.argv[2], "checkpoints").glob("*"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size - 1, resource.RLIM_INFINITY))
+    def reported(self, report, metric): pass
+    def said(self, message): pass
+    def close(self): pass
+
+try:
+    seq2see.train(json.loads(sys.argv[1]), out=sys.argv[2], data=sys.argv[3], listeners=[Limiter()],
+                  overrides=["training.checkpoint_every=15", "training.report_every=1000", "training.updates=60"])
+except seq2see.errors.UserError as error:
+    print(error)
+    sys.exit(2)
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with two checkpoints, made once."""
+    made = tmp_path_factory.mktemp("finished")
+    run(ROWS, words(made / "words.tsv"), made / "model", ["training.checkpoint_every=10"], updates=20)
+    return made / "model"
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    """The same run, to be damaged."""
+    return Path(shutil.copytree(finished, tmp_path / "model"))
+
+
+def test_a_checkpoint_that_does_not_fit_leaves_the_old_one(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, json.dumps(ROWS), str(folder), str(data)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "update-000000030.safetensors: cannot be written: File too large" in done.stdout
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["update-000000015.safetensors"]
+    run(ROWS, None, folder, resume=True, updates=20)
+    assert last_checkpoint(folder).standing.updates == 20
+
+
+def test_a_full_disk_is_said_and_the_model_that_was_there_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (folder / "model.safetensors").read_bytes()
+    model = seq2see.load(folder)
+
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk.os, "fsync", full)
+    with pytest.raises(UserError, match=r"recipe\.yaml: the disk is full, [\d,]+ bytes do not fit; the file that was"):
+        model.save(folder)
+    with pytest.raises(UserError, match=r"model\.safetensors: the disk is full"):
+        disk.write_tensors(folder / "model.safetensors", disk.parameters(model.bundle.network))
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert not list(folder.glob(".*.part"))
+
+
+def test_a_cut_checkpoint_is_passed_over(folder: Path) -> None:
+    newest = max((folder / "checkpoints").glob("update-*"))
+    newest.write_bytes(newest.read_bytes()[:-50])
+    assert last_checkpoint(folder).standing.updates == 10
+    run(ROWS, None, folder, resume=True, updates=30)
+    assert last_checkpoint(folder).standing.updates == 30
+
+
+def test_with_no_sound_checkpoint_the_newest_is_named(folder: Path) -> None:
+    for path in (folder / "checkpoints").glob("update-*"):
+        path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(UserError, match=r"update-000000020\.safetensors: damaged or cut short"):
+        run(ROWS, None, folder, resume=True, updates=30)
+
+
+def test_cut_weights_are_named(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(UserError, match=r"model\.safetensors: damaged or cut short"):
+        seq2see.load(folder)
+
+
+@pytest.mark.parametrize("name", ["recipe.yaml", "model.safetensors"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=f"not a whole model, {name} is missing"):
+        seq2see.load(folder)
+
+
+def vocabulary_of(folder: Path, name: str) -> Path:
+    [path] = [path for path in folder.glob(f"*{name}*") if path.is_file()]
+    return path
+
+
+def test_a_missing_vocabulary_is_named(folder: Path) -> None:
+    path = vocabulary_of(folder, "source")
+    path.unlink()
+    with pytest.raises(UserError, match=path.name):
+        seq2see.load(folder)
+
+
+def test_weights_of_another_vocabulary_are_refused(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text("source\toutput\n" + "".join(f"x{c}y\tx{c}y\n" for c in "abcdefghijklmnop"), encoding="utf-8")
+    run(ROWS, other, tmp_path / "other", updates=1)
+    vocabulary_of(folder, "source").write_bytes(vocabulary_of(tmp_path / "other", "source").read_bytes())
+    with pytest.raises(UserError, match=r"model\.safetensors: .*the vocabulary does not fit the weights"):
+        seq2see.load(folder)
+
+
+def test_a_line_of_the_journal_cut_by_a_kill_is_dropped(folder: Path) -> None:
+    path = folder / "metrics.jsonl"
+    whole = journal(folder)
+    path.write_text(path.read_text("utf-8") + '{"update": 2', encoding="utf-8")
+    run(ROWS, None, folder, ["training.report_every=10"], resume=True, updates=30)
+    assert journal(folder)[: len(whole)] == whole
+    assert [line["update"] for line in journal(folder)][-1] == 30

@@ -1,0 +1,152 @@
+"""A run can be stopped, killed and gone on with, and ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seq2see
+from seq2see.errors import UserError
+from tests.system.small import Told
+from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
+
+DEFAULT_INTERVAL = 1000
+UPDATES = 1100
+KILLED_AFTER = 1040
+NEVER = 10**9
+
+KILLED = """
+import json, os, signal, sys
+import torch
+import seq2see
+torch.set_num_threads(1)
+
+class Killer:
+    def updated(self, *, updates, **numbers):
+        if updates >= int(sys.argv[4]):
+            os.kill(os.getpid(), int(sys.argv[5]))
+    def reported(self, report, metric): pass
+    def said(self, message): print(message)
+    def close(self): pass
+
+recipe, data, folder = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+seq2see.train(recipe, data=data, out=folder, listeners=[Killer()])
+"""
+
+
+def run_until_signal(recipe: dict[str, Any], data: Path, folder: Path, *, after: int, number: int) -> tuple[int, str]:
+    """A run in a process of its own, which gets a signal after so many updates: its exit code, and what it said."""
+    given = [json.dumps(recipe), str(data), str(folder), str(after), str(number)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *given],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def with_training(recipe: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    return {**recipe, "training": {**recipe["training"], **settings}}
+
+
+def untimed(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of the journal without what a clock says."""
+    return {key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")}
+
+
+@pytest.mark.parametrize("kind", ["rows", "stream"])
+def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_path: Path, kind: str) -> None:
+    if kind == "rows":
+        data = words(tmp_path / "words.tsv")
+        recipe = with_training(ROWS, updates=UPDATES, report_every=250, average=2, scheduled_sampling=0.5)
+    else:
+        data = text(tmp_path / "text.txt")
+        recipe = with_training(TEXT, updates=UPDATES, report_every=250)
+    run_until_signal(recipe, data, tmp_path / "whole", after=NEVER, number=signal.SIGKILL)
+
+    folder = tmp_path / "killed"
+    code, _ = run_until_signal(recipe, data, folder, after=KILLED_AFTER, number=signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert last_checkpoint(folder).standing.updates == DEFAULT_INTERVAL
+    run(recipe, None, folder, resume=True)
+
+    assert same(weights(folder), weights(tmp_path / "whole"))
+    resumed, whole = last_checkpoint(folder), last_checkpoint(tmp_path / "whole")
+    assert resumed.standing.updates == whole.standing.updates == UPDATES
+    assert same(resumed.weights, whole.weights)
+    assert same(resumed.optimizer, whole.optimizer)
+    assert same(resumed.carried, whole.carried)
+    assert bool((resumed.random == whole.random).all())
+    assert bool(resumed.carried) == (kind == "stream")
+    assert [untimed(line) for line in journal(folder)] == [untimed(line) for line in journal(tmp_path / "whole")]
+    assert [line["update"] for line in journal(folder)] == [250, 500, 750, 1000, 1100]
+
+
+def test_interrupted_from_the_keyboard_it_stops_with_a_checkpoint(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    recipe = with_training(ROWS, updates=100_000, schedule="constant")
+    code, said = run_until_signal(recipe, data, folder, after=30, number=signal.SIGINT)
+    assert code == 0, said
+    assert "stopped after 30 updates; --resume goes on from here" in said
+    assert last_checkpoint(folder).standing.updates == 30
+    assert seq2see.load(folder).predict("ab").text is not None
+
+
+def test_a_finished_run_that_goes_on_is_the_longer_run(tmp_path: Path) -> None:
+    data = words(tmp_path / "words.tsv")
+    recipe = with_training(ROWS, schedule="constant", warmup=0, report_every=10, average=2)
+    run(recipe, data, tmp_path / "long", updates=60)
+    run(recipe, data, tmp_path / "short", updates=30)
+    run(recipe, None, tmp_path / "short", resume=True, updates=60)
+    long, short = last_checkpoint(tmp_path / "long"), last_checkpoint(tmp_path / "short")
+    assert same(short.weights, long.weights)
+    assert same(short.optimizer, long.optimizer)
+
+
+def test_weights_kept_for_the_mean_outlive_a_kill(tmp_path: Path) -> None:
+    """A report after the last checkpoint may drop weights that the checkpoint still counts among the best."""
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    recipe = with_training(ROWS, updates=60, report_every=10, average=2, checkpoint_every=25)
+    code, _ = run_until_signal(recipe, data, folder, after=40, number=signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    kept = [int(update) for _, update in last_checkpoint(folder).standing.kept]
+    assert len(kept) == 2
+    assert all((folder / "checkpoints" / f"best-{update:09d}.safetensors").is_file() for update in kept)
+    run(recipe, None, folder, resume=True)
+    assert not list((folder / "checkpoints").glob("best-*"))
+
+
+def test_resuming_with_other_data_is_refused(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    run(ROWS, data, folder, updates=5)
+    words(data, count=70)
+    with pytest.raises(UserError, match=r"cannot resume, the data has changed: it was \d+ rows.*, now it is \d+ rows"):
+        run(ROWS, None, folder, resume=True, updates=10)
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing to resume"):
+        run(ROWS, None, tmp_path / "empty", resume=True)
+
+
+def test_same_seed_same_weights(tmp_path: Path) -> None:
+    data = words(tmp_path / "words.tsv")
+    for name, seed in (("one", 7), ("two", 7), ("three", 8)):
+        run(ROWS, data, tmp_path / name, updates=20, seed=seed)
+    assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
+    assert not same(weights(tmp_path / "one"), weights(tmp_path / "three"))
+
+
+def test_notes_name_the_rows_set_aside(tmp_path: Path) -> None:
+    told = Told()
+    run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1, listeners=[told])
+    assert any("of 60 rows set aside for dev" in note for note in told.notes)

@@ -1,0 +1,64 @@
+"""Going on from another model, and learning with half the bits."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+import seq2see
+from seq2see.errors import UserError
+from tests.system.small import Told
+from tests.training.tiny import ROWS, journal, run, same, weights, words
+
+
+def test_fine_tuning_begins_where_the_other_model_ended(tmp_path: Path) -> None:
+    run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "base", updates=20)
+    base = seq2see.load(tmp_path / "base")
+    before = {name: tensor.clone() for name, tensor in weights(tmp_path / "base").items()}
+    other = tmp_path / "other.tsv"
+    lines = ["source\toutput", *(f"{a}z{b}\t{a}z{b}" for a in "abcd" for b in "abcd")]
+    other.write_text("\n".join(lines), encoding="utf-8")
+
+    still = ["training.learning_rate=1e-12"]
+    run(None, other, tmp_path / "still", still, start=base, updates=2)
+    moved = weights(tmp_path / "still")
+    assert all(torch.allclose(moved[name], before[name], atol=1e-9) for name in before)
+
+    tuned = run(None, other, tmp_path / "tuned", start=tmp_path / "base", updates=20)
+    assert not same(weights(tmp_path / "tuned"), before)
+    assert tuned.bundle.fields.output.vocabulary == base.bundle.fields.output.vocabulary
+    assert "z" not in tuned.bundle.fields.output.vocabulary.symbols
+
+
+def test_fine_tuning_leaves_the_model_it_began_from_alone(tmp_path: Path) -> None:
+    data = words(tmp_path / "words.tsv")
+    base = run(ROWS, data, tmp_path / "base", updates=5)
+    before = {name: parameter.clone() for name, parameter in base.bundle.network.named_parameters()}
+    run(None, data, tmp_path / "tuned", start=base, updates=10)
+    assert all(torch.equal(before[name], parameter) for name, parameter in base.bundle.network.named_parameters())
+
+
+@pytest.mark.parametrize("change", ["decoder.size=12", "attention.score=additive", "encoder.cell=lstm"])
+def test_fine_tuning_refuses_other_parts(tmp_path: Path, change: str) -> None:
+    data = words(tmp_path / "words.tsv")
+    run({**ROWS, "attention": {"score": "general"}}, data, tmp_path / "base", updates=1)
+    with pytest.raises(UserError, match=f"--from: {change.split('.')[0]} cannot be changed"):
+        run(None, data, tmp_path / "tuned", [change], start=tmp_path / "base", updates=1)
+
+
+def test_bfloat16_learns_and_is_measured_in_whole_numbers(tmp_path: Path) -> None:
+    data = words(tmp_path / "words.tsv")
+    how = ["training.precision=bfloat16", "training.report_every=40", "encoder.dropout=0", "decoder.dropout=0"]
+    run(ROWS, data, tmp_path / "half", how, updates=120, listeners=[Told()])
+    losses = [line["loss"] for line in journal(tmp_path / "half")]
+    assert losses[-1] < 0.8 * losses[0]
+    assert {tensor.dtype for tensor in weights(tmp_path / "half").values()} == {torch.float32}
+
+    model = seq2see.load(tmp_path / "half")
+    whole = seq2see.load(tmp_path / "half")
+    whole.bundle.recipe.training.precision = "float32"
+    assert model.score(data).log_probability == whole.score(data).log_probability
+    assert model.score(data).perplexity < math.exp(losses[0])
