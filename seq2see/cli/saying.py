@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from typing import Any
 
@@ -13,5 +14,13 @@ def say(message: str) -> None:
 
 
 def emit(record: dict[str, Any]) -> None:
-    """One JSON object on one line."""
-    print(json.dumps(record, ensure_ascii=False), flush=True)
+    """One JSON object on one line; infinity, which JSON has not, is null."""
+    print(json.dumps(_finite(record), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -112,6 +112,8 @@ def check_free(folder: Path) -> None:
 
 def _tell(folder: Path, *, as_json: bool) -> None:
     """The dev metrics on stdout; where the model lies and what to do with it on stderr."""
+    from seq2see.recipe import load_recipe
+
     report = best_report(folder)
     measured: dict[str, float] = report.get("dev", {})
     if as_json:
@@ -121,9 +123,11 @@ def _tell(folder: Path, *, as_json: bool) -> None:
         from seq2see.evaluation import lookup
 
         print("dev " + "  ".join(f"{name} {lookup(name).show(value)}" for name, value in measured.items()))
+    recipe = load_recipe(folder / "recipe.yaml")
     say(f"the model is in {folder}; to try it:")
-    say(f"  seq2see predict {folder} INPUT")
-    say(f"  seq2see look {folder} INPUT --out look.png")
+    say(f"  seq2see predict {folder}{' INPUT' if recipe.inputs else ''}")
+    if recipe.looked_at:
+        say(f"  seq2see look {folder} INPUT --out look.png")
 
 
 def best_report(folder: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
+from seq2see.cli.saying import emit
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -55,3 +56,8 @@ def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
 def test_score_of_a_language_model(call: Call, babbler: Path, home: Path) -> None:
     record = json.loads(call("score", babbler, "--data", home / "words.tsv", "--json").out)
     assert record["perplexity"] > 1
+
+
+def test_json_knows_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    emit({"perplexity": float("inf"), "parts": [1.5, float("nan")]})
+    assert json.loads(capsys.readouterr().out) == {"perplexity": None, "parts": [1.5, None]}

@@ -25,6 +25,12 @@ def test_a_run_says_its_metrics_and_where_the_model_is(call: Call, spelling: Pat
     assert (recipe.training.updates, recipe.training.seed) == (3, 5)
 
 
+def test_what_to_try_next_fits_the_model(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
+    arguments = ["train", spelling, "--data", pairs, "--updates", 1]
+    assert "seq2see look" in call(*arguments, "--out", tmp_path / "sees").err
+    assert "seq2see look" not in call(*arguments, "--out", tmp_path / "blind", "--set", "attention=none").err
+
+
 def test_json_gives_the_best_report(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     record = json.loads(call("train", spelling, "--data", pairs, "--out", out, "--updates", 3, "--json").out)
