@@ -1,0 +1,114 @@
+"""What the tests of whole tasks share: a table on disk, a small model trained on it, and the two it has to beat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import seq2see
+from seq2see.api import Model
+from seq2see.pipeline.bundle import Bundle
+
+Row = Mapping[str, object]
+
+SMALL_TEXT = (
+    "encoder.size=32",
+    "encoder.dropout=0",
+    "encoder.embedding.size=32",
+    "encoder.embedding.dropout=0",
+    "decoder.size=64",
+    "decoder.dropout=0",
+    "training.learning_rate=0.005",
+    "training.threads=1",
+    "training.precision=float32",
+    "training.dev_rows=40",
+    "training.report_every=150",
+)
+"""Sizes at which a test learns in seconds; all else is as the recipe says."""
+
+SMALL_WRITER = ("decoder.embedding.size=32", "decoder.embedding.dropout=0", "search.max_length=20")
+"""The same for decoders that read symbols."""
+
+
+class Told:
+    """A listener that remembers what a run said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def updated(self, **numbers: float) -> None:
+        pass
+
+    def reported(self, report: object, metric: str) -> None:
+        pass
+
+    def said(self, message: str) -> None:
+        self.notes.append(message)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Trained:
+    """A model as its folder gives it back, and the held-out rows by the recipe's names."""
+
+    model: Model
+    rows: list[dict[str, str]]
+    told: Told
+
+    @property
+    def untrained(self) -> Model:
+        """The same model before its first update."""
+        torch.manual_seed(2)
+        bundle = Bundle.create(self.model.recipe, self.model.bundle.fields)
+        bundle.network.eval()
+        return Model(bundle)
+
+    def misled(self, *names: str) -> list[dict[str, str]]:
+        """The rows with these inputs (all, where none is named) taken from their neighbour: a blind model minds not."""
+        names = names or tuple(self.model.recipe.inputs)
+        neighbours = [*self.rows[1:], self.rows[0]]
+        pairs = zip(self.rows, neighbours, strict=True)
+        return [{**row, **{name: other[name] for name in names}} for row, other in pairs]
+
+
+def write_table(path: Path, rows: Sequence[Row]) -> Path:
+    """Rows as TSV, or as JSON lines where the name says so."""
+    if path.suffix == ".jsonl":
+        lines = [json.dumps(row) for row in rows]
+    else:
+        lines = ["\t".join(rows[0]), *("\t".join(map(str, row.values())) for row in rows)]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def learn(
+    recipe: str,
+    rows: Sequence[Row],
+    held_out: Sequence[Row],
+    folder: Path,
+    *,
+    updates: int,
+    overrides: Sequence[str],
+    kind: str = "tsv",
+) -> Trained:
+    """Train as a user would, and load the model from its folder."""
+    train = write_table(folder / f"train.{kind}", rows)
+    test = write_table(folder / f"test.{kind}", held_out)
+    told = Told()
+    seq2see.train(
+        recipe, data=train, out=folder / "model", updates=updates, overrides=list(overrides), listeners=[told]
+    )
+    model = seq2see.load(folder / "model")
+    return Trained(model, [dict(row) for row in model.rows_of(test)], told)
+
+
+def part(rows: Sequence[Row], *, held_out: int = 40) -> tuple[list[Row], list[Row]]:
+    """Training rows and held-out ones, without a row on both sides."""
+    distinct = list({json.dumps(row, sort_keys=True): row for row in rows}.values())
+    return distinct[held_out:], distinct[:held_out]
