@@ -162,8 +162,10 @@ class Model:
             raise UserError("explain takes one model: an ensemble has as many queries and states as it has models")
         options = {} if beam is None else {"beam": beam}
         row = self.row(given)
-        said = follow(self.bundles, row, target) if target is not None else self.predict(
-            row, replace_unknown=False, **options
+        said = (
+            follow(self.bundles, row, target)
+            if target is not None
+            else self.predict(row, replace_unknown=False, **options)
         )
         return explain(self.bundle, row, said, step)
 
@@ -229,7 +231,7 @@ class Model:
 
 
 def train(
-    recipe: str | Path | Mapping[str, Any] | Recipe,
+    recipe: str | Path | Mapping[str, Any] | Recipe | None,
     data: str | Path | None = None,
     *,
     dev: str | Path | None = None,
@@ -245,7 +247,11 @@ def train(
     start: str | Path | Model | None = None,
     listeners: Sequence[Listener] | None = None,
 ) -> Model:
-    """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK)."""
+    """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
+
+    start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
+    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there.
+    """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
     if seed is not None:
@@ -253,17 +259,20 @@ def train(
     if device is not None:
         extra.append(f"training.device={device}")
     listeners = [Progress()] if listeners is None else listeners
+    begun = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
+    wanted = begun.recipe if recipe is None and begun is not None else recipe
+    if wanted is None and (out is None or not resume):
+        raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
     if resume:
-        folder = Path(out) if out is not None else default_folder(load_recipe(recipe))
+        folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
         made = load_recipe(stored, overrides=extra) if extra else stored
         return Model(run_training(made, sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
         raise UserError("no data: give a table with --data (data=...)")
-    begun = None
-    if start is not None:
-        begun = start.bundle if isinstance(start, Model) else Bundle.load(start)
-    made = load_recipe(recipe, overrides=extra) if begun is None else _fine_tuned(begun, extra)
+    made = load_recipe(wanted or {}, overrides=extra)
+    if begun is not None:
+        made = _fine_tuned(begun, made, extra)
     sources = Sources(
         str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
     )
@@ -288,10 +297,24 @@ def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None)
     return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
 
 
-def _fine_tuned(begun: Bundle, extra: Sequence[str]) -> Recipe:
-    """The recipe of the model that is gone on from, with the caller's changes: the parts have to stay as they are."""
-    made = load_recipe(begun.recipe, overrides=extra)
-    for part in ("inputs", "encoder", "attention", "decoder", "output"):
-        if getattr(made, part) != getattr(begun.recipe, part):
-            raise UserError(f"--from: {part} cannot be changed, the weights of the model would not fit")
-    return made
+def _fine_tuned(begun: Bundle, recipe: Recipe, changes: Sequence[str]) -> Recipe:
+    """The recipe for going on from a model: its parts as they are (but for dropout), the rest as the recipe says."""
+    parts = load_recipe(begun.recipe, overrides=changes)
+    old, new = _architecture(begun.recipe), _architecture(parts)
+    for part, settings in new.items():
+        if settings != old[part]:
+            raise UserError(f"--from: {part} cannot be changed (but for dropout), the model's weights would not fit")
+    kept = {part: getattr(parts, part) for part in new}
+    return recipe.model_copy(update=kept)
+
+
+def _architecture(recipe: Recipe) -> dict[str, Any]:
+    """The parts whose settings decide on names and sizes of weights and on vocabularies."""
+    parts = ("inputs", "encoder", "attention", "decoder", "output")
+    return {part: _without_dropout(value) for part, value in recipe.to_dict().items() if part in parts}
+
+
+def _without_dropout(settings: Any) -> Any:
+    if not isinstance(settings, dict):
+        return settings
+    return {key: _without_dropout(value) for key, value in settings.items() if key != "dropout"}

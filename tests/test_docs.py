@@ -28,7 +28,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stranger's folder: one small CSV, as the front page speaks of."""
     made = tmp_path_factory.mktemp("readme")
     letters = dict(zip("abdeghiklmnoprstuy", "абдегхиклмнопрстуы", strict=True))
-    words = ["india", "delhi", "mumbai", "berlin", "madrid", "london", "tokyo", "moskau", "kairo", "lima", "oslo", "ankara"]
+    words = [
+        "india",
+        "delhi",
+        "mumbai",
+        "berlin",
+        "madrid",
+        "london",
+        "tokyo",
+        "moskau",
+        "kairo",
+        "lima",
+        "oslo",
+        "ankara",
+    ]
     words += [a + b for a in words[:6] for b in words[6:]]
     rows = [f"{word},{''.join(letters[letter] for letter in word)}\n" for word in words]
     (made / "names.csv").write_text("english,cyrillic\n" + "".join(rows), encoding="utf-8")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
-from seq2see.seeing.symbols import Direction, direction_of
+from seq2see.seeing.symbols import Direction, as_words, direction_of
 
 Scale = Literal["auto", "full"]
 
@@ -62,6 +62,7 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     outputs = _rows(looks, name, steps, inputs)
     heads: list[NDArray[np.float64]] = list(weights) if weights.ndim == 3 else [weights]
     numbers = [None] if len(heads) == 1 else range(1, len(heads) + 1)
+    inputs, outputs = as_words(inputs), as_words(outputs)
     return [Panel(name, matrix, inputs, outputs, way, number) for matrix, number in zip(heads, numbers, strict=True)]
 
 

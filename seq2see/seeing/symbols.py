@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 Direction = Literal["ltr", "rtl"]
 
 DOTTED_CIRCLE = "\u25cc"
+WORD_START = "▁"
 _BLANKS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "⍽", "": "∅"}
 _JOINERS = {"\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM", "\ufeff": "BOM", "\u00ad": "SHY"}
 _LETTER_KINDS = {"LETTER", "SIGN", "VOWEL", "SYLLABLE", "CAPITAL", "SMALL", "DIGIT", "INDEPENDENT", "DEPENDENT", "MARK"}
@@ -43,6 +44,23 @@ def _visible_character(character: str) -> str:
     if category in ("Zl", "Zp"):
         return "⏎"
     return f"U+{ord(character):04X}" if category in ("Cs", "Co", "Cn") else character
+
+
+def as_words(symbols: Sequence[str]) -> list[str]:
+    """Pieces of words as a reader expects them: a word begins without a mark, what goes on inside it has one.
+
+    >>> as_words(["▁Kopf", "hörer", ".", "<eos>"])
+    ['Kopf', '·hörer', '.', '<eos>']
+    """
+    if not any(symbol.startswith(WORD_START) for symbol in symbols):
+        return list(symbols)
+    return [_piece(symbol) for symbol in symbols]
+
+
+def _piece(symbol: str) -> str:
+    if symbol.startswith(WORD_START):
+        return symbol.removeprefix(WORD_START) or " "
+    return f"·{symbol}" if symbol[:1].isalnum() else symbol
 
 
 def direction_of(symbols: Iterable[str]) -> Direction:

@@ -15,7 +15,8 @@ METRICS = "metrics.jsonl"
 
 @dataclass
 class Report:
-    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, reference."""
+    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, reference;
+    averaged: how many weights the model is the mean of, at the end of a run."""
 
     update: int
     epoch: float
@@ -28,6 +29,7 @@ class Report:
     baseline: dict[str, float] = field(default_factory=dict)
     baseline_says: dict[str, str] = field(default_factory=dict)
     best: bool = False
+    averaged: int = 0
     samples: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:

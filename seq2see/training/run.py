@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, Bundle
 from seq2see.pipeline.evaluator import judge, metrics_of
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.weights import write_bytes
+from seq2see.pipeline.weights import fill, parameters, write_bytes
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
@@ -146,9 +145,9 @@ def _check_metrics(recipe: Recipe) -> None:
 
 
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
+    bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh and start is None)
     if start is not None:
-        return Bundle(recipe, corpus.fields, deepcopy(start.network), corpus.baselines)
-    bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh)
+        fill(bundle.network, parameters(start.network), path=Path("the model to go on from"))
     bundle.baselines = corpus.baselines
     return bundle
 

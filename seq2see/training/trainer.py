@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from seq2see.errors import UserError
-from seq2see.evaluation import higher_is_better
+from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
@@ -153,15 +153,11 @@ class Trainer:
 
     def report(self) -> Report:
         """Judge the model, write it down, keep it if it is the best so far."""
-        self._tick()
         standing = self.standing
         speed = self._speed()
         self.network.eval()
-        report = self.judge(self.bundle)
-        report.update, report.seconds = standing.updates, round(standing.seconds, 2)
-        report.epoch = round(self._epochs(), 4)
+        report = self._judged()
         report.loss = standing.loss_total / max(standing.loss_count, 1)
-        report.learning_rate = self.optimizer.param_groups[0]["lr"]
         report.tokens_per_second, report.gradient_norm = round(speed, 1), self.norm
         standing.loss_total = standing.loss_count = 0.0
         standing.reported = standing.updates
@@ -173,9 +169,21 @@ class Trainer:
         self._speed_clock, self._speed_seen = time.perf_counter(), standing.seen
         return report
 
+    def _judged(self) -> Report:
+        """A report of the model as it is, with where the run stands."""
+        self._tick()
+        report = self.judge(self.bundle)
+        report.update, report.seconds = self.standing.updates, round(self.standing.seconds, 2)
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        return report
+
+    def _value(self, report: Report) -> float:
+        """The leading metric, turned so that more is better."""
+        return report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+
     def _judge_best(self, report: Report) -> None:
         standing, settings = self.standing, self.settings
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        value = self._value(report)
         report.best = standing.best is None or value > standing.best
         if report.best:
             standing.best, standing.best_update, standing.stale = value, standing.updates, 0
@@ -206,21 +214,25 @@ class Trainer:
         fill(self.network, read_tensors(best), path=best)
         self.network.eval()
         if self.settings.average > 1 and len(self.standing.kept) > 1 and not self.stopping:
-            fill(self.network, averaged(folder, self.standing.kept), path=folder)
-            report = self.judge(self.bundle)
-            value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-            better = self.standing.best is None or value >= self.standing.best
-            self._say(
-                f"mean of the best {len(self.standing.kept)} weights: {self.metric} {report.dev[self.metric]:.4g}, "
-                + ("kept" if better else "not better than the best alone")
-            )
-            if better:
-                write_tensors(best, parameters(self.network))
-            fill(self.network, read_tensors(best), path=best)
+            self._try_average(best)
         if not self.stopping:
             forget(folder, but=[])
         for listener in self.listeners:
             listener.close()
+
+    def _try_average(self, best: Path) -> None:
+        folder, number = self.folder / CHECKPOINTS, len(self.standing.kept)
+        fill(self.network, averaged(folder, self.standing.kept), path=folder)
+        report = self._judged()
+        report.averaged = number
+        report.best = self.standing.best is None or self._value(report) >= self.standing.best
+        self.journal.write(report)
+        if report.best:
+            write_tensors(best, parameters(self.network))
+        fill(self.network, read_tensors(best), path=best)
+        shown = lookup(self.metric).show(report.dev[self.metric])
+        verdict = "kept" if report.best else "not better than the best alone"
+        self._say(f"mean of the best {number} weights: {self.metric} {shown}, {verdict}")
 
     # ------------------------------------------------------------ time and limits
 
