@@ -116,8 +116,18 @@ def resolve(
 
     The user's word comes first; then the recipe's names if the header has them; then, and said so, the table's columns
     in their order if there are exactly as many as wanted. Lines of plain text are the only thing they can be.
-    A column written `history[-1]` is the last item of the lists that column `history` holds.
+    A column written `history[-1]` is the last item of the lists that column `history` holds. Names for which the
+    recipe names one and the same column (an autoencoder's input and output) count as one.
     """
+    leaders: dict[str, str] = {}
+    for name, column in wanted:
+        leaders.setdefault(column, name)
+    if len(leaders) < len(wanted) and (given is None or len(given) < len(wanted)):
+        alone = [(name, column) for column, name in leaders.items()]
+        found = resolve(table_columns, alone, given, path=path, optional=set(optional) & set(leaders.values()))
+        shared = {name: leaders[column] for name, column in wanted}
+        mapping = {name: found.mapping[leader] for name, leader in shared.items() if leader in found.mapping}
+        return Resolution(mapping, found.note)
     names = [name for name, _ in wanted]
     needed = [name for name in names if name not in optional]
     if given is not None:

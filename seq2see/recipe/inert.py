@@ -117,10 +117,23 @@ def _data(recipe: Recipe) -> dict[str, str]:
     found: dict[str, str] = {}
     if not recipe.data.stream:
         found |= _changed(recipe.training, "training", ["bptt", "lanes"], "data.stream is false")
+    else:
+        keys = ["batch_tokens", "batch_rows"]
+        found |= _changed(recipe.training, "training", keys, "a stream is read in training.lanes of training.bptt")
+        reason = "a stream is read as it stands (teacher forced)"
+        found |= _changed(recipe.training, "training", ["scheduled_sampling"], reason)
     return found
 
 
 def _training(recipe: Recipe) -> dict[str, str]:
-    if recipe.training.optimizer == "sgd":
-        return _changed(recipe.training, "training", ["betas"], "sgd has momentum instead")
-    return _changed(recipe.training, "training", ["momentum"], "only sgd has momentum")
+    settings = recipe.training
+    found: dict[str, str] = {}
+    if settings.optimizer == "sgd":
+        found |= _changed(settings, "training", ["betas"], "sgd has momentum instead")
+    else:
+        found |= _changed(settings, "training", ["momentum"], "only sgd has momentum")
+    if settings.schedule == "constant":
+        found |= _changed(settings, "training", ["floor"], "with schedule constant the rate does not fall")
+    if not (settings.epochs or settings.updates or settings.minutes):
+        found |= _changed(settings, "training", ["warmup"], "a run without an end has no share of it to warm up in")
+    return found

@@ -11,7 +11,6 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.sampler import BatchPlan
 from seq2see.data.streams import Stream
 from seq2see.decoders import State
-from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.objective import Loss, Objective
@@ -77,11 +76,6 @@ class StreamFeed:
     """Lanes of one long text side by side; the state goes on from chunk to chunk, the gradient does not."""
 
     def __init__(self, stream: Stream, settings: TrainingSettings):
-        if settings.scheduled_sampling:
-            raise UserError(
-                f"training.scheduled_sampling: {settings.scheduled_sampling} given, but a stream is read as it stands "
-                "(teacher forced); allowed: 0, or data.stream false"
-            )
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
         self.state: State | None = None

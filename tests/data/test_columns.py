@@ -109,3 +109,12 @@ def test_an_item_of_a_list_is_a_column_too(put: Put) -> None:
     assert resolve(["history", "reply"], wanted, path="x").mapping == {"utterance": "history[-1]", "output": "reply"}
     literal = read(put("z.tsv", "a[0]\tb\nx\ty\n"))
     assert next(resolve(literal.columns, [("q", "a[0]"), ("output", "b")], path="z").rows(literal))["q"] == "x"
+
+
+def test_names_of_one_column_count_as_one() -> None:
+    wanted = [("source", "text"), ("output", "text")]
+    both = {"source": "words", "output": "words"}
+    assert resolve(["words"], wanted, path="x.tsv").mapping == both
+    assert resolve(["words", "other"], wanted, ["words"], path="x.tsv").mapping == both
+    assert resolve(["a", "b"], wanted, ["a", "b"], path="x.tsv").mapping == {"source": "a", "output": "b"}
+    assert "no column 'text'" in error_of(lambda: resolve(["a", "b"], wanted, path="x.tsv"))

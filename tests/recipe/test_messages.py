@@ -239,6 +239,13 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
     ({**ONE, "training": {"optimizer": "sgd", "betas": [0.5, 0.9]}}, "training.betas", "sgd has momentum instead"),
     ({**ONE, "output": {"share": "source", "min_count": 2}}, "output.min_count", "the vocabulary of source is shared"),
     ({"inputs": {"a": {}, "b": {"share": "a", "encoder": {}}}}, "inputs.b.encoder", "the encoder of a is shared"),
+    ({**ONE, "training": {"schedule": "constant", "floor": 0.5}}, "training.floor", "the rate does not fall"),
+    ({"data": {"stream": True}, "training": {"batch_rows": 9}}, "training.batch_rows", "a stream is read in"),
+    (
+        {"data": {"stream": True}, "training": {"scheduled_sampling": 0.5}},
+        "training.scheduled_sampling",
+        "a stream is read as it stands",
+    ),
 ]
 
 
