@@ -239,7 +239,7 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
     ({**ONE, "training": {"optimizer": "sgd", "betas": [0.5, 0.9]}}, "training.betas", "sgd has momentum instead"),
     ({**ONE, "output": {"share": "source", "min_count": 2}}, "output.min_count", "the vocabulary of source is shared"),
     ({"inputs": {"a": {}, "b": {"share": "a", "encoder": {}}}}, "inputs.b.encoder", "the encoder of a is shared"),
-    ({**ONE, "training": {"schedule": "constant", "floor": 0.5}}, "training.floor", "the rate does not fall"),
+    ({**ONE, "training": {"schedule": "constant", "floor": 0.5}}, "training.floor", "with schedule constant the rate"),
     ({"data": {"stream": True}, "training": {"batch_rows": 9}}, "training.batch_rows", "a stream is read in"),
     (
         {"data": {"stream": True}, "training": {"scheduled_sampling": 0.5}},
