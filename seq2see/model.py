@@ -66,8 +66,8 @@ class EncoderDecoder(nn.Module):
     def remember(self, inputs: Mapping[str, Sequences], rows: int) -> Memory:
         """Read every input: places to look at and summaries."""
         memory = Memory(rows=rows)
-        for name, sequences in inputs.items():
-            encoded = self.encoder(name)(sequences.ids, sequences.mask, sequences.symbols)
+        for name, column in inputs.items():
+            encoded = self.encoder(name).read(column)
             memory.places[name] = encoded.places
             memory.summaries[name] = encoded.summary
         return memory

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, build_cell
+from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.memory import Layout, Places
@@ -39,6 +40,9 @@ class RecurrentEncoder(Encoder):
         for _ in range(settings.layers):
             self.layers.append(nn.ModuleList(build_cell(settings, {"x": width}) for _ in range(directions)))
             width = self.size
+
+    def read(self, column: Sequences) -> Encoded:
+        return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
 
     def forward(
         self,
