@@ -10,6 +10,7 @@ import torch
 from seq2see.data.batches import Batch, Labels
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import Question, group
+from seq2see.data.split import number_of
 from seq2see.data.streams import Stream
 from seq2see.evaluation import Report, Rows, check, default_metrics, evaluate
 from seq2see.looks import Prediction
@@ -110,7 +111,7 @@ def judge(
     check(names, recipe.output.kind)
     if recipe.data.stream:
         return Judged(_stream_report(bundle, rows), [], [])
-    questions = group(rows)[: most or None]
+    questions = some(group(rows), most)
     chosen = [rows[number] for question in questions for number in question.rows]
     spoken = [name for name in names if name != "perplexity"]
     predictions: list[Prediction] = []
@@ -124,6 +125,18 @@ def judge(
         report = report.joined(_perplexity_report(bundle, chosen))
     ordered = {name: report.metrics[name] for name in [*names, "perplexity"] if name in report.metrics}
     return Judged(replace(report, rows=len(chosen), metrics=ordered), questions, predictions)
+
+
+def some(questions: list[Question], most: int) -> list[Question]:
+    """At most so many (0: all), chosen by what they ask and not by where they stand: tables are often sorted."""
+    if not most or len(questions) <= most:
+        return questions
+
+    def number(question: Question) -> int:
+        asked = question.inputs or {OUTPUT: question.references[0]}
+        return number_of(asked, sorted(asked))
+
+    return sorted(questions, key=number)[:most]
 
 
 def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
