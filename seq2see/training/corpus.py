@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.data.batches import PAD, SOS
 from seq2see.data.columns import OUTPUT, Resolution, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
@@ -19,6 +23,8 @@ from seq2see.recipe import Recipe
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
+
+COUNTED_AT_ONCE = 1 << 22
 
 Rows = Callable[[], Iterator[Mapping[str, str]]]
 
@@ -75,7 +81,7 @@ def read_corpus(
         raise UserError(f"{data}: no rows are left to train on")
     if table.skipped:
         notes.append(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
-    return Corpus(fields, train, dev_rows, _baselines(recipe, fields, train_rows, len(train)), notes)
+    return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
 
 
 def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
@@ -121,11 +127,11 @@ def _read_stream(recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields
     if fields is None:
         fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
     stream = Stream.build(fields.text_output, train_lines())
-    baselines: list[Baseline] = [Unigram.from_counts(_counts(fields), sequences=1)]
+    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))]
     return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
 
 
-def _baselines(recipe: Recipe, fields: Fields, rows: Rows, number: int) -> list[Baseline]:
+def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
     name = recipe.evaluation.baseline or default_baseline(recipe.output.kind, inputs=bool(recipe.inputs))
     made: list[Baseline] = []
@@ -133,11 +139,18 @@ def _baselines(recipe: Recipe, fields: Fields, rows: Rows, number: int) -> list[
         kind = BASELINES[name]
         made.append(kind.fit(row[OUTPUT] for row in rows()) if issubclass(kind, Constant) else kind())
     if recipe.output.kind == "text" and name != "none":
-        made.append(Unigram.from_counts(_counts(fields), sequences=number))
+        counts = _counts(train.fields, train.stores[OUTPUT].flat)
+        made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made
 
 
-def _counts(fields: Fields) -> dict[str, int]:
-    vocabulary = fields.output.vocabulary
-    known = zip(vocabulary.symbols, vocabulary.counts, strict=True)
-    return {symbol: count for symbol, count in known if symbol not in vocabulary.specials}
+def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
+    """How often each symbol the model can write stands in the outputs as they are predicted: rare ones are `<unk>`.
+
+    (A vocabulary's own counts know nothing of `<unk>`, and where it is shared they are also those of the inputs.)
+    """
+    symbols = fields.output.vocabulary.symbols
+    counts = np.zeros(len(symbols), dtype=np.int64)
+    for start in range(0, len(ids), COUNTED_AT_ONCE):
+        counts += np.bincount(ids[start : start + COUNTED_AT_ONCE], minlength=len(symbols))
+    return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}
