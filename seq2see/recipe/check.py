@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seq2see.errors import nearest
 from seq2see.recipe.inert import inert
+from seq2see.recipe.measures import unfit
 from seq2see.recipe.schema import Recipe, TextOutput, names
 from seq2see.recipe.scores import SCORES
 
@@ -17,6 +18,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += [f"{path}: {reason}" for path, reason in unfit(recipe).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from seq2see.recipe.kinds import any_of, given_in, is_settings, kind_of, settings_in
+from seq2see.recipe.kinds import any_of, bounds, given_in, is_settings, kind_of, settings_in
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.scores import SCORES
 
@@ -88,20 +88,11 @@ def _inside(field: FieldInfo) -> list[type[BaseModel]]:
 
 
 def _key(path: str, field: FieldInfo) -> Key:
-    kind = any_of([*SCORES, "none"]) if path == "attention.score" else kind_of(field.annotation) + _bounds(field)
+    kind = (
+        any_of([*SCORES, "none"]) if path == "attention.score" else kind_of(field.annotation) + bounds(field.metadata)
+    )
     default = _said(field.get_default(call_default_factory=True))
     return Key(path, kind, default, field.description or "")
-
-
-def _bounds(field: FieldInfo) -> str:
-    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
-    found = [
-        f"{word} {getattr(limit, name):g}"
-        for limit in field.metadata
-        for name, word in words.items()
-        if hasattr(limit, name)
-    ]
-    return f" {', '.join(found)}" if found else ""
 
 
 def _said(default: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -23,7 +24,8 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return kind_of(arguments[0], several=several)
+        limits = (limit for field in arguments[1:] for limit in field.metadata)
+        return kind_of(arguments[0], several=several) + bounds(limits)
     if origin is Literal or is_union(annotation):
         return any_of(_choices(annotation))
     if origin is list:
@@ -35,6 +37,15 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
     if is_settings(annotation):
         return "mappings of keys" if several else "mapping of keys"
     return WORDS[annotation][several]
+
+
+def bounds(limits: Iterable[Any]) -> str:
+    """' from 0, below 1', or nothing where a number may be any."""
+    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
+    found = [
+        f"{word} {getattr(limit, name):g}" for limit in limits for name, word in words.items() if hasattr(limit, name)
+    ]
+    return f" {', '.join(found)}" if found else ""
 
 
 def _choices(annotation: Any) -> list[str]:

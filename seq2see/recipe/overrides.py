@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from seq2see.errors import UserError
 from seq2see.recipe.inert import inert
 from seq2see.recipe.kinds import settings_in
+from seq2see.recipe.measures import unfit
 from seq2see.recipe.resolve import inherited, resolved
 from seq2see.recipe.schema import Recipe
 
@@ -32,7 +33,7 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
         _put(after, path, value)
         after = spelled_out(after)
     _follow_the_output(after, before, changes)
-    for path in _inert(after).keys() - _inert(before).keys():
+    for path in _meaningless(after).keys() - _meaningless(before).keys():
         if not _given(path, changes):
             _drop(after, path)
     return after
@@ -97,8 +98,9 @@ def _follow_the_output(after: Raw, before: Raw, changes: Iterable[str]) -> None:
             _drop(after, path)
 
 
-def _inert(raw: Raw) -> dict[str, str]:
+def _meaningless(raw: Raw) -> dict[str, str]:
     try:
-        return inert(resolved(Recipe.model_validate(inherited(raw))))
+        recipe = resolved(Recipe.model_validate(inherited(raw)))
+        return inert(recipe) | unfit(recipe)
     except (ValidationError, RecursionError, KeyError):
         return {}  # what is wrong is said when the whole is checked

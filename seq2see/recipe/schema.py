@@ -11,6 +11,7 @@ CellKind = Literal["rnn", "gru", "lstm"]
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+Weight = Annotated[float, Field(gt=0)]
 
 
 class Settings(BaseModel):
@@ -149,7 +150,7 @@ class LossSettings(Settings):
     """What is minimised: -sum log P of the outputs."""
 
     label_smoothing: Share = Field(0.0, description="share of the target spread over all symbols")
-    class_weights: Literal["none", "balanced"] | dict[str, float] = Field(
+    class_weights: Literal["none", "balanced"] | dict[str, Weight] = Field(
         "none", description="label outputs: balanced by frequency, or a weight for each class"
     )
 
@@ -159,7 +160,7 @@ class TrainingSettings(Settings):
 
     optimizer: Literal["adam", "adamw", "sgd"] = Field("adam", description="the rule of an update")
     learning_rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="the largest one of the schedule")
-    betas: tuple[float, float] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
+    betas: tuple[Share, Share] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="how much weights shrink at each update")
     momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd: share of the last update kept")
     clip: Annotated[float, Field(ge=0)] = Field(1.0, description="largest norm of the gradient; 0: no clipping")
@@ -180,7 +181,7 @@ class TrainingSettings(Settings):
     patience: Count = Field(0, description="stop after so many reports without a better one; 0: never")
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Count = Field(0, description="updates between reports; 0: once per epoch (at most every 2,000)")
-    checkpoint_every: Count = Field(1000, description="updates between checkpoints")
+    checkpoint_every: Positive = Field(1000, description="updates between checkpoints")
     average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"
@@ -203,7 +204,9 @@ class SearchSettings(Settings):
     """How an output is looked for, unless the command line says otherwise."""
 
     beam: Positive = Field(1, description="hypotheses kept at each step; 1: greedy")
-    length_penalty: float = Field(1.0, description="score = log-probability / length ** penalty")
+    length_penalty: Annotated[float, Field(ge=0)] = Field(
+        1.0, description="score = log-probability / length ** penalty"
+    )
     max_length: Positive = Field(100, description="symbols of the longest output")
     min_length: Count = Field(0, description="symbols of the shortest output")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")

@@ -124,6 +124,11 @@ def test_one_key_is_overridden(raw: dict[str, Any], overrides: list[str], expect
         assert here == value
 
 
+def test_perplexity_of_a_text_picks_the_best_model_though_it_is_not_named() -> None:
+    for raw in ({}, ONE, {**ONE, "evaluation": {"metrics": ["wer", "a_measure_of_my_own"]}}):
+        assert load_recipe({**raw, "training": {"metric": "perplexity"}}).training.metric == "perplexity"
+
+
 DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
     ({**ONE, "attention": {"score": "deep", "layers": 4, "size": 9}}, "attention.score=none", ["attention.layers"]),
     ({**ONE, "attention": {"score": "deep", "layers": 4, "size": 9}}, "attention=additive", ["attention.layers"]),
@@ -146,6 +151,12 @@ DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
         },
         "output.kind=label",
         ["decoder.cell", "search.beam"],
+    ),
+    ({**ONE, "evaluation": {"metrics": ["bleu"]}}, "output.kind=label", ["evaluation.metrics"]),
+    (
+        {**ONE, "evaluation": {"metrics": ["wer"]}, "training": {"metric": "wer"}},
+        "evaluation.metrics=[chrf]",
+        ["training.metric"],
     ),
     ({**LABEL, "decoder": {"kind": "label"}, "loss": {"class_weights": "balanced"}}, "output.kind=text", []),
 ]

@@ -55,16 +55,24 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"decoder": {"dropout": 1.0}}, "decoder.dropout: should be less than 1, got 1.0"),
     ({"training": {"learning_rate": float("inf")}}, "training.learning_rate: should be a finite number, got inf"),
-    ({"training": {"betas": [0.9]}}, "training.betas: should be list of 2 numbers, got [0.9]"),
+    ({"training": {"betas": [0.9]}}, "training.betas: should be list of 2 numbers from 0, below 1, got [0.9]"),
+    ({"training": {"betas": [0.9, 1.0]}}, "training.betas.1: should be less than 1, got 1.0"),
+    ({"training": {"betas": [-0.1, 0.9]}}, "training.betas.0: should be greater than or equal to 0, got -0.1"),
+    ({"training": {"checkpoint_every": 0}}, "training.checkpoint_every: should be greater than 0, got 0"),
+    ({"search": {"length_penalty": -1}}, "search.length_penalty: should be greater than or equal to 0, got -1"),
     ({"attention": {"over": 3}}, "attention.over: should be text or list of texts, got 3"),
     ({"attention": {"over": [1]}}, "attention.over: should be text or list of texts, got [1]"),
     (
         {"loss": {"class_weights": "x"}},
-        "loss.class_weights: should be none, balanced or mapping of texts to numbers, got",
+        "loss.class_weights: should be none, balanced or mapping of texts to numbers above 0, got",
     ),
     (
         {"loss": {"class_weights": {"a": "b"}}},
         "loss.class_weights: should be none, balanced or mapping of texts to numb",
+    ),
+    (
+        {"loss": {"class_weights": {"yes": 2, "no": 0}}},
+        "loss.class_weights: should be none, balanced or mapping of texts to numbers above 0, got {'yes': 2, 'no': 0}",
     ),
     ({"evaluation": {"metrics": "bleu"}}, "evaluation.metrics: should be list of texts, got 'bleu'"),
     ({"data": {"quoting": "maybe"}}, "data.quoting: should be a valid boolean"),
@@ -147,6 +155,23 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
         "decoder.output: state leaves the context unseen; allowed: all, or attention.input_feeding true",
     ),
     ({**LABEL, "decoder": {"output": "state"}}, "decoder.output: state leaves the context unseen; allowed: all"),
+    (
+        {"evaluation": {"metrics": ["exact", "perplexity"]}},
+        "evaluation.metrics: 'exact' cannot be taken of a language model; allowed: perplexity",
+    ),
+    (
+        {**LABEL, "evaluation": {"metrics": ["bleu_lc", "accuracy", "perplexity", "exact@5"]}},
+        "evaluation.metrics: 'bleu_lc', 'perplexity', 'exact@5' cannot be taken of an output that is a label",
+    ),
+    (
+        {**ONE, "evaluation": {"metrics": ["accuracy"]}},
+        "evaluation.metrics: 'accuracy' cannot be taken of an output that is text; allowed: perplexity, exact",
+    ),
+    ({"training": {"metric": "bleu"}}, "training.metric: 'bleu' cannot be taken of a language model; allowed: perplex"),
+    (
+        {**ONE, "training": {"metric": "exact"}},
+        "training.metric: 'exact' is not among what is measured; add it to evaluation.metrics (bleu, chrf, perplexity)",
+    ),
     ({"search": {"min_length": 9, "max_length": 8}}, "search.min_length: 9 is more than search.max_length 8"),
 ]
 

@@ -1,0 +1,77 @@
+"""Metrics and trivial models a recipe may name, and what each is taken of: known here, held to the classes by a test.
+
+A metric that cannot be taken would be missed only after hours of training, when the first report is due. Names that are
+not in these tables may be of a user's own making; they are looked up when a run begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from seq2see.recipe.schema import Recipe
+
+Taken = Literal["label", "text"]
+
+METRICS: dict[str, Taken] = {
+    "accuracy": "label",
+    "macro_f1": "label",
+    "perplexity": "text",
+    **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
+    **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
+    **dict.fromkeys(("distinct1", "distinct2"), "text"),
+}
+LANGUAGE_MODEL = "perplexity"
+"""The one metric that needs no output of the model's own, so the only one of a model that has nothing to answer."""
+
+
+def measures_of(recipe: Recipe) -> list[str]:
+    """The metrics of a recipe, the leading one first: those it names, or those that fit its output."""
+    if recipe.evaluation.metrics:
+        return recipe.evaluation.metrics
+    if recipe.output.kind == "label":
+        return ["accuracy", "macro_f1"]
+    if not recipe.inputs:
+        return [LANGUAGE_MODEL]
+    return ["exact", "cer"] if recipe.output.tokens in ("character", "symbol") else ["bleu", "chrf"]
+
+
+def allowed(recipe: Recipe) -> list[str]:
+    """The metrics that can be taken of this recipe's model."""
+    if not recipe.inputs and recipe.output.kind == "text":
+        return [LANGUAGE_MODEL]
+    return [name for name, taken in METRICS.items() if taken == recipe.output.kind]
+
+
+def unfit(recipe: Recipe) -> dict[str, str]:
+    """{path: what is wrong} where a metric or a trivial model does not fit what the model gives."""
+    found: dict[str, str] = {}
+    names = measures_of(recipe)
+    wrong = [name for name in names if not _fits(name, recipe)]
+    if wrong:
+        found["evaluation.metrics"] = _cannot(wrong, recipe)
+    metric = recipe.training.metric
+    if metric is not None and not _fits(metric, recipe):
+        found["training.metric"] = _cannot([metric], recipe)
+    elif metric is not None and metric not in [*names, *_always(recipe)]:
+        listed = ", ".join(dict.fromkeys([*names, *_always(recipe)]))
+        found["training.metric"] = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({listed})"
+    return found
+
+
+def _always(recipe: Recipe) -> Iterable[str]:
+    """Metrics that every report has."""
+    return [LANGUAGE_MODEL] if recipe.output.kind == "text" else []
+
+
+def _fits(name: str, recipe: Recipe) -> bool:
+    plain = name.removesuffix("_lc")
+    plain = "exact@n" if plain.startswith("exact@") else plain
+    return plain not in METRICS or plain in allowed(recipe)
+
+
+def _cannot(names: list[str], recipe: Recipe) -> str:
+    said = ", ".join(f"'{name}'" for name in names)
+    what = "a label" if recipe.output.kind == "label" else "text"
+    of = f"an output that is {what}" if recipe.inputs else "a language model"
+    return f"{said} cannot be taken of {of}; allowed: {', '.join(allowed(recipe))}"

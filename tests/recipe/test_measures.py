@@ -1,0 +1,34 @@
+"""The metrics a recipe knows are those there are, taken of what they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seq2see.evaluation import METRICS as CLASSES
+from seq2see.evaluation import default_metrics, lookup
+from seq2see.pipeline.evaluator import metrics_of
+from seq2see.recipe import load_recipe, shipped
+from seq2see.recipe.measures import METRICS, measures_of
+
+
+def test_recipes_know_the_metrics_that_are_there_and_their_outputs() -> None:
+    assert set(METRICS) == set(CLASSES)
+    for name, taken in METRICS.items():
+        assert CLASSES[name].needs in (taken, "any"), name
+
+
+@pytest.mark.parametrize("tokens", ["word", "character", "symbol", "bpe"])
+def test_what_fits_an_output_is_what_evaluation_takes(tokens: Any) -> None:
+    source: dict[str, Any] = {"inputs": {"source": {}}}
+    for raw, inputs in ((source, True), ({}, False)):
+        recipe = load_recipe({**raw, "output": {"tokens": tokens}})
+        assert measures_of(recipe) == default_metrics("text", tokens, inputs=inputs) == metrics_of(recipe)
+    label = load_recipe({**source, "output": {"kind": "label"}})
+    assert measures_of(label) == default_metrics("label") == metrics_of(label)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_recipes_name_what_there_is(name: str) -> None:
+    assert [lookup(metric).name for metric in measures_of(load_recipe(name))]
