@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from seq2see.recipe.schema import Recipe
+from pydantic import BaseModel
+
+from seq2see.recipe.kinds import settings_in
+from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings
 
 
 def inherited(raw: dict[str, Any]) -> dict[str, Any]:
@@ -19,17 +22,19 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     if isinstance(common, dict) and isinstance(inputs, dict):
         for given in inputs.values():
             if isinstance(given, dict) and isinstance(given.get("encoder"), dict):
-                given["encoder"] = _over(common, given["encoder"])
+                given["encoder"] = _over(common, given["encoder"], RecurrentEncoderSettings)
     return raw
 
 
-def _over(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    if own.get("kind", common.get("kind")) != common.get("kind"):
+def _over(common: dict[str, Any], own: dict[str, Any], settings: type[BaseModel]) -> dict[str, Any]:
+    """Settings of the same kind are filled in, groups of keys inside them too; those of another kind stand alone."""
+    kind = common.get("kind", settings.model_fields["kind"].default)
+    if own.get("kind", kind) != kind:
         return own
     merged = {**common, **own}
-    for key, value in common.items():
-        if isinstance(value, dict) and isinstance(own.get(key), dict):
-            merged[key] = _over(value, own[key])
+    for key, field in settings.model_fields.items():
+        if isinstance(common.get(key), dict) and isinstance(own.get(key), dict):
+            merged[key] = _over(common[key], own[key], settings_in(field.annotation)[0])
     return merged
 
 

@@ -239,3 +239,17 @@ def test_an_inputs_encoder_says_only_how_it_differs() -> None:
     assert (one.cell, one.layers, one.size, one.embedding.size, one.embedding.dropout) == ("lstm", 2, 7, 5, 0.5)
     assert recipe.encoder_of("a").size != 7
     assert load_recipe(recipe.to_dict()) == recipe
+
+
+def test_a_kind_written_out_and_one_left_to_its_default_are_the_same_kind() -> None:
+    plain = {"cell": "lstm", "embedding": {"dropout": 0.5}}
+    named = {"kind": "recurrent", "size": 8, "embedding": {"kind": "learned", "size": 5}}
+    for common, own in ((plain, named), (named, plain)):
+        one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}}}).encoder_of("x")
+        assert (one.cell, one.size, one.embedding.size, one.embedding.dropout) == ("lstm", 8, 5, 0.5)
+
+
+def test_settings_of_another_kind_stand_alone() -> None:
+    common, own = {"embedding": {"size": 5, "dropout": 0.5}}, {"embedding": {"kind": "one-hot"}}
+    one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}}}).encoder_of("x")
+    assert (one.embedding.kind, one.embedding.dropout) == ("one-hot", 0.0)
