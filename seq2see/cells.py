@@ -118,16 +118,17 @@ def _flip(x: Tensor, mask: Tensor | None) -> Tensor:
 
 def _packed_run(kernel, inputs: Tensor, lengths: Tensor | None, state, weights: list[Tensor]):  # type: ignore[no-untyped-def]
     """Call one of torch's recurrent kernels on padded (lengths None) or packed rows; outputs padded with zeros."""
+    learning = torch.is_grad_enabled()  # cuDNN keeps what its backward needs only if told so
     if lengths is None:
-        return kernel(inputs, state, weights, True, 1, 0.0, False, False, True)
+        return kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
     lengths = lengths.cpu()
     if int(lengths.min()) == inputs.shape[1]:
-        return kernel(inputs, state, weights, True, 1, 0.0, False, False, True)
+        return kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
     order = lengths.clamp(min=1).argsort(descending=True, stable=True)
     back = order.argsort()
     packed = nn.utils.rnn.pack_padded_sequence(inputs[order], lengths[order].clamp(min=1), batch_first=True)
     sorted_state = tuple(s[:, order] for s in state) if isinstance(state, tuple) else state[:, order]
-    data, *last = kernel(packed.data, packed.batch_sizes, sorted_state, weights, True, 1, 0.0, False, False)
+    data, *last = kernel(packed.data, packed.batch_sizes, sorted_state, weights, True, 1, 0.0, learning, False)
     outputs, _ = nn.utils.rnn.pad_packed_sequence(
         nn.utils.rnn.PackedSequence(data, packed.batch_sizes), batch_first=True, total_length=inputs.shape[1]
     )

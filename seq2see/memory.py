@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -13,10 +13,17 @@ LayoutKind = Literal["tokens", "grid", "frames", "frames-grid", "sentences", "se
 
 @dataclass(frozen=True)
 class Layout:
-    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order."""
+    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order.
+
+    shape: rows and columns of a grid, which all inputs share; what lies in a line is as long as its mask says.
+    """
 
     kind: LayoutKind = "tokens"
     shape: tuple[int, ...] = ()
+
+    def to_dict(self, places: int) -> dict[str, Any]:
+        """For an input of so many real places, as in `predict --json`."""
+        return {"kind": self.kind, "shape": list(self.shape or (places,))}
 
 
 @dataclass
@@ -55,7 +62,13 @@ class Memory:
 
     places: dict[str, Places] = field(default_factory=dict)
     summaries: dict[str, Float[Tensor, "batch size"]] = field(default_factory=dict)
-    rows: int = 0
+    rows: int = -1
+
+    def __post_init__(self) -> None:
+        """Without inputs (a language model) the number of rows has to be given; otherwise it follows from them."""
+        if self.rows < 0:
+            known = [len(places.mask) for places in self.places.values()] + [len(v) for v in self.summaries.values()]
+            self.rows = known[0] if known else 0
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Memory:
         return Memory(

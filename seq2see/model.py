@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2see.data.batches import SOS, Batch, Labels, Sequences
-from seq2see.decoders import LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
+from seq2see.data.batches import SOS, Batch, Sequences
+from seq2see.decoders import Decoder, LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
 from seq2see.embeddings import build_embedding
 from seq2see.encoders import ByInput, Encoder, encoders
 from seq2see.errors import UserError
@@ -39,9 +40,7 @@ class EncoderDecoder(nn.Module):
         looks = {name: places[name] for name in recipe.looked_at}
         start = {name: summaries[name] for name in recipe.started_by}
         if recipe.decoder.kind == "label":
-            self.decoder: RecurrentDecoder | LabelDecoder = LabelDecoder(
-                recipe.decoder, recipe.attention, looks=looks, start=start
-            )
+            self.decoder: Decoder = LabelDecoder(recipe.decoder, recipe.attention, looks=looks, start=start)
         else:
             self.decoder = RecurrentDecoder(
                 recipe.decoder,
@@ -63,7 +62,7 @@ class EncoderDecoder(nn.Module):
         """The encoder that reads the input of that name (inputs may share one)."""
         return self.encoders[self.reader_of[name]]
 
-    def remember(self, inputs: Mapping[str, Sequences], rows: int) -> Memory:
+    def remember(self, inputs: Mapping[str, Any], rows: int) -> Memory:
         """Read every input: places to look at and summaries."""
         memory = Memory(rows=rows)
         for name, column in inputs.items():
@@ -72,7 +71,7 @@ class EncoderDecoder(nn.Module):
             memory.summaries[name] = encoded.summary
         return memory
 
-    def ready(self, inputs: Mapping[str, Sequences], rows: int) -> Ready:
+    def ready(self, inputs: Mapping[str, Any], rows: int) -> Ready:
         """Read every input and prepare for decoding."""
         return self.decoder.prepare(self.remember(inputs, rows))
 
@@ -87,7 +86,7 @@ class EncoderDecoder(nn.Module):
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
     ) -> Step:
-        return self.decoder.step(ready, state, token, forced=forced)  # type: ignore[arg-type]
+        return self.decoder.step(ready, state, token, forced=forced)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return self.head.log_probs(step, ready)
@@ -95,22 +94,18 @@ class EncoderDecoder(nn.Module):
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
         """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
         state = state if state is not None else self.begin(ready)
-        if isinstance(self.decoder, LabelDecoder):
-            raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
         return self.decoder.teach(ready, state, shifted(targets))
 
     def read_on(self, ready: Ready, tokens: Int[Tensor, "batch steps"], state: State) -> Step:
         """Every step of reading the given symbols from a state on (contiguous streams)."""
-        if isinstance(self.decoder, LabelDecoder):
-            raise TypeError("a label decoder reads no symbols")
         return self.decoder.teach(ready, state, tokens)
 
     def taught(self, batch: Batch) -> tuple[Step, Ready]:
         """All that the loss needs of a batch, for text and labels alike."""
         ready = self.ready(batch.inputs, len(batch.rows))
-        if isinstance(batch.target, Labels):
+        if self.decoder.one_step:
             return self.step(ready, self.begin(ready), None), ready
-        if batch.target is None:
+        if not isinstance(batch.target, Sequences):
             raise ValueError("a batch without targets cannot be taught")
         return self.teach(ready, batch.target.ids), ready
 
@@ -132,8 +127,8 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
     return made
 
 
-def _tied(recipe: Recipe, decoder: RecurrentDecoder | LabelDecoder) -> nn.Parameter | None:
-    if not recipe.decoder.tied or isinstance(decoder, LabelDecoder):
+def _tied(recipe: Recipe, decoder: Decoder) -> nn.Parameter | None:
+    if not recipe.decoder.tied or not isinstance(decoder, RecurrentDecoder):
         return None
     if not isinstance(decoder.embedding.weight, nn.Parameter):
         raise UserError("decoder.tied needs an embedding with weights; decoder.embedding.kind is one-hot")

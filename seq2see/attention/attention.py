@@ -15,14 +15,21 @@ from seq2see.memory import Places
 
 @dataclass
 class Prepared:
-    """What an attention computes once per input."""
+    """What an attention computes once per input: its keys, beside the places as the encoder gave them."""
 
     keys: Float[Tensor, "batch places size"]
-    values: Float[Tensor, "batch places value"]
-    mask: Bool[Tensor, "batch places"]
+    places: Places
+
+    @property
+    def values(self) -> Float[Tensor, "batch places value"]:
+        return self.places.states
+
+    @property
+    def mask(self) -> Bool[Tensor, "batch places"]:
+        return self.places.mask
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
-        return Prepared(self.keys[rows], self.values[rows], self.mask[rows])
+        return Prepared(self.keys[rows], self.places.select(rows))
 
 
 @dataclass
@@ -50,7 +57,7 @@ class Attention(nn.Module):
         self.score = score
 
     def prepare(self, places: Places) -> Prepared:
-        return Prepared(self.score.keys(places.states), places.states, places.mask)
+        return Prepared(self.score.keys(places.states), places)
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
         """What the score remembers of earlier looks before the first one, for so many queries per input."""

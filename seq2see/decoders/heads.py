@@ -36,6 +36,15 @@ class SoftmaxHead(nn.Module):
             nn.init.xavier_uniform_(self.V)
         self.c = nn.Parameter(torch.zeros(symbols))
 
+    @property
+    def symbols(self) -> int:
+        """How many symbols or labels there are."""
+        return len(self.c)
+
+    @property
+    def device(self) -> torch.device:
+        return self.c.device
+
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
         if self.W_o is not None:
             features = dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)

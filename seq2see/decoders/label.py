@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn.functional import dropout
 
+from seq2see.decoders.base import Decoder
 from seq2see.decoders.looking import Looking
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.start import Start
@@ -16,8 +17,10 @@ from seq2see.memory import Memory
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 
-class LabelDecoder(nn.Module):
+class LabelDecoder(Decoder):
     """s = s_0 from the summaries (or learned) asks; features are [s; c], or s where the output sees the state alone."""
+
+    one_step = True
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class LabelDecoder(nn.Module):
         self,
         ready: Ready,
         state: State,
-        token: None = None,
+        token: Int[Tensor, " rows"] | None = None,
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
     ) -> Step:

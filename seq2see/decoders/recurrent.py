@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, CellState, build_cell
+from seq2see.decoders.base import Decoder
 from seq2see.decoders.looking import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step, last_of, stack
 from seq2see.decoders.start import Start, join_summaries, joined_size
@@ -20,7 +21,7 @@ from seq2see.products import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 
-class RecurrentDecoder(nn.Module):
+class RecurrentDecoder(Decoder):
     """Inputs of the first layer: `y` the embedding of the last symbol, `c` the context, `h` the summary of every step.
 
     With the previous state as query (default) c_t enters step t; with the current one it enters the output layer, and
@@ -95,11 +96,13 @@ class RecurrentDecoder(nn.Module):
         self,
         ready: Ready,
         state: State,
-        token: Int[Tensor, " rows"],
+        token: Int[Tensor, " rows"] | None,
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
     ) -> Step:
         """Read one symbol, look, and go on: the only transition there is."""
+        if token is None:
+            raise TypeError("this decoder reads a symbol at each step, got None")
         embedded = self.embedding(token)
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:

@@ -59,7 +59,7 @@ class RecurrentEncoder(Encoder):
             summary = torch.cat([last[0] for _, last in runs], dim=-1)
         states = dropout(states, self.dropout, self.training)
         summary = dropout(summary, self.dropout, self.training)
-        places = Places(states, mask, Layout("tokens", (ids.shape[1],)), tokens)
+        places = Places(states, mask, Layout("tokens"), tokens)
         return Encoded(places, summary)
 
     def _cells(self) -> list[list[Cell]]:

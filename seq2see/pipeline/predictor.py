@@ -58,8 +58,8 @@ def predict(
             hypotheses = classify(readings, numbers, options.n_best, oracle=_for_rows(options, numbers).oracle)
         else:
             hypotheses = search(_readings(bundles, rows, numbers, batch), numbers, _for_rows(options, numbers))
-        for place, (number, best) in enumerate(zip(numbers, hypotheses, strict=True)):
-            found[number] = assemble(first, rows[number], batch, place, best, replace_unknown=replace_unknown)
+        for number, best in zip(numbers, hypotheses, strict=True):
+            found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
     return [one for one in found if one is not None]
 
 
@@ -97,16 +97,10 @@ def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
 
 
 def assemble(
-    bundle: Bundle,
-    row: Row,
-    batch: Batch,
-    place: int,
-    hypotheses: Sequence[Hypothesis],
-    *,
-    replace_unknown: bool = False,
+    bundle: Bundle, row: Row, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool = False
 ) -> Prediction:
     """A Prediction from the hypotheses of one input, best first."""
-    made = [_said(bundle, batch, place, one, replace_unknown) for one in hypotheses]
+    made = [_said(bundle, one, replace_unknown) for one in hypotheses]
     best = made[0]
     kind = bundle.recipe.output.kind
     return Prediction(
@@ -128,11 +122,11 @@ def shown_input(row: Row) -> str | dict[str, str] | None:
     return dict(row) or None
 
 
-def _said(bundle: Bundle, batch: Batch, place: int, one: Hypothesis, replace_unknown: bool) -> Alternative:
+def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative:
     vocabulary = bundle.fields.output.vocabulary
     symbols = [vocabulary.symbols[i] for i in one.ids]
-    looks = looks_of(bundle, batch, place, one, symbols)
-    if replace_unknown and looks.maps:
+    looks = looks_of(bundle, one, symbols)
+    if replace_unknown and looks.maps and looks.name in looks.inputs:
         where = looks.weights if looks.weights.ndim == 2 else looks.weights.mean(0)
         for t, i in enumerate(one.ids):
             if i == UNK and where.shape[1]:
@@ -149,13 +143,11 @@ def _said(bundle: Bundle, batch: Batch, place: int, one: Hypothesis, replace_unk
     return Alternative(text, one.score, one.log_probability, tokens, looks)
 
 
-def looks_of(bundle: Bundle, batch: Batch, place: int, one: Hypothesis, outputs: list[str]) -> Looks:
+def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     """Where the model looked for this hypothesis, as a record that needs no model."""
     if not bundle.recipe.looked_at:
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    inputs = {name: (batch.inputs[name].symbols or [])[place] for name in one.looks}
-    layouts = {name: {"kind": "tokens", "shape": [len(symbols)]} for name, symbols in inputs.items()}
-    return Looks(dict(one.looks), inputs, list(outputs), layouts, default=bundle.recipe.looked_at[0])
+    return Looks(dict(one.looks), dict(one.places), list(outputs), dict(one.layouts), bundle.recipe.looked_at[0])
 
 
 def why_no_looks(recipe: Recipe) -> str:

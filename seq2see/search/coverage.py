@@ -27,7 +27,7 @@ class Coverage:
     ) -> Float[Tensor, "inputs slots"] | Float[Tensor, ""]:
         """Add this step's looks; the penalty (0 or below) of each hypothesis that would end here."""
         if self._options.coverage_penalty == 0:
-            return torch.zeros(())
+            return torch.zeros((), device=inputs.device)
         for name, weights in looks.items():
             now = weights.view(len(inputs), -1, weights.shape[-1])
             self._sums[name] = now + self._sums[name] if name in self._sums else now

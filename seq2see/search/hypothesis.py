@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ class Hypothesis:
     log_probs: one per id, log P(y_t | y_<t, x); log_probability: their sum; score: what the search ranked by;
     runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
+    places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
     forced: how many of the ids were given by the caller.
     """
 
@@ -25,4 +27,6 @@ class Hypothesis:
     finished: bool
     runners_up: list[list[tuple[int, float]]] = field(default_factory=list)
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    places: dict[str, list[str]] = field(default_factory=dict)
+    layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     forced: int = 0

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from seq2see.data.batches import Sequences
 from seq2see.decoders import Ready
+from seq2see.memory import Layout
 
 
 @dataclass
@@ -19,29 +19,31 @@ class JointPlaces:
     """What can be looked at under one input name, by all models together.
 
     mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
-    see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning.
+    see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning;
+    layout, tokens: how the places lie, and what stands there, as far as the encoder knows.
     """
 
     mask: Bool[Tensor, "batch places"]
     agreed: Bool[Tensor, " batch"]
+    layout: Layout
+    tokens: list[list[str]] | None = None
 
 
-def joint_places(readies: Sequence[Ready], inputs: Sequence[Mapping[str, Sequences]]) -> dict[str, JointPlaces]:
+def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
     """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
     names = dict.fromkeys(name for ready in readies for name in ready.looks)
-    return {name: _one_input(name, readies, inputs) for name in names}
+    return {name: _one_input(name, readies) for name in names}
 
 
-def _one_input(name: str, readies: Sequence[Ready], inputs: Sequence[Mapping[str, Sequences]]) -> JointPlaces:
-    looking = [number for number, ready in enumerate(readies) if name in ready.looks]
-    masks = _same_width([readies[number].looks[name].mask for number in looking])
+def _one_input(name: str, readies: Sequence[Ready]) -> JointPlaces:
+    seen = [ready.looks[name].places for ready in readies if name in ready.looks]
+    masks = _same_width([places.mask for places in seen])
     agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
-    symbols = [inputs[number][name].symbols for number in looking]
-    told = [rows for rows in symbols if rows is not None]
+    told = [places.tokens for places in seen if places.tokens is not None]
     if len(told) > 1:
         same = [all(row == other for other in rest) for row, *rest in zip(*told, strict=True)]
         agreed = agreed & torch.tensor(same, device=agreed.device)
-    return JointPlaces(masks[0], agreed)
+    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None)
 
 
 def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows places"]]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 
-from seq2see.decoders import LabelDecoder
 from seq2see.errors import UserError
 from seq2see.search.history import Endings, History
 from seq2see.search.hypothesis import Hypothesis
@@ -30,7 +29,7 @@ def classify(
 
     There are as many as n_best asks for, or as there are labels. `oracle` may hand in the weights of step 0.
     """
-    if not all(isinstance(model.decoder, LabelDecoder) for model, _ in sources):
+    if not all(model.decoder.one_step for model, _ in sources):
         raise UserError("this model writes sequences, which are searched for, not classified")
     options = SearchOptions(sample=True, n_best=n_best, max_length=1, runners_up=runners_up, oracle=oracle)
     if not rows:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 
-from seq2see.decoders import LabelDecoder
 from seq2see.errors import UserError
 from seq2see.search.allowed import Allowed
 from seq2see.search.beam import beam_search
@@ -37,7 +36,7 @@ def search(
     What is found for an input does not depend on the other inputs of the batch.
     """
     options = options if options is not None else SearchOptions()
-    if any(isinstance(model.decoder, LabelDecoder) for model, _ in sources):
+    if any(model.decoder.one_step for model, _ in sources):
         raise UserError("this model gives labels, which are classified, not searched for")
     if not rows:
         return []

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2see.data.batches import Sequences
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.joint import fitted, joint_looks, joint_places
 
-Source = tuple[EncoderDecoder, Mapping[str, Sequences]]
-"""A model and the inputs as its own vocabularies number them."""
+Source = tuple[EncoderDecoder, Mapping[str, Any]]
+"""A model and the columns of a batch that its encoders read."""
 
 LEAST = -1e4
 """Floor of a log-probability: what a model holds impossible stays a number, apart from what a search forbids (-inf)."""
@@ -34,8 +34,8 @@ class Stepper:
         self.symbols = _one_vocabulary(self._models)
         self._ready = [model.ready(inputs, rows) for model, inputs in sources]
         self._states: list[State] = []
-        self.places = joint_places(self._ready, [inputs for _, inputs in sources])
-        self.device = self._models[0].head.c.device
+        self.places = joint_places(self._ready)
+        self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:
         """`width` hypotheses for each input."""
@@ -85,7 +85,7 @@ def _mean_probability(log_probs: list[Tensor]) -> Tensor:
 def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
     if not models:
         raise UserError("a search needs at least one model, got none")
-    sizes = [len(model.head.c) for model in models]
+    sizes = [model.head.symbols for model in models]
     if len(set(sizes)) > 1:
         raise UserError(f"the models of an ensemble need one output vocabulary, got sizes {sizes}")
     return sizes[0]

@@ -24,8 +24,8 @@ def tell(
 ) -> list[list[Hypothesis]]:
     """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score, highest first."""
     whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
-    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.double().tolist()
-    likeliest, chances = paths.runners_up.tolist(), paths.chances.double().exp().tolist()
+    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.cpu().double().tolist()
+    likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
     looks = {name: look.cpu() for name, look in paths.looks.items()}
     masks = {name: joint.mask.cpu() for name, joint in places.items()}
     told: list[list[Hypothesis]] = [[] for _ in prefixes]
@@ -47,6 +47,8 @@ def tell(
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
                 looks={name: weights.numpy() for name, weights in seen.items()},
+                places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
+                layouts={name: places[name].layout.to_dict(weights.shape[1]) for name, weights in seen.items()},
                 forced=min(len(prefixes[row]), length),
             )
         )

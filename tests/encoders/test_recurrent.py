@@ -108,7 +108,7 @@ def test_an_input_of_no_symbols_at_all_is_read() -> None:
 
 def test_places_lie_as_tokens_and_keep_their_symbols() -> None:
     places = encoder()(IDS, MASK, [["a", "b", "c", "d"], ["e", "a"], []]).places
-    assert (places.layout.kind, places.layout.shape) == ("tokens", (4,))
+    assert places.layout.to_dict(3) == {"kind": "tokens", "shape": [3]}
     assert places.tokens == [["a", "b", "c", "d"], ["e", "a"], []]
     assert places.mask is MASK
     assert places.select(torch.tensor([1])).tokens == [["e", "a"]]

@@ -1,0 +1,46 @@
+"""What every decoder offers to the model, to training and to search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seq2see.decoders.looking import Looking
+from seq2see.decoders.records import Ready, State, Step
+from seq2see.memory import Memory
+
+
+class Decoder(nn.Module):
+    """Writes while looking at a memory.
+
+    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels).
+    """
+
+    one_step: bool = False
+    features_size: int
+    looking: Looking
+
+    def prepare(self, memory: Memory) -> Ready:
+        """What is computed once per input."""
+        raise NotImplementedError
+
+    def begin(self, ready: Ready, *, width: int = 1) -> State:
+        """The state before the first step, `width` rows for each input."""
+        raise NotImplementedError
+
+    def step(
+        self,
+        ready: Ready,
+        state: State,
+        token: Int[Tensor, " rows"] | None,
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+    ) -> Step:
+        """The only transition there is; a decoder of one step reads no token."""
+        raise NotImplementedError
+
+    def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
+        """The steps of a whole given target: the same function as `step`."""
+        raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
