@@ -13,8 +13,8 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _encoders(recipe)
     found |= _shared(recipe)
     found |= _decoder(recipe)
-    found |= _data(recipe)
     found |= _training(recipe)
+    found |= _data(recipe)
     found |= _output(recipe)
     return found
 
@@ -122,6 +122,7 @@ def _data(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.training, "training", keys, "a stream is read in training.lanes of training.bptt")
         reason = "a stream is read as it stands (teacher forced)"
         found |= _changed(recipe.training, "training", ["scheduled_sampling"], reason)
+        found |= _changed(recipe.output, "output", ["max_length"], "a stream is one text, however long")
     return found
 
 
@@ -136,4 +137,6 @@ def _training(recipe: Recipe) -> dict[str, str]:
         found |= _changed(settings, "training", ["floor"], "with schedule constant the rate does not fall")
     if not (settings.epochs or settings.updates or settings.minutes):
         found |= _changed(settings, "training", ["warmup"], "a run without an end has no share of it to warm up in")
+        reason = "a run without an end has no share of it to grow over"
+        found |= _changed(settings, "training", ["scheduled_sampling"], reason)
     return found

@@ -21,8 +21,19 @@ METRICS: dict[str, Taken] = {
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("distinct1", "distinct2"), "text"),
 }
+BASELINES: dict[str, tuple[Taken, ...]] = {
+    "copy": ("label", "text"),
+    "lead": ("label", "text"),
+    "majority": ("label",),
+    "frequent": ("label", "text"),
+    "unigram": ("text",),
+}
 LANGUAGE_MODEL = "perplexity"
 """The one metric that needs no output of the model's own, so the only one of a model that has nothing to answer."""
+
+
+LANGUAGE_BASELINE = "unigram"
+"""The one trivial model that gives probabilities instead of outputs."""
 
 
 def measures_of(recipe: Recipe) -> list[str]:
@@ -43,6 +54,13 @@ def allowed(recipe: Recipe) -> list[str]:
     return [name for name, taken in METRICS.items() if taken == recipe.output.kind]
 
 
+def baselines(recipe: Recipe) -> list[str]:
+    """The trivial models that can stand beside this recipe's model."""
+    if not recipe.inputs and recipe.output.kind == "text":
+        return [LANGUAGE_BASELINE]
+    return [name for name, taken in BASELINES.items() if recipe.output.kind in taken]
+
+
 def unfit(recipe: Recipe) -> dict[str, str]:
     """{path: what is wrong} where a metric or a trivial model does not fit what the model gives."""
     found: dict[str, str] = {}
@@ -56,6 +74,10 @@ def unfit(recipe: Recipe) -> dict[str, str]:
     elif metric is not None and metric not in [*names, *_always(recipe)]:
         listed = ", ".join(dict.fromkeys([*names, *_always(recipe)]))
         found["training.metric"] = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({listed})"
+    baseline = recipe.evaluation.baseline
+    if baseline not in (None, "none", *baselines(recipe)):
+        known = ", ".join([*baselines(recipe), "none"])
+        found["evaluation.baseline"] = f"'{baseline}' is no trivial model of {_output(recipe)}; allowed: {known}"
     return found
 
 
@@ -72,6 +94,10 @@ def _fits(name: str, recipe: Recipe) -> bool:
 
 def _cannot(names: list[str], recipe: Recipe) -> str:
     said = ", ".join(f"'{name}'" for name in names)
-    what = "a label" if recipe.output.kind == "label" else "text"
-    of = f"an output that is {what}" if recipe.inputs else "a language model"
-    return f"{said} cannot be taken of {of}; allowed: {', '.join(allowed(recipe))}"
+    return f"{said} cannot be taken of {_output(recipe)}; allowed: {', '.join(allowed(recipe))}"
+
+
+def _output(recipe: Recipe) -> str:
+    if recipe.output.kind == "label":
+        return "a label"
+    return "a text" if recipe.inputs else "a language model"

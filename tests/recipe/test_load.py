@@ -152,7 +152,12 @@ DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
         "output.kind=label",
         ["decoder.cell", "search.beam"],
     ),
-    ({**ONE, "evaluation": {"metrics": ["bleu"]}}, "output.kind=label", ["evaluation.metrics"]),
+    (
+        {**ONE, "evaluation": {"metrics": ["bleu"], "baseline": "unigram"}},
+        "output.kind=label",
+        ["evaluation.metrics", "evaluation.baseline"],
+    ),
+    ({"output": {"max_length": 9}}, "data.stream=true", []),
     (
         {**ONE, "evaluation": {"metrics": ["wer"]}, "training": {"metric": "wer"}},
         "evaluation.metrics=[chrf]",

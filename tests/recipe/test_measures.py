@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from seq2see.evaluation import BASELINES as MODELS
 from seq2see.evaluation import METRICS as CLASSES
-from seq2see.evaluation import default_metrics, lookup
+from seq2see.evaluation import default_baseline, default_metrics, lookup
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import load_recipe, shipped
-from seq2see.recipe.measures import METRICS, measures_of
+from seq2see.recipe.measures import BASELINES, METRICS, baselines, measures_of
+from seq2see.recipe.schema import EvaluationSettings
 
 
 def test_recipes_know_the_metrics_that_are_there_and_their_outputs() -> None:
@@ -27,6 +29,18 @@ def test_what_fits_an_output_is_what_evaluation_takes(tokens: Any) -> None:
         assert measures_of(recipe) == default_metrics("text", tokens, inputs=inputs) == metrics_of(recipe)
     label = load_recipe({**source, "output": {"kind": "label"}})
     assert measures_of(label) == default_metrics("label") == metrics_of(label)
+
+
+def test_recipes_know_the_trivial_models_that_are_there() -> None:
+    words = [word for one in get_args(EvaluationSettings.model_fields["baseline"].annotation) for word in get_args(one)]
+    assert set(BASELINES) == set(MODELS) == set(words) - {"none"}
+
+
+def test_the_trivial_model_of_a_task_is_one_it_may_name() -> None:
+    source: dict[str, Any] = {"inputs": {"source": {}}}
+    for raw in ({}, source, {**source, "output": {"kind": "label"}}):
+        recipe = load_recipe(raw)
+        assert default_baseline(recipe.output.kind, inputs=bool(recipe.inputs)) in baselines(recipe)
 
 
 @pytest.mark.parametrize("name", shipped())

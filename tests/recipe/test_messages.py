@@ -161,16 +161,31 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**LABEL, "evaluation": {"metrics": ["bleu_lc", "accuracy", "perplexity", "exact@5"]}},
-        "evaluation.metrics: 'bleu_lc', 'perplexity', 'exact@5' cannot be taken of an output that is a label",
+        "evaluation.metrics: 'bleu_lc', 'perplexity', 'exact@5' cannot be taken of a label",
     ),
     (
         {**ONE, "evaluation": {"metrics": ["accuracy"]}},
-        "evaluation.metrics: 'accuracy' cannot be taken of an output that is text; allowed: perplexity, exact",
+        "evaluation.metrics: 'accuracy' cannot be taken of a text; allowed: perplexity, exact",
     ),
     ({"training": {"metric": "bleu"}}, "training.metric: 'bleu' cannot be taken of a language model; allowed: perplex"),
     (
         {**ONE, "training": {"metric": "exact"}},
         "training.metric: 'exact' is not among what is measured; add it to evaluation.metrics (bleu, chrf, perplexity)",
+    ),
+    *(
+        (
+            {"evaluation": {"baseline": name}},
+            f"evaluation.baseline: '{name}' is no trivial model of a language model; allowed: unigram, none",
+        )
+        for name in ("copy", "lead", "frequent", "majority")
+    ),
+    (
+        {**LABEL, "evaluation": {"baseline": "unigram"}},
+        "evaluation.baseline: 'unigram' is no trivial model of a label; allowed: copy, lead, majority, frequent, none",
+    ),
+    (
+        {**ONE, "evaluation": {"baseline": "majority"}},
+        "evaluation.baseline: 'majority' is no trivial model of a text; allowed: copy, lead, frequent, unigram, none",
     ),
     ({"search": {"min_length": 9, "max_length": 8}}, "search.min_length: 9 is more than search.max_length 8"),
 ]
@@ -270,6 +285,16 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
         {"data": {"stream": True}, "training": {"scheduled_sampling": 0.5}},
         "training.scheduled_sampling",
         "a stream is read as it stands",
+    ),
+    (
+        {"data": {"stream": True}, "output": {"max_length": 9}},
+        "output.max_length",
+        "a stream is one text, however long",
+    ),
+    (
+        {**ONE, "training": {"epochs": 0, "scheduled_sampling": 0.5}},
+        "training.scheduled_sampling",
+        "a run without an end has no share of it to grow over",
     ),
 ]
 
