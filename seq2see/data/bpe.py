@@ -12,6 +12,7 @@ from tokenizers.pre_tokenizers import Metaspace, Punctuation
 from tokenizers.pre_tokenizers import Sequence as Steps
 from tokenizers.trainers import BpeTrainer
 
+from seq2see.data.output import write_bytes
 from seq2see.data.symbols import LearnedSplitter, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
@@ -72,7 +73,7 @@ class Pieces(LearnedSplitter):
         return [piece for piece in sorted(vocabulary, key=vocabulary.__getitem__) if piece not in SPECIALS]
 
     def save(self, path: Path) -> None:
-        path.write_text(self._tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+        write_bytes(path, (self._tokenizer.to_str(pretty=True) + "\n").encode("utf-8"))
 
     def load(self, path: Path) -> None:
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import Sequences, pad
+from seq2see.data.output import unwritable
 
 _FLUSH = 1 << 18
 
@@ -62,9 +64,10 @@ class RaggedWriter:
         self._end = 0
         self._open: tuple[BinaryIO, BinaryIO] | None = None
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            ids, offsets = _files(path)
-            self._open = ids.open("wb"), offsets.open("wb")
+            with _to(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                ids, offsets = _files(path)
+                self._open = ids.open("wb"), offsets.open("wb")
 
     def append(self, row: Sequence[int]) -> None:
         self._flat.extend(row)
@@ -75,7 +78,8 @@ class RaggedWriter:
 
     def _flush(self, files: tuple[BinaryIO, BinaryIO]) -> None:
         for file, buffer in zip(files, (self._flat, self._offsets), strict=True):
-            buffer.tofile(file)
+            with _to(Path(file.name), closing=files):
+                buffer.tofile(file)
             del buffer[:]
 
     def finish(self) -> Ragged:
@@ -84,9 +88,22 @@ class RaggedWriter:
             return Ragged(np.array(self._flat, dtype=np.int32), np.array(self._offsets, dtype=np.int64))
         self._flush(self._open)
         for file in self._open:
-            file.close()
+            with _to(Path(file.name), closing=self._open):
+                file.close()
         return Ragged.open(self._path)
 
 
 def _files(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name}.ids"), path.with_name(f"{path.name}.offsets")
+
+
+@contextmanager
+def _to(path: Path, *, closing: Sequence[BinaryIO] = ()) -> Iterator[None]:
+    """What keeps a file from being written is the user's to mend."""
+    try:
+        yield
+    except OSError as error:
+        for file in closing:
+            with suppress(OSError):
+                file.close()
+        raise unwritable(path, error) from None

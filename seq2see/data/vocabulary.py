@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
@@ -66,7 +67,7 @@ class Vocabulary:
         """A header with the number of symbols, then `symbol<tab>count`, line by line in the order of ids."""
         lines = [f"{HEADER}\t{len(self)}"]
         lines += [f"{_escape(symbol)}\t{n}" for symbol, n in zip(self.symbols, self.counts, strict=True)]
-        path.write_bytes(("\n".join(lines) + "\n").encode("utf-8"))
+        write_bytes(path, ("\n".join(lines) + "\n").encode("utf-8"))
 
     @classmethod
     def load(cls, path: Path, *, specials: bool = True) -> Vocabulary:

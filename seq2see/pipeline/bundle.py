@@ -14,10 +14,11 @@ from torch import Tensor
 
 from seq2see.data.embeddings import read_vectors
 from seq2see.data.fields import OUTPUT, Fields
+from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
-from seq2see.pipeline.weights import fill, parameters, read_tensors, write_bytes, write_tensors
+from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"

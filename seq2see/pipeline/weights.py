@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 
 
@@ -21,26 +20,9 @@ def parameters(network: nn.Module) -> dict[str, Tensor]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, metadata: Mapping[str, str] | None = None) -> None:
-    """The file appears whole or the old one stays: written beside it, flushed to the disk, then renamed."""
+    """Tensors by name as one file, which appears whole or leaves the old one in its place."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, save(whole, dict(metadata or {})))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically; a full disk is said plainly and leaves what was there."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            kept = "the file that was there is kept" if path.exists() else "nothing was written"
-            raise UserError(f"{path}: the disk is full, {len(content):,} bytes do not fit; {kept}") from None
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from seq2see.errors import MissingExtra, UserError
-from seq2see.pipeline.weights import write_bytes
+from seq2see.data.output import unwritable, write_bytes
+from seq2see.errors import MissingExtra
 
 METRICS = "metrics.jsonl"
 
@@ -56,7 +56,7 @@ class Journal:
     def __init__(self, folder: Path, *, up_to: int | None):
         self.path = folder / METRICS
         if up_to is None or not self.path.exists():
-            self.path.write_text("", encoding="utf-8")
+            write_bytes(self.path, b"")
             return
         kept = [line for line in self.path.read_text("utf-8").splitlines() if _update(line) <= up_to]
         write_bytes(self.path, "".join(line + "\n" for line in kept).encode())
@@ -66,7 +66,7 @@ class Journal:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise unwritable(self.path, error) from None
 
 
 def _update(line: str) -> float:

@@ -13,18 +13,19 @@ import torch
 
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
+from seq2see.data.output import unwritable, write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import check, lookup
 from seq2see.evaluation.baselines import assign
 from seq2see.looks import Prediction
-from seq2see.pipeline.bundle import RECIPE, Bundle
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.evaluator import judge, metrics_of
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.weights import fill, parameters, write_bytes
+from seq2see.pipeline.weights import fill, parameters
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
-from seq2see.training.reports import Listener, Report, TensorBoard
+from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.trainer import CHECKPOINTS, Trainer
 
 SOURCES = "data.json"
@@ -62,8 +63,9 @@ def train(
     bundle.network.to(device)
     if not resume:
         _clear(folder)
-    bundle.save_setup(folder)
-    write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+        write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+    if not resume or recipe != load_recipe(folder / RECIPE):
+        bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
         for listener in listeners:
@@ -159,9 +161,13 @@ def _feed(corpus: Corpus, recipe: Recipe) -> Feed:
 
 
 def _clear(folder: Path) -> None:
-    """A new run in an old folder: what belonged to the old run goes once the new one is sure to begin."""
-    for path in (folder / CHECKPOINTS).glob("*.safetensors"):
-        path.unlink(missing_ok=True)
+    """A folder for a new run: what an old one left goes, weights first, lest they meet another vocabulary."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [folder / WEIGHTS, folder / METRICS, *(folder / CHECKPOINTS).glob("*.safetensors")]:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def _device(name: str) -> torch.device:

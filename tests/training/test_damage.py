@@ -15,6 +15,7 @@ import pytest
 import seq2see
 from seq2see.errors import UserError
 from seq2see.pipeline import weights as disk
+from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
 LIMITED = """
@@ -79,7 +80,7 @@ def test_a_full_disk_is_said_and_the_model_that_was_there_is_kept(
     def full(number: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(disk.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match=r"recipe\.yaml: the disk is full, [\d,]+ bytes do not fit; the file that was"):
         model.save(folder)
     with pytest.raises(UserError, match=r"model\.safetensors: the disk is full"):
@@ -145,3 +146,55 @@ def test_a_line_of_the_journal_cut_by_a_kill_is_dropped(folder: Path) -> None:
     run(ROWS, None, folder, ["training.report_every=10"], resume=True, updates=30)
     assert journal(folder)[: len(whole)] == whole
     assert [line["update"] for line in journal(folder)][-1] == 30
+
+
+SETUP = ("recipe.yaml", "data.json", "baselines.json", "vocabulary-source.txt", "vocabulary-output.txt")
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each file of the setup was put in its place."""
+    return {name: (folder / name).stat().st_mtime_ns for name in SETUP}
+
+
+def test_resuming_leaves_the_setup_as_it_is(folder: Path) -> None:
+    before = written(folder)
+    run(ROWS, None, folder, resume=True)
+    assert written(folder) == before
+    run(ROWS, None, folder, resume=True, updates=22)
+    assert seq2see.load(folder).recipe.training.updates == 22
+    assert (folder / "recipe.yaml").stat().st_mtime_ns > before["recipe.yaml"]
+
+
+def test_a_disk_that_is_full_while_resuming_costs_no_vocabulary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {name: (folder / name).read_bytes() for name in SETUP}
+    whole = os.fsync
+    calls = 0
+
+    def nearly_full(number: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(number)
+
+    monkeypatch.setattr(os, "fsync", nearly_full)
+    with pytest.raises(UserError, match=r"vocabulary-source\.txt: the disk is full"):
+        run(ROWS, None, folder, resume=True, updates=22)
+    monkeypatch.undo()
+    assert {name: (folder / name).read_bytes() for name in SETUP[1:]} == {name: before[name] for name in SETUP[1:]}
+    assert seq2see.load(folder).predict("ab").text is not None
+
+
+def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path: Path) -> None:
+    class Gone(Exception):
+        pass
+
+    class Leaver(Told):
+        def updated(self, **numbers: float) -> None:
+            raise Gone
+
+    late = ["training.report_every=1000"]
+    with pytest.raises(Gone):
+        run(ROWS, words(tmp_path / "words.tsv", seed=9), folder, late, updates=20, listeners=[Leaver()])
+    with pytest.raises(UserError, match=r"not a whole model, model\.safetensors is missing"):
+        seq2see.load(folder)
