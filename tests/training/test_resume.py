@@ -88,7 +88,8 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     assert bool((resumed.random == whole.random).all())
     assert bool(resumed.carried) == (kind == "stream")
     assert [untimed(line) for line in journal(folder)] == [untimed(line) for line in journal(tmp_path / "whole")]
-    assert [line["update"] for line in journal(folder)] == [250, 500, 750, 1000, 1100]
+    reports = [line["update"] for line in journal(folder) if not line["averaged"]]
+    assert reports == [250, 500, 750, 1000, 1100]
 
 
 def test_interrupted_from_the_keyboard_it_stops_with_a_checkpoint(tmp_path: Path) -> None:
