@@ -134,8 +134,13 @@ def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]
             "one contiguous text, read in lanes" if recipe.data.stream else "rows, each a sequence from <sos> to <eos>"
         )
         lines.append(f"no input: a language model of {kind}")
-    lines.append(f"dev: --dev, or {recipe.data.dev_share:.0%} of the rows (at most {recipe.data.dev_most:,}) set aside")
-    return lines
+    return [*lines, f"dev: --dev, or {_set_aside(recipe)} set aside"]
+
+
+def _set_aside(recipe: Recipe) -> str:
+    if recipe.data.stream:
+        return f"the last {recipe.data.dev_share:.0%} of the text"
+    return f"{recipe.data.dev_share:.0%} of the rows (at most {recipe.data.dev_most:,})"
 
 
 def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
@@ -202,9 +207,8 @@ def _loss(recipe: Recipe) -> list[str]:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
         lines.append(forced + (f", the model's own in a share growing to {share:.0%}" if share else ""))
-    lines.append(_minimised(settings))
-    dropouts = {"encoder": recipe.encoder.dropout if recipe.inputs else 0.0, "decoder": recipe.decoder.dropout}
-    dropped = ", ".join(f"{name} {share:g}" for name, share in dropouts.items() if share)
+    lines.append(_minimised(recipe))
+    dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
     if dropped:
         lines.append(f"dropout: {dropped}")
     metric = settings.metric or metrics_of(recipe)[0]
@@ -213,12 +217,25 @@ def _loss(recipe: Recipe) -> list[str]:
     return lines
 
 
-def _minimised(settings: TrainingSettings) -> str:
+def _minimised(recipe: Recipe) -> str:
+    settings = recipe.training
+    batch = f"{settings.lanes} lanes of {settings.bptt}" if recipe.data.stream else f"{settings.batch_tokens:,}"
     clip = f", gradient norm clipped at {settings.clip:g}" if settings.clip else ""
     return (
         f"{settings.optimizer}, learning rate {settings.learning_rate:g} ({settings.schedule}), "
-        f"batches of {settings.batch_tokens:,} symbols{clip}"
+        f"batches of {batch} symbols{clip}"
     )
+
+
+def _dropouts(recipe: Recipe) -> dict[str, float]:
+    """{where: share} of the encoders, the decoder and the symbols each of them reads."""
+    found: dict[str, float] = {}
+    for name in recipe.inputs:
+        if recipe.reader_of(name) == name:
+            settings = recipe.encoder_of(name)
+            whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
+            found |= {f"encoder{whose}": settings.dropout, f"e(x){whose}": settings.embedding.dropout}
+    return found | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
 
 
 def _limits(settings: TrainingSettings) -> str:

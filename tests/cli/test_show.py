@@ -77,11 +77,33 @@ def test_every_shipped_recipe_can_be_shown(call: Call, name: str) -> None:
         ({"decoder": {"cell": "rnn", "activation": "logistic"}}, "s_t = logistic(W x_t + U s_{t-1} + b)"),
         ({"encoder": {"bidirectional": False}}, "summary = h_M, the last state"),
         ({"training": {"epochs": 3}}, "stops after 3 epochs"),
+        ({}, "dev: --dev, or 5% of the rows (at most 2,000) set aside"),
+        ({}, "batches of 1,500 symbols"),
+        (
+            {"encoder": {"dropout": 0.2, "embedding": {"dropout": 0.1}}, "decoder": {"embedding": {"dropout": 0.4}}},
+            "dropout: encoder 0.2, e(x) 0.1, e(y) 0.4\n",
+        ),
+        (
+            {
+                "inputs": {"a": {"encoder": {"dropout": 0.3}}, "b": {}, "c": {"share": "a"}},
+                "encoder": {"dropout": 0.2},
+                "decoder": {"dropout": 0.5},
+            },
+            "dropout: encoder of a 0.3, encoder 0.2, decoder 0.5\n",
+        ),
     ],
 )
 def test_the_equations_are_those_of_this_very_model(changes: dict[str, object], said: str) -> None:
     made: Recipe = load_recipe({"inputs": {"source": {}}, **changes})
     assert said in answers_of(made).text()
+
+
+def test_a_stream_is_told_as_it_is_read() -> None:
+    made = load_recipe({"data": {"stream": True, "dev_share": 0.1}, "training": {"lanes": 8, "bptt": 20}})
+    told = answers_of(made).text()
+    assert "dev: --dev, or the last 10% of the text set aside" in told
+    assert "batches of 8 lanes of 20 symbols" in told
+    assert "of the rows" not in told
 
 
 def test_overrides_change_the_answers(call: Call) -> None:
