@@ -30,13 +30,20 @@ def _shipped_files() -> dict[str, Traversable]:
     return {file.name.removesuffix(".yaml"): file for file in files if file.name.endswith(".yaml")}
 
 
-def load_recipe(given: str | Path | Mapping[str, Any] | Recipe, *, overrides: Iterable[str] = ()) -> Recipe:
+def load_recipe(
+    given: str | Path | Mapping[str, Any] | Recipe, *, overrides: Iterable[str] = (), complete: bool = False
+) -> Recipe:
     """The recipe of that name or file, with `key.path=value` overrides, checked and resolved.
+
+    complete: it was written by a machine with nothing left out (a model's folder), so that what is missing was lost. A
+    file cut short can still be YAML, and defaults in place of the lost settings would make another model.
 
     >>> load_recipe({"inputs": {"source": {}}, "attention": "none"}).decoder.start
     ['source']
     """
-    raw, origin = _read(given) if isinstance(given, str | Path) else (_plain(given), "recipe")
+    raw, origin = _read(given, complete=complete) if isinstance(given, str | Path) else (_plain(given), "recipe")
+    if complete:
+        _check_complete(raw, origin)
     overrides = list(overrides)
     raw = overridden(raw, overrides) if overrides else spelled_out(raw)
     try:
@@ -57,7 +64,15 @@ def notes(recipe: Recipe) -> list[str]:
     return []
 
 
-def _read(given: str | Path) -> tuple[dict[str, Any], str]:
+def _check_complete(raw: Mapping[str, Any], origin: str) -> None:
+    missing = [key for key in Recipe.model_fields if key not in raw]
+    if missing:
+        raise UserError(
+            f"{origin}: cut short: without {', '.join(missing)}; the recipe in a model's folder has every key"
+        )
+
+
+def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
     path = Path(given)
     if path.suffix in (".yaml", ".yml") or path.is_file():
         if not path.is_file():
@@ -69,6 +84,8 @@ def _read(given: str | Path) -> tuple[dict[str, Any], str]:
             hint = nearest(str(given), known)
             raise UserError(f"unknown recipe '{given}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
         text, origin = known[str(given)].read_text("utf-8"), str(given)
+    if complete and not text.endswith("\n"):
+        raise UserError(f"{origin}: cut short: its last line has no end")
     try:
         raw = _Strict(text).get_single_data()
     except (yaml.YAMLError, RecursionError) as error:

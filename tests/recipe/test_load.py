@@ -50,6 +50,32 @@ def test_loading_leaves_what_was_given_alone(raw: dict[str, Any]) -> None:
     assert yaml.safe_dump(raw) == before
 
 
+def test_a_complete_recipe_cut_short_is_recognised(tmp_path: Path) -> None:
+    whole = yaml.safe_dump(load_recipe(COMPLETE["every option"]).to_dict(), sort_keys=False)
+    path = tmp_path / "recipe.yaml"
+    path.write_text(whole, encoding="utf-8")
+    assert load_recipe(path, complete=True) == load_recipe(path)
+    last = whole.index("\nevaluation:")
+    for end in [*range(0, last, 7), last]:
+        path.write_text(whole[:end], encoding="utf-8")
+        with pytest.raises(UserError, match=r"recipe\.yaml.*(cut short: |not YAML)"):
+            load_recipe(path, complete=True)
+    path.write_text(whole[: last + 1], encoding="utf-8")
+    assert load_recipe(path)
+    with pytest.raises(UserError, match="cut short: without evaluation; the recipe in a model's folder has every key"):
+        load_recipe(path, complete=True)
+    path.write_text(whole[:-1], encoding="utf-8")
+    with pytest.raises(UserError, match="cut short: its last line has no end"):
+        load_recipe(path, complete=True)
+
+
+def test_a_dictionary_is_held_to_be_complete_too() -> None:
+    recipe = load_recipe(ONE)
+    assert load_recipe(recipe.to_dict(), complete=True) == load_recipe(recipe, complete=True) == recipe
+    with pytest.raises(UserError, match="recipe: cut short: without task, description, output, data"):
+        load_recipe(ONE, complete=True)
+
+
 def test_without_inputs_attention_is_off_unless_it_is_asked_for() -> None:
     assert load_recipe({}).attention.score == "none"
     assert load_recipe({"attention": "none"}).attention.score == "none"
