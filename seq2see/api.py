@@ -25,7 +25,7 @@ from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.corpus import open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
-from seq2see.training.run import Sources, resumable
+from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 
 Input = str | Mapping[str, str] | Sequence[str]
@@ -244,13 +244,15 @@ def train(
     seed: int | None = None,
     device: str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     start: str | Path | Model | None = None,
     listeners: Sequence[Listener] | None = None,
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
     start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
-    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there.
+    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there. overwrite: a run that
+    lies in `out` already may go; without, it is left alone and an error says so.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -277,6 +279,8 @@ def train(
         str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
     )
     folder = Path(out) if out is not None else default_folder(made)
+    if not overwrite:
+        check_free(folder)
     return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun))
 
 

@@ -83,7 +83,7 @@ def _trained(folder: Path, words: list[Entry], minutes: float) -> Model:
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be made: {error.strerror or error}") from None
     write_table(folder / TABLE, words)
-    return train(RECIPE, folder / TABLE, out=folder, overrides=SETTINGS, minutes=minutes)
+    return train(RECIPE, folder / TABLE, out=folder, overrides=SETTINGS, minutes=minutes, overwrite=True)
 
 
 def _judge(model: Model, unseen: dict[str, list[str]]) -> None:

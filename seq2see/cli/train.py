@@ -50,8 +50,6 @@ def arguments(parser: Parser) -> None:
 def run(given: Given) -> None:
     _check(given)
     folder = _folder(given)
-    if not (given.resume or given.overwrite):
-        check_free(folder)
     from seq2see import api
     from seq2see.data.locate import locate
 
@@ -69,6 +67,7 @@ def run(given: Given) -> None:
         seed=given.seed,
         device=given.device,
         resume=given.resume,
+        overwrite=given.overwrite,
         start=given.start,
     )
     _tell(folder, as_json=given.json)
@@ -97,17 +96,6 @@ def _folder(given: Given) -> Path:
     from seq2see.recipe import load_recipe
 
     return Path("runs") / load_recipe(given.recipe, overrides=[] if given.resume else given.changes).task
-
-
-def check_free(folder: Path) -> None:
-    """A run is never lost by mistake."""
-    if folder.is_file():
-        raise UserError(f"--out {folder}: a file; a run needs a folder")
-    if any((folder / name).exists() for name in ("recipe.yaml", "model.safetensors", "metrics.jsonl")):
-        raise UserError(
-            f"{folder} holds a run already, and nothing was changed; --resume goes on with it, --out takes another "
-            "folder, --overwrite begins anew"
-        )
 
 
 def _tell(folder: Path, *, as_json: bool) -> None:

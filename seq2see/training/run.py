@@ -83,10 +83,28 @@ def train(
     return bundle
 
 
+def check_free(folder: Path) -> None:
+    """A run is never lost by mistake. One that was killed before its first checkpoint holds nothing to lose."""
+    if folder.is_file():
+        raise UserError(f"--out {folder}: a file; a run needs a folder")
+    kept = [folder / WEIGHTS, *(folder / CHECKPOINTS).glob("*.safetensors")]
+    if not (folder / SOURCES).exists():
+        kept += [folder / RECIPE, folder / METRICS]
+    if any(path.exists() for path in kept):
+        raise UserError(
+            f"{folder} holds a run already, and nothing was changed; --resume goes on with it, --out takes another "
+            "folder, --overwrite begins anew"
+        )
+
+
 def resumable(folder: Path) -> tuple[Recipe, Sources]:
     """The recipe and sources of a run that was begun in this folder."""
     if not (folder / SOURCES).is_file() or not (folder / RECIPE).is_file():
         raise UserError(f"{folder}: nothing to resume; a run's folder holds {RECIPE}, {SOURCES} and {CHECKPOINTS}/")
+    if not any((folder / CHECKPOINTS).glob("update-*.safetensors")):
+        raise UserError(
+            f"{folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/; begin without --resume"
+        )
     stored = json.loads((folder / SOURCES).read_text("utf-8"))
     return load_recipe(folder / RECIPE), Sources(**stored)
 

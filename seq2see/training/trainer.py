@@ -29,6 +29,7 @@ from seq2see.training.schedule import check_schedule, done, factor
 
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
+MOST_SECONDS_BETWEEN_CHECKPOINTS = 300.0
 
 
 class Trainer:
@@ -57,7 +58,7 @@ class Trainer:
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.stopping = False
         self.norm = 0.0
-        self._clock = time.perf_counter()
+        self._clock = self._saved = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle."""
@@ -77,6 +78,7 @@ class Trainer:
         )
         save_checkpoint(self.folder / CHECKPOINTS, made)
         forget(self.folder / CHECKPOINTS, but=self.standing.kept)
+        self._saved = time.perf_counter()
 
     # ------------------------------------------------------------ the parts of a run
 
@@ -97,8 +99,10 @@ class Trainer:
             self.standing = found.standing
             self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
             self.standing.finished = self._over() or self._patience_lost()
+        else:
+            self.checkpoint()  # a run that is killed before its next one can go on from here
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
-        self._clock = time.perf_counter()
+        self._clock = self._saved = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
 
     def _go_on(self) -> None:
@@ -113,7 +117,7 @@ class Trainer:
         standing.finished = self._over()
         if standing.finished or self._report_due(epoch_ended):
             self.report()
-        if standing.updates % self.settings.checkpoint_every == 0:
+        if self._checkpoint_due():
             self.checkpoint()
 
     def _update(self, batches: int) -> None:
@@ -261,6 +265,12 @@ class Trainer:
         if every:
             return standing.updates % every == 0
         return epoch_ended or standing.updates - standing.reported >= MOST_UPDATES_BETWEEN_REPORTS
+
+    def _checkpoint_due(self) -> bool:
+        """By updates, and by the clock where updates are slow; writing one changes nothing in the run itself."""
+        every = self.settings.checkpoint_every
+        late = time.perf_counter() - self._saved >= MOST_SECONDS_BETWEEN_CHECKPOINTS
+        return late or (every > 0 and self.standing.updates % every == 0)
 
     def _tick(self) -> None:
         now = time.perf_counter()

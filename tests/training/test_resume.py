@@ -14,6 +14,8 @@ import pytest
 
 import seq2see
 from seq2see.errors import UserError
+from seq2see.training import trainer
+from seq2see.training.checkpoints import Checkpoint
 from tests.system.small import Told
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
 
@@ -90,6 +92,60 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     assert [untimed(line) for line in journal(folder)] == [untimed(line) for line in journal(tmp_path / "whole")]
     reports = [line["update"] for line in journal(folder) if not line["averaged"]]
     assert reports == [250, 500, 750, 1000, 1100]
+
+
+@pytest.mark.parametrize("kind", ["rows", "stream"])
+def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: Path, kind: str) -> None:
+    if kind == "rows":
+        data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=25, report_every=20)
+    else:
+        data, recipe = text(tmp_path / "text.txt"), with_training(TEXT, updates=25, report_every=20)
+    code, _ = run_until_signal(recipe, data, tmp_path / "killed", after=10, number=signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert last_checkpoint(tmp_path / "killed").standing.updates == 0
+    run(recipe, None, tmp_path / "killed", resume=True)
+    run(recipe, data, tmp_path / "whole")
+    assert same(last_checkpoint(tmp_path / "killed").weights, last_checkpoint(tmp_path / "whole").weights)
+    assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
+    assert [line["update"] for line in journal(tmp_path / "killed")] == [20, 25]
+
+
+def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each update of the second run takes two minutes of a clock that is moved by hand."""
+    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=12, report_every=50)
+    run(recipe, data, tmp_path / "plain")
+    written: list[int] = []
+    late = 0.0
+    real, update, save = trainer.time.perf_counter, trainer.Trainer._update, trainer.save_checkpoint
+
+    def slow(self: trainer.Trainer, batches: int) -> None:
+        nonlocal late
+        update(self, batches)
+        late += 120
+
+    def noted(folder: Path, checkpoint: Checkpoint) -> Path:
+        written.append(checkpoint.standing.updates)
+        return save(folder, checkpoint)
+
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
+    monkeypatch.setattr(trainer.Trainer, "_update", slow)
+    monkeypatch.setattr(trainer, "save_checkpoint", noted)
+    run(recipe, data, tmp_path / "slow")
+    assert written == [0, 3, 6, 9, 12, 12]
+    assert same(weights(tmp_path / "slow"), weights(tmp_path / "plain"))
+
+
+def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    run(ROWS, data, folder, updates=1)
+    with pytest.raises(UserError, match=r"holds a run already, and nothing was changed; .*--overwrite"):
+        run(ROWS, data, folder, updates=1)
+    for path in [folder / "model.safetensors", folder / "metrics.jsonl", *(folder / "checkpoints").iterdir()]:
+        path.unlink()
+    with pytest.raises(UserError, match="nothing to resume, there is no checkpoint in checkpoints/; begin without"):
+        run(ROWS, None, folder, resume=True)
+    run(ROWS, data, folder, updates=1)
+    run(ROWS, data, folder, updates=1, overwrite=True)
 
 
 def test_interrupted_from_the_keyboard_it_stops_with_a_checkpoint(tmp_path: Path) -> None:
