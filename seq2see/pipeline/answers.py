@@ -165,8 +165,8 @@ def _encoder(recipe: Recipe) -> list[str]:
             continue
         settings = recipe.encoder_of(name)
         both = "in both directions" if settings.bidirectional else "from left to right"
-        size = settings.size * (2 if settings.bidirectional else 1)
-        lines.append(f"{name}: {settings.cell} of size {settings.size}, {both}; places h_j of {size} numbers")
+        places = f"places h_j of {settings.places_size} numbers"
+        lines.append(f"{name}: {settings.cell} of size {settings.size}, {both}; {places}")
         lines += [f"  {line}" for line in equations.encoder_equations(recipe, name)]
     return lines
 

@@ -130,7 +130,8 @@ def _data(recipe: Recipe) -> list[str]:
 
 def _sizes(recipe: Recipe) -> list[str]:
     found = []
-    places = {name: _places_size(recipe, name) for name in recipe.inputs}
+    places = {name: recipe.encoder_of(name).places_size for name in recipe.inputs}
+    summaries = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
     if recipe.attention.score in ("dot", "scaled-dot", "cosine"):
         for name in recipe.looked_at:
             if places[name] != recipe.decoder.size:
@@ -140,7 +141,7 @@ def _sizes(recipe: Recipe) -> list[str]:
                     f"decoder.size={places[name]}"
                 )
     if recipe.decoder.start_by == "copy" and recipe.started_by:
-        joined = sum(places[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
+        joined = sum(summaries[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
         if joined != recipe.decoder.size:
             found.append(
                 f"decoder.start_by: copy needs decoder.size equal to the summary's size, got {recipe.decoder.size} and "
@@ -148,10 +149,10 @@ def _sizes(recipe: Recipe) -> list[str]:
             )
     if recipe.decoder.join == "compare":
         for given in (recipe.started_by, recipe.fed_every_step):
-            if len(given) == 2 and places[given[0]] != places[given[1]]:
+            if len(given) == 2 and summaries[given[0]] != summaries[given[1]]:
                 found.append(
-                    f"decoder.join: compare needs summaries of one size, got {places[given[0]]} ({given[0]}) and "
-                    f"{places[given[1]]} ({given[1]})"
+                    f"decoder.join: compare needs summaries of one size, got {summaries[given[0]]} ({given[0]}) and "
+                    f"{summaries[given[1]]} ({given[1]})"
                 )
     return found
 
@@ -161,8 +162,3 @@ def _search(recipe: Recipe) -> list[str]:
     if least > most:
         return [f"search.min_length: {least} is more than search.max_length {most}"]
     return []
-
-
-def _places_size(recipe: Recipe, name: str) -> int:
-    encoder = recipe.encoder_of(name)
-    return encoder.size * (2 if encoder.bidirectional else 1)

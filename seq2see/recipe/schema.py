@@ -71,6 +71,16 @@ class RecurrentEncoderSettings(CellSettings):
     bidirectional: bool = Field(True, description="read in both directions, the states joined")
     embedding: EmbeddingSettings = EmbeddingSettings()
 
+    @property
+    def places_size(self) -> int:
+        """Numbers in each h_j: what is looked at."""
+        return self.size * (2 if self.bidirectional else 1)
+
+    @property
+    def summary_size(self) -> int:
+        """Numbers in the summary: what starts a decoder or enters its every step."""
+        return self.places_size
+
 
 class TextInput(TextSettings):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
