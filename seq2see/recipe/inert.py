@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe, Settings, TextSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.errors import nearest
+from seq2see.recipe.schema import (
+    AttentionSettings,
+    CellSettings,
+    EmbeddingSettings,
+    Recipe,
+    Settings,
+    TextSettings,
+)
+from seq2see.recipe.scores import SCORES, own_options
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
@@ -38,10 +46,22 @@ def _attention(recipe: Recipe) -> dict[str, str]:
         return {}
     unknown = sorted(frozenset().union(*SCORES.values()) - SCORES[settings.score])
     found = _changed(settings, "attention", unknown, f"score {settings.score} has no such setting")
+    found |= _own_options(settings)
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
     elif settings.query == "previous":
         found |= _changed(settings, "attention", ["input_feeding"], "with query previous the context always enters")
+    return found
+
+
+def _own_options(settings: AttentionSettings) -> dict[str, str]:
+    known = own_options(settings.score)
+    found = {}
+    for name in settings.options:
+        if name not in known:
+            allowed = f"; allowed: {', '.join(known)}" if known else ""
+            reason = f"score {settings.score} has no such option of its own{nearest(name, known)}{allowed}"
+            found[f"attention.options.{name}"] = reason
     return found
 
 

@@ -12,6 +12,7 @@ Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
+Scalar = bool | int | float | str
 
 
 class Settings(BaseModel):
@@ -133,6 +134,12 @@ class AttentionSettings(Settings):
     layers: Positive = Field(2, description="deep: hidden layers")
     temperature: bool = Field(False, description="cosine: learn a temperature")
     positions: Positive = Field(200, description="location: the longest input it can look at")
+    options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
+
+    @property
+    def score_settings(self) -> dict[str, Any]:
+        """Every setting a score may want by its name, its own options beside those that recipes know."""
+        return self.model_dump(exclude={"options"}) | self.options
 
 
 class DecoderSettings(CellSettings):

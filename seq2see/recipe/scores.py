@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from seq2see.recipe.schema import AttentionSettings
+
 SCORES: dict[str, frozenset[str]] = {
     "dot": frozenset(),
     "scaled-dot": frozenset(),
@@ -19,5 +21,18 @@ SCORES: dict[str, frozenset[str]] = {
 
 
 def declare(name: str, options: Iterable[str]) -> None:
-    """Let recipes name a score: called where a class is registered, so that a score of one's own can be asked for."""
+    """Let recipes name a score: called where a class is registered, so that a score of one's own can be asked for.
+
+    options: what its constructor takes beyond the sizes. Those that are keys of `attention` are set there; the others
+    are the score's alone, and set under `attention.options`.
+    """
     SCORES[name] = frozenset(options)
+
+
+def own_options(name: str) -> list[str]:
+    """The options of a score that no key of a recipe stands for.
+
+    >>> own_options("deep")
+    []
+    """
+    return sorted(SCORES[name] - AttentionSettings.model_fields.keys())

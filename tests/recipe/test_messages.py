@@ -61,6 +61,10 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"training": {"checkpoint_every": 0}}, "training.checkpoint_every: should be greater than 0, got 0"),
     ({"search": {"length_penalty": -1}}, "search.length_penalty: should be greater than or equal to 0, got -1"),
     ({"attention": {"over": 3}}, "attention.over: should be text or list of texts, got 3"),
+    (
+        {"attention": {"options": {"slope": [1]}}},
+        "attention.options.slope: should be true or false, whole number, number or text, got [1]",
+    ),
     ({"attention": {"over": [1]}}, "attention.over: should be text or list of texts, got [1]"),
     (
         {"loss": {"class_weights": "x"}},
@@ -235,6 +239,12 @@ def test_what_cannot_work_together_is_named(raw: dict[str, Any], message: str) -
 INERT: list[tuple[dict[str, Any], str, str]] = [
     ({**ONE, "attention": {"score": "none", "size": 9}}, "attention.size", "attention.score is none"),
     ({**ONE, "attention": {"score": "general", "size": 9}}, "attention.size", "score general has no such setting"),
+    (
+        {**ONE, "attention": {"options": {"size": 9}}},
+        "attention.options.size",
+        "score additive has no such option of its own",
+    ),
+    ({**ONE, "attention": {"score": "none", "options": {"a": 1}}}, "attention.options", "attention.score is none"),
     ({**ONE, "attention": {"temperature": True}}, "attention.temperature", "score additive has no such setting"),
     ({**ONE, "attention": {"input_feeding": False}}, "attention.input_feeding", "with query previous the context"),
     ({**LABEL, "attention": {"query": "current"}}, "attention.query", "a label is decoded in one step"),
