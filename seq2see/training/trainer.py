@@ -29,6 +29,8 @@ from seq2see.training.schedule import check_schedule, done, factor
 
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
+TIE = 1e-6
+"""At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
 MOST_SECONDS_BETWEEN_CHECKPOINTS = 300.0
 
 
@@ -182,8 +184,12 @@ class Trainer:
         return report
 
     def _value(self, report: Report) -> float:
-        """The leading metric, turned so that more is better."""
-        return report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        """The leading metric, turned so that more is better; of equals the one less surprised by the outputs.
+
+        Rates of few rows stand still for long (no word is right yet) while a model learns: that is no reason to stop.
+        """
+        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        return value + TIE / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
 
     def _judge_best(self, report: Report) -> None:
         standing, settings = self.standing, self.settings
