@@ -8,7 +8,7 @@ from typing import Any
 
 from seq2see.pipeline import equations
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, total, vocabulary_of
+from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, total
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TextSettings, TrainingSettings
@@ -80,7 +80,7 @@ def answers_of(made: Bundle | Recipe) -> Answers:
         notes: list[str] = []
     else:
         recipe, sizes = made, _stated(made)
-        known = {name: size for name, size in sizes.items() if vocabulary_of(made, name) == name}
+        known = {name: size for name, size in sizes.items() if made.vocabulary_owner(name) == name}
         parameters = of_recipe(made, known)
         notes = _notes(made, known)
     if recipe.decoder.tied:
@@ -101,7 +101,7 @@ def _stated(recipe: Recipe) -> dict[str, int]:
     """Sizes of the vocabularies whose limit the recipe states, special symbols included."""
     found = {}
     for name in [*recipe.inputs, "output"]:
-        owner = vocabulary_of(recipe, name)
+        owner = recipe.vocabulary_owner(name)
         settings = recipe.output if owner == "output" else recipe.inputs[owner]
         if isinstance(settings, TextSettings):
             limit = settings.vocabulary or (BPE if settings.tokens == "bpe" else 0)
@@ -111,7 +111,7 @@ def _stated(recipe: Recipe) -> dict[str, int]:
 
 
 def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
-    owners = dict.fromkeys(vocabulary_of(recipe, name) for name in [*recipe.inputs, "output"])
+    owners = dict.fromkeys(recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"])
     unknown = [name for name in owners if name not in known]
     lines = []
     if unknown:

@@ -40,12 +40,12 @@ def of_network(network: EncoderDecoder) -> list[Counted]:
 
 
 def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
-    """Every parameter a recipe leads to. known: sizes of the vocabularies that are known, by `vocabulary_of`.
+    """Every parameter a recipe leads to. known: sizes of the vocabularies that are known, by `vocabulary_owner`.
 
     Nothing is allocated: the network is built without numbers, once as it is and once for each unknown vocabulary made
     larger by one, which shows the sizes that grow with it.
     """
-    owners = [vocabulary_of(recipe, name) for name in [*recipe.inputs, "output"]]
+    owners = [recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]]
     unknown = [name for name in dict.fromkeys(owners) if name not in known]
     base = dict.fromkeys(unknown, PROBE) | dict(known)
     shapes = _shapes(recipe, base)
@@ -60,13 +60,6 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
             sizes.append(steep | ({(): rest} if rest or not steep else {}))
         found.append(Counted(*part_and_name(name), tuple(shown(one) for one in sizes), _product(sizes)))
     return found
-
-
-def vocabulary_of(recipe: Recipe, name: str) -> str:
-    """The name whose vocabulary this one uses: its own, or the one it shares."""
-    settings = recipe.output if name == "output" else recipe.inputs[name]
-    shared = getattr(settings, "share", None)
-    return vocabulary_of(recipe, shared) if shared else name
 
 
 def total(counted: list[Counted]) -> Count:
@@ -134,9 +127,9 @@ def _plain(path: list[str]) -> str:
 
 
 def _shapes(recipe: Recipe, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    inputs = {name: sizes[vocabulary_of(recipe, name)] for name in recipe.inputs}
+    inputs = {name: sizes[recipe.vocabulary_owner(name)] for name in recipe.inputs}
     with torch.device("meta"):
-        network = EncoderDecoder(recipe, Sizes(inputs, sizes[vocabulary_of(recipe, "output")]))
+        network = EncoderDecoder(recipe, Sizes(inputs, sizes[recipe.vocabulary_owner("output")]))
     return {name: tuple(parameter.shape) for name, parameter in network.named_parameters()}
 
 

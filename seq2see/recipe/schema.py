@@ -257,10 +257,17 @@ class Recipe(Settings):
     def to_dict(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 
+    def vocabulary_owner(self, name: str) -> str:
+        """The name whose vocabulary this input (or `output`) uses: its own, or the one it shares.
+
+        One step is enough: a recipe in which the shared one shares in its turn is refused.
+        """
+        settings = self.output if name == "output" else self.inputs[name]
+        return (settings.share if isinstance(settings, TextSettings) else None) or name
+
     def reader_of(self, name: str) -> str:
-        """The input whose encoder reads this one: itself, or the one it shares with."""
-        shared = self.inputs[name].share
-        return self.reader_of(shared) if shared else name
+        """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
+        return self.vocabulary_owner(name)
 
     def encoder_of(self, name: str) -> RecurrentEncoderSettings:
         """The encoder settings of an input: its own, or the recipe's."""

@@ -272,6 +272,15 @@ def test_an_inputs_encoder_says_only_how_it_differs() -> None:
     assert load_recipe(recipe.to_dict()) == recipe
 
 
+def test_what_shares_a_vocabulary_shares_the_encoder() -> None:
+    inputs: dict[str, Any] = {"a": {}, "b": {"share": "a"}, "c": {}}
+    recipe = load_recipe({"inputs": inputs, "output": {"share": "c"}})
+    owners = {name: recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]}
+    assert owners == {"a": "a", "b": "a", "c": "c", "output": "c"}
+    assert [recipe.reader_of(name) for name in recipe.inputs] == ["a", "a", "c"]
+    assert load_recipe({**ONE, "output": {"kind": "label"}}).vocabulary_owner("output") == "output"
+
+
 def test_a_kind_written_out_and_one_left_to_its_default_are_the_same_kind() -> None:
     plain = {"cell": "lstm", "embedding": {"dropout": 0.5}}
     named = {"kind": "recurrent", "size": 8, "embedding": {"kind": "learned", "size": 5}}
