@@ -16,13 +16,14 @@ from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import chunks
-from seq2see.pipeline.evaluator import Scored, judge, score_rows, score_stream
+from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.predictor import check_ensemble, options_of, predict
+from seq2see.pipeline.scoring import Scored, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.training.corpus import open_table
+from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.run import Sources, check_free, resumable
@@ -123,9 +124,9 @@ class Model:
         """The probability of given outputs."""
         rows = self.rows_of(data, columns)
         if self.recipe.data.stream:
-            total, count = score_stream(self.bundle, [row[OUTPUT] for row in rows])
+            total, count = score_stream(self.bundles, [row[OUTPUT] for row in rows])
             return Score(len(rows), count, total, perplexity(total, count), [])
-        each = score_rows(self.bundle, rows)
+        each = score_rows(self.bundles, rows)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
         return Score(len(rows), count, total, perplexity(total, count), each)
@@ -133,12 +134,13 @@ class Model:
     @torch.inference_mode()
     def encode(self, inputs: list[Any]) -> list[list[float]]:
         """The summaries of inputs, one vector each (several inputs joined)."""
+        bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
         rows = [self.row(one) for one in inputs]
         vectors: list[list[float]] = [[] for _ in rows]
-        for numbers, batch in chunks(self.bundle.fields, rows):
-            memory = self.bundle.network.remember(batch.to(self.bundle.device).inputs, len(numbers))
+        for numbers, batch in chunks(bundle.fields, rows):
+            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(numbers))
             joined = torch.cat([memory.summaries[name] for name in self.recipe.inputs], dim=-1)
             for number, vector in zip(numbers, joined.tolist(), strict=True):
                 vectors[number] = vector
@@ -158,8 +160,7 @@ class Model:
         self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None
     ) -> Explanation:
         """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
-        if len(self.bundles) > 1:
-            raise UserError("explain takes one model: an ensemble has as many queries and states as it has models")
+        bundle = self._single("explain")
         options = {} if beam is None else {"beam": beam}
         row = self.row(given)
         said = (
@@ -167,11 +168,11 @@ class Model:
             if target is not None
             else self.predict(row, replace_unknown=False, **options)
         )
-        return explain(self.bundle, row, said, step)
+        return explain(bundle, row, said, step)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""
-        return answers_of(self.bundle)
+        return answers_of(self._single("describe"))
 
     def places(self, given: Input) -> list[str]:
         """The places of an input that can be looked at, in order."""
@@ -180,7 +181,14 @@ class Model:
         return self.bundle.fields.text_inputs[name].symbols(row[name])
 
     def save(self, folder: str | Path) -> None:
-        self.bundle.save(Path(folder))
+        """Write the model's folder."""
+        self._single("save").save(Path(folder))
+
+    def _single(self, what: str) -> Bundle:
+        """The one model, for what several cannot do as one: they have as many summaries, states and parameters."""
+        if len(self.bundles) > 1:
+            raise UserError(f"{what} takes one model, and this is an ensemble of {len(self.bundles)}")
+        return self.bundle
 
     # ------------------------------------------------------------ from what users give to rows
 
@@ -211,7 +219,7 @@ class Model:
         if not isinstance(data, str | Path):
             return list(data)
         table, resolution = open_table(self.recipe, data, columns)
-        return list(resolution.rows(table))
+        return list(resolution.rows(table, filled=filled(self.recipe)))
 
     def _prefix(self, prefix: str | None) -> list[int] | None:
         if prefix is None:

@@ -85,8 +85,12 @@ def read_corpus(
 
 
 def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
-    filled = () if recipe.output.kind == "text" else (OUTPUT,)
-    return lambda: resolution.rows(table, filled=filled)
+    return lambda: resolution.rows(table, filled=filled(recipe))
+
+
+def filled(recipe: Recipe) -> tuple[str, ...]:
+    """Names whose values must not be empty: a text may be, a label not."""
+    return () if recipe.output.kind == "text" else (OUTPUT,)
 
 
 def _dev_reader(recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None) -> Rows | None:

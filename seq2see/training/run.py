@@ -15,11 +15,11 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.output import unwritable, write_bytes
 from seq2see.errors import UserError
-from seq2see.evaluation import check, lookup
 from seq2see.evaluation.baselines import assign
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
-from seq2see.pipeline.evaluator import judge, metrics_of
+from seq2see.pipeline.evaluator import judge
+from seq2see.pipeline.measures import followed
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill, parameters
 from seq2see.recipe import Recipe, load_recipe, notes
@@ -57,7 +57,7 @@ def train(
     device = _device(settings.device)
     seed_everything(settings.seed)
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
-    _check_metrics(recipe)
+    measured, metric = followed(recipe)
     corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
     bundle = _bundle(recipe, corpus, start, fresh=not resume)
     bundle.network.to(device)
@@ -70,11 +70,10 @@ def train(
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
         for listener in listeners:
             listener.said(message)
-    metric = settings.metric or metrics_of(recipe)[0]
     trainer = Trainer(
         bundle,
         _feed(corpus, recipe),
-        lambda made: dev_report(made, corpus.dev),
+        lambda made: dev_report(made, corpus.dev, measured),
         metric=metric,
         folder=folder,
         listeners=listeners,
@@ -115,12 +114,12 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]]) -> Report:
+def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> Report:
     """The dev part of a report: greedy outputs are enough to follow a run."""
     settings = bundle.recipe.training
     text = bundle.recipe.output.kind == "text"
     options = options_of(bundle.recipe, beam=1 if text else None)
-    judged = judge([bundle], rows, options=options, most=settings.dev_rows)
+    judged = judge([bundle], rows, options=options, most=settings.dev_rows, metrics=metrics)
     samples = [
         {"input": _joined(one.input), "output": str(one.answer), "reference": question.references[0]}
         for question, one in zip(judged.questions, judged.predictions, strict=False)
@@ -150,18 +149,6 @@ def _drawn(bundle: Bundle) -> list[Prediction]:
 
 def _joined(given: object) -> str:
     return " | ".join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
-
-
-def _check_metrics(recipe: Recipe) -> None:
-    names = metrics_of(recipe)
-    metric = recipe.training.metric
-    if metric is not None:
-        check([metric], recipe.output.kind)
-        if metric not in names and metric != "perplexity":
-            raise UserError(
-                f"training.metric: '{metric}' is not among evaluation.metrics ({', '.join(names)}); add it there"
-            )
-    lookup(names[0])
 
 
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:

@@ -1,0 +1,117 @@
+"""The probability that a model, or an ensemble, gives to outputs that are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2see.data.batches import Batch, Labels
+from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.streams import Stream
+from seq2see.errors import UserError
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.chunks import chunks
+from seq2see.search import score_given
+
+Row = Mapping[str, str]
+STREAM_CHUNK = 256
+LEAST_LANE = 4096
+
+
+@dataclass
+class Scored:
+    """log P of one given output: total, and one per symbol (`<eos>` included)."""
+
+    log_probability: float
+    symbols: list[str]
+    log_probs: list[float]
+
+
+def score_rows(bundles: Sequence[Bundle], rows: Sequence[Row]) -> list[Scored]:
+    """The probability of the outputs in the rows.
+
+    The P of an ensemble is the mean of its models' P, at every symbol; as all symbols are given, each model can be
+    asked for itself.
+    """
+    _check_outputs(bundles[0], rows)
+    each = [_score_rows(bundle, rows) for bundle in bundles]
+    if len(each) == 1:
+        return each[0]
+    found = []
+    for scored in zip(*each, strict=True):
+        together = mean_probability(torch.tensor([one.log_probs for one in scored], dtype=torch.float64)).tolist()
+        found.append(Scored(math.fsum(together), scored[0].symbols, together))
+    return found
+
+
+def mean_probability(log_probs: Tensor) -> Tensor:
+    """log of the mean of the models' P: (models, ...) -> (...)"""
+    return torch.logsumexp(log_probs, 0) - math.log(len(log_probs))
+
+
+def _check_outputs(bundle: Bundle, rows: Sequence[Row]) -> None:
+    """A label that is empty or unknown has no probability: said with its place, before anything is computed."""
+    if bundle.recipe.output.kind != "label":
+        return
+    for number, row in enumerate(rows, start=1):
+        try:
+            bundle.fields.label_output.encode(row[OUTPUT])
+        except UserError as error:
+            raise UserError(f"{place_of(row, number)}: {error}") from None
+
+
+@torch.inference_mode()
+def _score_rows(bundle: Bundle, rows: Sequence[Row]) -> list[Scored]:
+    found: list[Scored | None] = [None] * len(rows)
+    vocabulary = bundle.fields.output.vocabulary
+    for numbers, batch in chunks(bundle.fields, rows, target=True):
+        batch.rows = numbers
+        scored = score_given(bundle.network, batch.to(bundle.device))
+        for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
+            found[number] = Scored(given.total, vocabulary.decode(_target_ids(batch, place)), given.log_probs)
+    return [one for one in found if one is not None]
+
+
+def _target_ids(batch: Batch, place: int) -> list[int]:
+    target = batch.target
+    if isinstance(target, Labels):
+        return [int(target.ids[place])]
+    if target is None:
+        raise ValueError("a batch without targets has nothing to score")
+    ids: list[int] = target.ids[place][target.mask[place]].tolist()
+    return ids
+
+
+@torch.inference_mode()
+def score_stream(bundles: Sequence[Bundle], lines: Sequence[str]) -> tuple[float, int]:
+    """(log P, symbols) of one contiguous text; long texts are read in lanes side by side, each begun anew."""
+    stream = Stream.build(bundles[0].fields.text_output, lines)
+    lanes = max(1, min(16, len(stream) // LEAST_LANE))
+    readings = [_Reading(bundle, lanes) for bundle in bundles]
+    total, count = 0.0, 0
+    for chunk in stream.chunks(bptt=STREAM_CHUNK, lanes=lanes):
+        each = [reading.log_probs(chunk.inputs, chunk.targets) for reading in readings]
+        total += float(mean_probability(torch.stack(each)).sum())
+        count += chunk.targets.numel()
+    return total, count
+
+
+class _Reading:
+    """A language model on its way through a text."""
+
+    def __init__(self, bundle: Bundle, lanes: int):
+        self.network, self.device = bundle.network, bundle.device
+        self.ready = self.network.ready({}, lanes)
+        self.state = self.network.begin(self.ready)
+
+    def log_probs(self, inputs: Tensor, targets: Tensor) -> Float[Tensor, "lanes length"]:
+        """log P of each target of a chunk: both (lanes, length)."""
+        step = self.network.read_on(self.ready, inputs.to(self.device), self.state)
+        self.state = step.state
+        every = self.network.log_probs(step, self.ready)
+        return every.gather(-1, targets.to(self.device)[..., None]).squeeze(-1).double().cpu()
