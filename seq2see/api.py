@@ -28,6 +28,7 @@ from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
+from seq2see.training.starting import fine_tuned
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -282,7 +283,10 @@ def train(
         raise UserError("no data: give a table with --data (data=...)")
     made = load_recipe(wanted or {}, overrides=extra)
     if begun is not None:
-        made = _fine_tuned(begun, made, extra)
+        made, notes = fine_tuned(begun.recipe, made, extra)
+        for listener in listeners:
+            for note in notes:
+                listener.said(note)
     sources = Sources(
         str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
     )
@@ -307,26 +311,3 @@ def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None)
     if all(value is None for value in given.values()):
         return []
     return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
-
-
-def _fine_tuned(begun: Bundle, recipe: Recipe, changes: Sequence[str]) -> Recipe:
-    """The recipe for going on from a model: its parts as they are (but for dropout), the rest as the recipe says."""
-    parts = load_recipe(begun.recipe, overrides=changes)
-    old, new = _architecture(begun.recipe), _architecture(parts)
-    for part, settings in new.items():
-        if settings != old[part]:
-            raise UserError(f"--from: {part} cannot be changed (but for dropout), the model's weights would not fit")
-    kept = {part: getattr(parts, part) for part in new}
-    return recipe.model_copy(update=kept)
-
-
-def _architecture(recipe: Recipe) -> dict[str, Any]:
-    """The parts whose settings decide on names and sizes of weights and on vocabularies."""
-    parts = ("inputs", "encoder", "attention", "decoder", "output")
-    return {part: _without_dropout(value) for part, value in recipe.to_dict().items() if part in parts}
-
-
-def _without_dropout(settings: Any) -> Any:
-    if not isinstance(settings, dict):
-        return settings
-    return {key: _without_dropout(value) for key, value in settings.items() if key != "dropout"}

@@ -1,0 +1,78 @@
+"""Going on from another model: what has to stay as it is there, and what the recipe may say anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seq2see.errors import UserError
+from seq2see.recipe import Recipe, load_recipe
+
+STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
+"""Parts that decide on names and sizes of weights, and on vocabularies ..."""
+FREE = ("dropout", "column", "max_length")
+"""... but for these keys, wherever they stand."""
+SHOWN = 5
+
+
+def fine_tuned(begun: Recipe, recipe: Recipe, changes: Sequence[str]) -> tuple[Recipe, list[str]]:
+    """(the recipe for going on from a model, what to tell the user).
+
+    The structure is the model's, the rest the recipe's, and the whole is checked like any other recipe. `changes` are
+    the overrides: one that asks for another structure is refused; where the recipe merely differs, it is said.
+    """
+    _check_same_task(begun, recipe)
+    _check_changes(begun, changes)
+    kept, asked = begun.to_dict(), recipe.to_dict()
+    differing: list[str] = []
+    merged = {**asked, **{part: _kept(kept[part], asked[part], part, differing) for part in STRUCTURE}}
+    return load_recipe(merged), _notes(differing)
+
+
+def _check_same_task(begun: Recipe, recipe: Recipe) -> None:
+    if recipe.output.kind != begun.output.kind:
+        raise UserError(
+            f"--from: the recipe's output.kind is {recipe.output.kind}, and the model writes a {begun.output.kind}; "
+            "give a recipe of the same kind"
+        )
+    if list(recipe.inputs) != list(begun.inputs):
+        said = [", ".join(one.inputs) or "none" for one in (recipe, begun)]
+        raise UserError(f"--from: the recipe's inputs are {said[0]}, and those of the model are {said[1]}")
+
+
+def _check_changes(begun: Recipe, changes: Sequence[str]) -> None:
+    structural = [change for change in changes if change.partition("=")[0].strip().split(".")[0] in STRUCTURE]
+    old, new = begun.to_dict(), load_recipe(begun, overrides=structural).to_dict()
+    for part in STRUCTURE:
+        if _fixed(new[part]) != _fixed(old[part]):
+            raise UserError(
+                f"--from: {part} cannot be changed (but for {', '.join(FREE)}): the model's weights would not fit"
+            )
+
+
+def _fixed(settings: Any) -> Any:
+    """Settings without the keys that are free."""
+    if not isinstance(settings, dict):
+        return settings
+    return {key: _fixed(value) for key, value in settings.items() if key not in FREE}
+
+
+def _kept(kept: Any, asked: Any, path: str, differing: list[str]) -> Any:
+    """The model's settings with the recipe's free keys; paths at which the recipe says otherwise go to `differing`."""
+    if isinstance(kept, dict) and isinstance(asked, dict):
+        return {
+            key: asked[key]
+            if key in FREE and key in asked
+            else _kept(value, asked.get(key), f"{path}.{key}", differing)
+            for key, value in kept.items()
+        }
+    if kept != asked:
+        differing.append(path if isinstance(kept, dict) else f"{path} {kept} (the recipe: {asked})")
+    return kept
+
+
+def _notes(differing: list[str]) -> list[str]:
+    if not differing:
+        return []
+    more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
+    return [f"as in the model that is gone on from: {', '.join(differing[:SHOWN])}{more}"]
