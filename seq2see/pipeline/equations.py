@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from seq2see.attention.scores import scores
+from seq2see.recipe.kinds import first_line
 from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe
 
-REMARKS = re.compile(r"; query and|; the keys|, the product|, times a|: ")
-"""Where the docstring of a score goes on from its equation to what is worth knowing about it."""
+REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
+"""A score says its equation first; a comma, semicolon or colon outside brackets ends it, and remarks may follow."""
 
 
 def cell_equation(settings: CellSettings) -> str:
@@ -53,12 +54,10 @@ def encoder_equations(recipe: Recipe, name: str) -> list[str]:
 
 
 def score_equation(recipe: Recipe) -> str:
-    """'e_j = v' tanh(W_q q + W_k k_j)', in the words of the score's own class, remarks left out."""
-    written = " ".join((scores[recipe.attention.score].__doc__ or "").split("\n\n")[0].split())
-    equation = REMARKS.split(written)[0]
-    if recipe.attention.score == "cosine" and recipe.attention.temperature:
-        return f"{equation}, times a learned temperature"
-    return equation
+    """'e_j = v' tanh(W_q q + W_k k_j)', in the words of the score's own class; its name where that says nothing."""
+    score = recipe.attention.score
+    equation = REMARK.split(first_line(scores[score]))[0] or f"e_j = {score}(q, k_j)"
+    return f"{equation}, times a learned temperature" if recipe.attention.temperature else equation
 
 
 def query_of(recipe: Recipe) -> str:

@@ -10,7 +10,7 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from seq2see.recipe.kinds import any_of, bounds, given_in, is_settings, kind_of, settings_in
+from seq2see.recipe.kinds import any_of, bounds, first_line, given_in, is_settings, kind_of, settings_in
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.scores import SCORES
 
@@ -71,7 +71,7 @@ def _groups(settings: type[BaseModel], *, path: str, title: str) -> Iterator[Gro
         for name, field in settings.model_fields.items()
         if not inner[name] or field.description
     ]
-    yield Group(title, _first_line(settings), tuple(own))
+    yield Group(title, first_line(settings), tuple(own))
     for name, models in inner.items():
         below = f"{path}{name}"
         if get_origin(settings.model_fields[name].annotation) is dict:
@@ -103,10 +103,6 @@ def _said(default: Any) -> str:
     if is_settings(type(default)):
         return "its defaults"
     return f"`{list(default) if isinstance(default, tuple) else default}`"
-
-
-def _first_line(settings: type[BaseModel]) -> str:
-    return (settings.__doc__ or "").strip().splitlines()[0]
 
 
 def _cell(text: str) -> str:

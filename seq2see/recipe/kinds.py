@@ -63,6 +63,11 @@ def any_of(words: list[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def first_line(kind: type) -> str:
+    """What a class says of itself in the first line of its docstring; nothing where it has none."""
+    return next(iter((kind.__doc__ or "").strip().splitlines()), "")
+
+
 def is_union(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, types.UnionType)
 

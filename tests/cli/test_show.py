@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import seq2see
+from seq2see.attention import scores
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.counting import Count, of_network, of_recipe, shown, total
+from seq2see.pipeline.equations import score_equation
 from seq2see.recipe import Recipe, load_recipe, shipped
 from tests.cli.conftest import Run
 
@@ -62,12 +65,16 @@ def test_every_shipped_recipe_can_be_shown(call: Call, name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "e_j = v' tanh(W_q q + W_k k_j), with q = s_{t-1}"),
+        ({}, "e_j = v' tanh(W_q q + W_k k_j), with q = s_{t-1} and k_j = h_j of source\n"),
         ({}, "s_t = gru(s_{t-1}, [e(y_{t-1}); c_t])"),
         ({}, "P(y_t | y_<t, x) = softmax(V [s_t; c_t; e(y_{t-1})] + c)"),
         ({"attention": {"query": "current"}}, "s_t = gru(s_{t-1}, [e(y_{t-1}); c_{t-1}])"),
         ({"attention": {"query": "current", "input_feeding": False}}, "s_t = gru(s_{t-1}, [e(y_{t-1})])"),
         ({"attention": {"score": "concat"}}, "e_j = v' tanh(W [q; k_j]), with q"),
+        (
+            {"attention": {"score": "cosine", "temperature": True}, "decoder": {"size": 512}},
+            "(|q| |k_j|), times a learned t",
+        ),
         ({"attention": "none"}, "s_0 = tanh(W_start (summary of source) + b_start)"),
         ({"decoder": {"output": "state"}}, "softmax(V s_t + c)"),
         ({"decoder": {"readout": 8}}, "softmax(V tanh(W_o [s_t; c_t; e(y_{t-1})] + b_o) + c)"),
@@ -96,6 +103,21 @@ def test_every_shipped_recipe_can_be_shown(call: Call, name: str) -> None:
 def test_the_equations_are_those_of_this_very_model(changes: dict[str, object], said: str) -> None:
     made: Recipe = load_recipe({"inputs": {"source": {}}, **changes})
     assert said in answers_of(made).text()
+
+
+@pytest.mark.parametrize("name", list(scores))
+def test_every_score_begins_with_its_equation(name: str) -> None:
+    made = load_recipe({"inputs": {"source": {}}, "attention": name, "decoder": {"size": 512}})
+    equation = score_equation(made)
+    assert equation.startswith("e_j = ")
+    assert not re.search(r"[;:,] [a-z]{2,}", equation), "a remark is left"
+    assert equation.count("[") == equation.count("]")
+    assert equation.count("(") == equation.count(")")
+
+
+def test_a_score_that_says_nothing_of_itself_is_shown_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores["additive"], "__doc__", None)
+    assert score_equation(load_recipe({"inputs": {"source": {}}})) == "e_j = additive(q, k_j)"
 
 
 def test_a_stream_is_told_as_it_is_read() -> None:
