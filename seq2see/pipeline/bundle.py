@@ -18,6 +18,7 @@ from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.devices import usable
 from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 
@@ -66,14 +67,14 @@ class Bundle:
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
         """Read a model's folder; loading never runs code from it."""
-        folder = Path(folder)
+        folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
-        recipe = load_recipe(folder / RECIPE)
+        recipe = load_recipe(folder / RECIPE, complete=True)
         bundle = cls.create(recipe, Fields.load(folder, recipe), pretrained=False)
         path = folder / WEIGHTS
         fill(bundle.network, read_tensors(path), path=path)
         bundle.baselines = _baselines(folder / BASELINES)
-        bundle.network.to(torch.device(device)).eval()
+        bundle.network.to(place).eval()
         return bundle
 
     @property
@@ -98,10 +99,15 @@ def _baselines(path: Path) -> list[Baseline]:
     if not path.is_file():
         return []
     try:
-        stored: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        stored: Any = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: damaged: {error}") from None
-    return [baseline_from_dict(one) for one in stored]
+    if not isinstance(stored, list) or not all(isinstance(one, dict) for one in stored):
+        raise UserError(f"{path}: damaged: a list of trivial models ({{'name': ...}}) expected, got {str(stored)[:40]}")
+    try:
+        return [baseline_from_dict(one) for one in stored]
+    except (UserError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path}: damaged: {error}") from None
 
 
 def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[str]]:

@@ -44,19 +44,22 @@ class Standing:
 
 @dataclass
 class Checkpoint:
-    """A standing with its tensors: weights, optimiser, what a stream carries, and torch's random state."""
+    """A standing with its tensors: weights, optimiser, what a stream carries, torch's random state and the device's."""
 
     standing: Standing
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     carried: dict[str, Tensor] = field(default_factory=dict)
     random: Tensor = field(default_factory=torch.get_rng_state)
+    random_device: Tensor | None = None
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `update-N.safetensors`, then remove the oldest beyond the last two."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Tensor] = {"random": checkpoint.random}
+    if checkpoint.random_device is not None:
+        tensors["random_device"] = checkpoint.random_device
     for part in ("weights", "optimizer", "carried"):
         tensors |= {f"{part}/{name}": tensor for name, tensor in getattr(checkpoint, part).items()}
     path = folder / f"update-{checkpoint.standing.updates:09d}.safetensors"
@@ -88,10 +91,10 @@ def _read(path: Path) -> Checkpoint:
             stored: dict[str, Any] = json.loads((file.metadata() or {})["standing"])
         standing = Standing(**stored)
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "carried": {}}
-        random = tensors.pop("random")
+        random, random_device = tensors.pop("random"), tensors.pop("random_device", None)
         for key, tensor in tensors.items():
             part, name = key.split("/", 1)
             parts[part][name] = tensor
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a checkpoint of this version of seq2see ({error})") from None
-    return Checkpoint(standing, parts["weights"], parts["optimizer"], parts["carried"], random)
+    return Checkpoint(standing, parts["weights"], parts["optimizer"], parts["carried"], random, random_device)

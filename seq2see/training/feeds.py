@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.data.dataset import Dataset
@@ -14,6 +17,8 @@ from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.objective import Loss, Objective
+
+HASHED_AT_ONCE = 1 << 22
 
 
 class Feed(Protocol):
@@ -39,6 +44,15 @@ class Feed(Protocol):
     def restore(self, carried: dict[str, Tensor]) -> None: ...
 
 
+def digest(*arrays: NDArray[np.integer]) -> str:
+    """A short hash of all ids: rows of equal number and lengths may still be other rows. Reads mapped files in turn."""
+    hashed = blake2b(digest_size=8)
+    for array in arrays:
+        for start in range(0, len(array), HASHED_AT_ONCE):
+            hashed.update(np.ascontiguousarray(array[start : start + HASHED_AT_ONCE]).data)
+    return hashed.hexdigest()
+
+
 class RowFeed:
     """Rows of like length together."""
 
@@ -47,7 +61,8 @@ class RowFeed:
         self.plan = BatchPlan(
             data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
         )
-        self.fingerprint = f"{len(data)} rows, {int(data.lengths.sum())} symbols"
+        ids = [part for store in data.stores.values() for part in (store.flat, store.offsets)]
+        self.fingerprint = f"{len(data)} rows, {int(data.lengths.sum())} symbols, hash {digest(*ids)}"
 
     def batches(self, epoch: int) -> int:
         return len(self.plan.epoch(epoch))
@@ -79,7 +94,7 @@ class StreamFeed:
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
         self.state: State | None = None
-        self.fingerprint = f"{len(stream)} symbols"
+        self.fingerprint = f"{len(stream)} symbols, hash {digest(stream.ids)}"
 
     def batches(self, epoch: int) -> int:
         return self.stream.steps(bptt=self.bptt, lanes=self.lanes)

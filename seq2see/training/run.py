@@ -18,6 +18,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
+from seq2see.pipeline.devices import usable
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.measures import followed
 from seq2see.pipeline.predictor import options_of, predict
@@ -54,7 +55,7 @@ def train(
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    device = _device(settings.device)
+    device = usable(settings.device, key="training.device")
     seed_everything(settings.seed)
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     measured, metric = followed(recipe)
@@ -104,8 +105,18 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
         raise UserError(
             f"{folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/; begin without --resume"
         )
-    stored = json.loads((folder / SOURCES).read_text("utf-8"))
-    return load_recipe(folder / RECIPE), Sources(**stored)
+    return load_recipe(folder / RECIPE, complete=True), _sources(folder / SOURCES)
+
+
+def _sources(path: Path) -> Sources:
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        found = Sources(**stored)
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: damaged, it does not say where the rows come from ({error})") from None
+    if not isinstance(found.data, str):
+        raise UserError(f"{path}: damaged: 'data' must be the path of a table, got {found.data!r}")
+    return found
 
 
 def seed_everything(seed: int) -> None:
@@ -173,12 +184,3 @@ def _clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from None
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, ValueError) as error:
-        raise UserError(f"training.device: '{name}' cannot be used here: {str(error).splitlines()[0]}") from None
-    return device

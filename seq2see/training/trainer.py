@@ -17,6 +17,7 @@ from torch import nn
 from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
+from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
@@ -76,7 +77,11 @@ class Trainer:
     def checkpoint(self) -> None:
         self._tick()
         made = Checkpoint(
-            self.standing, parameters(self.network), optimizer_tensors(self.optimizer), self.feed.carried()
+            self.standing,
+            parameters(self.network),
+            optimizer_tensors(self.optimizer),
+            self.feed.carried(),
+            random_device=random_state(self.bundle.device),
         )
         save_checkpoint(self.folder / CHECKPOINTS, made)
         forget(self.folder / CHECKPOINTS, but=self.standing.kept)
@@ -89,15 +94,16 @@ class Trainer:
         if resume and found is None:
             raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
         if found is not None:
-            if found.standing.fingerprint != self.feed.fingerprint:
+            if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
                 raise UserError(
                     f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
                     f"now it is {self.feed.fingerprint}"
                 )
             fill(self.network, found.weights, path=self.folder / CHECKPOINTS)
             restore_optimizer(self.optimizer, found.optimizer)
-            self.feed.restore(found.carried)
+            self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
             torch.set_rng_state(found.random)
+            restore_random_state(self.bundle.device, found.random_device)
             self.standing = found.standing
             self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
             self.standing.finished = self._over() or self._patience_lost()

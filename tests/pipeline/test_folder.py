@@ -83,3 +83,24 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.Mo
 def test_reading_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="missing"):
         read_tensors(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("content", ["{}", "3", '["copy"]', '[{"name": "kopy"}]', '[{"name": "unigram", "counts": 4}]'])
+def test_trivial_models_that_are_none(folder: Path, content: str) -> None:
+    (folder / "baselines.json").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"baselines\.json: damaged"):
+        seq2see.load(folder)
+
+
+def test_a_recipe_cut_at_the_end_of_a_line_is_still_yaml_and_named(folder: Path) -> None:
+    path = folder / "recipe.yaml"
+    text = path.read_text("utf-8")
+    path.write_text(text[: text.index("training:")], encoding="utf-8")
+    with pytest.raises(UserError, match=r"recipe\.yaml: cut short: without training"):
+        seq2see.load(folder)
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta"])
+def test_a_device_that_is_not_there(folder: Path, device: str) -> None:
+    with pytest.raises(UserError, match=rf"device: '{device}' cannot be used here: .*allowed: cpu"):
+        seq2see.load(folder, device=device)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import seq2see
 from seq2see.errors import UserError
@@ -188,6 +189,39 @@ def test_resuming_with_other_data_is_refused(tmp_path: Path) -> None:
     words(data, count=70)
     with pytest.raises(UserError, match=r"cannot resume, the data has changed: it was \d+ rows.*, now it is \d+ rows"):
         run(ROWS, None, folder, resume=True, updates=10)
+
+
+def test_rows_of_the_same_number_and_lengths_are_still_other_rows(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    run(ROWS, data, folder, updates=5)
+    header, *lines = data.read_text("utf-8").splitlines()
+    data.write_text("\n".join([header, *reversed(lines)]) + "\n", encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"cannot resume, the data has changed: it was (.*), hash \w+, now it is \1, hash"
+    ):
+        run(ROWS, None, folder, resume=True, updates=10)
+
+
+@pytest.mark.parametrize("content", ['{"data": "wor', "[1, 2]", '{"data": 3}', '{"table": "words.tsv"}'])
+def test_a_damaged_note_of_where_the_rows_are_is_named(tmp_path: Path, content: str) -> None:
+    folder = tmp_path / "model"
+    run(ROWS, words(tmp_path / "words.tsv"), folder, updates=1)
+    (folder / "data.json").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"data\.json: damaged"):
+        run(ROWS, None, folder, resume=True, updates=2)
+
+
+def test_the_random_numbers_of_a_device_go_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a graphics card, which has a state of its own beside torch's."""
+    state = torch.arange(16, dtype=torch.uint8)
+    restored: list[torch.Tensor | None] = []
+    monkeypatch.setattr(trainer, "random_state", lambda device: state)
+    monkeypatch.setattr(trainer, "restore_random_state", lambda device, found: restored.append(found))
+    run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1)
+    run(ROWS, None, tmp_path / "model", resume=True, updates=2)
+    [found] = restored
+    assert found is not None
+    assert torch.equal(found, state)
 
 
 def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
