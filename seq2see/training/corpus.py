@@ -24,6 +24,9 @@ from seq2see.recipe import Recipe
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
 
+DEV_CHARACTERS = 1 << 21
+"""A stream is measured on a text of at most this length: reports come often, and hold it in memory."""
+
 COUNTED_AT_ONCE = 1 << 22
 
 Rows = Callable[[], Iterator[Mapping[str, str]]]
@@ -67,13 +70,13 @@ def read_corpus(
     table, resolution = open_table(recipe, data, columns)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
+    held_out = _dev_reader(recipe, dev, columns)
+    cache = _cache(data, folder)
     if recipe.data.stream:
-        return _read_stream(recipe, rows, dev=_dev_reader(recipe, dev, columns), fields=fields, notes=notes)
-    train_rows, dev_rows, said = _split(recipe, rows, _dev_reader(recipe, dev, columns))
+        return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=cache, notes=notes)
+    train_rows, dev_rows, said = _split(recipe, rows, held_out)
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
-    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
-    cache = folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
     train = Dataset.build(fields, train_rows(), folder=cache)
     if train.left_out:
         notes.append(f"{train.left_out:,} rows left out: their output is longer than output.max_length")
@@ -82,6 +85,12 @@ def read_corpus(
     if table.skipped:
         notes.append(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
     return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
+
+
+def _cache(data: str | Path, folder: Path | None) -> Path | None:
+    """Where ids are kept that are too many for memory; None where they are not."""
+    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
+    return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
 
 
 def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
@@ -113,16 +122,18 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
     return (lambda: split.train(rows())), list(split.dev(rows())), [split.note]
 
 
-def _read_stream(recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, notes: list[str]) -> Corpus:
+def _read_stream(
+    recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, cache: Path | None, notes: list[str]
+) -> Corpus:
     def lines() -> Iterator[str]:
         return (row[OUTPUT] for row in rows())
 
     train_lines: Callable[[], Iterable[str]] = lines
     if dev is not None:
-        dev_lines = [row[OUTPUT] for row in dev()]
+        dev_lines, cut = _beginning((row[OUTPUT] for row in dev()), DEV_CHARACTERS)
     else:
         tail = set_tail_aside(lines, share=recipe.data.dev_share)
-        dev_lines = list(tail.dev(lines()))
+        dev_lines, cut = _beginning(tail.dev(lines()), DEV_CHARACTERS)
         notes.append(tail.note)
 
         def train_lines() -> Iterable[str]:
@@ -130,9 +141,25 @@ def _read_stream(recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields
 
     if fields is None:
         fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
-    stream = Stream.build(fields.text_output, train_lines())
-    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))]
+    if cut:
+        notes.append(f"dev: its first {DEV_CHARACTERS:,} characters are read for each report")
+    stream = Stream.build(fields.text_output, train_lines(), path=None if cache is None else cache / OUTPUT)
+    named = recipe.evaluation.baseline != "none"
+    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
     return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
+
+
+def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
+    """(lines of at most so many characters, newlines counted; whether there were more)."""
+    kept: list[str] = []
+    for line in lines:
+        if left <= 0:
+            return kept, True
+        kept.append(line[:left])
+        if len(line) > left:
+            return kept, True
+        left -= len(line) + 1
+    return kept, False
 
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
