@@ -143,6 +143,7 @@ def _data(recipe: Recipe) -> dict[str, str]:
         reason = "a stream is read as it stands (teacher forced)"
         found |= _changed(recipe.training, "training", ["scheduled_sampling"], reason)
         found |= _changed(recipe.output, "output", ["max_length"], "a stream is one text, however long")
+        found |= _changed(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
     return found
 
 

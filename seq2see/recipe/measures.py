@@ -6,30 +6,30 @@ not in these tables may be of a user's own making; they are looked up when a run
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from seq2see.recipe.schema import Recipe
 
-Taken = Literal["label", "text"]
+Taken = Literal["label", "text", "any"]
 
 METRICS: dict[str, Taken] = {
     "accuracy": "label",
     "macro_f1": "label",
-    "perplexity": "text",
+    "perplexity": "any",
     **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("distinct1", "distinct2"), "text"),
 }
-BASELINES: dict[str, tuple[Taken, ...]] = {
-    "copy": ("label", "text"),
-    "lead": ("label", "text"),
-    "majority": ("label",),
-    "frequent": ("label", "text"),
-    "unigram": ("text",),
+BASELINES: dict[str, Taken] = {
+    "copy": "any",
+    "lead": "any",
+    "majority": "label",
+    "frequent": "any",
+    "unigram": "text",
 }
 LANGUAGE_MODEL = "perplexity"
-"""The one metric that needs no output of the model's own, so the only one of a model that has nothing to answer."""
+"""The one metric that needs no output of the model's own: all that can be taken of a model that has nothing to answer,
+and what every model can be picked by."""
 
 
 LANGUAGE_BASELINE = "unigram"
@@ -51,14 +51,14 @@ def allowed(recipe: Recipe) -> list[str]:
     """The metrics that can be taken of this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_MODEL]
-    return [name for name, taken in METRICS.items() if taken == recipe.output.kind]
+    return [name for name, taken in METRICS.items() if taken in (recipe.output.kind, "any")]
 
 
 def baselines(recipe: Recipe) -> list[str]:
     """The trivial models that can stand beside this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_BASELINE]
-    return [name for name, taken in BASELINES.items() if recipe.output.kind in taken]
+    return [name for name, taken in BASELINES.items() if taken in (recipe.output.kind, "any")]
 
 
 def unfit(recipe: Recipe) -> dict[str, str]:
@@ -71,19 +71,14 @@ def unfit(recipe: Recipe) -> dict[str, str]:
     metric = recipe.training.metric
     if metric is not None and not _fits(metric, recipe):
         found["training.metric"] = _cannot([metric], recipe)
-    elif metric is not None and metric not in [*names, *_always(recipe)]:
-        listed = ", ".join(dict.fromkeys([*names, *_always(recipe)]))
+    elif metric is not None and metric not in [*names, LANGUAGE_MODEL]:
+        listed = ", ".join(dict.fromkeys([*names, LANGUAGE_MODEL]))
         found["training.metric"] = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({listed})"
     baseline = recipe.evaluation.baseline
     if baseline not in (None, "none", *baselines(recipe)):
         known = ", ".join([*baselines(recipe), "none"])
         found["evaluation.baseline"] = f"'{baseline}' is no trivial model of {_output(recipe)}; allowed: {known}"
     return found
-
-
-def _always(recipe: Recipe) -> Iterable[str]:
-    """Metrics that every report has."""
-    return [LANGUAGE_MODEL] if recipe.output.kind == "text" else []
 
 
 def _fits(name: str, recipe: Recipe) -> bool:

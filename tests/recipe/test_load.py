@@ -150,8 +150,8 @@ def test_one_key_is_overridden(raw: dict[str, Any], overrides: list[str], expect
         assert here == value
 
 
-def test_perplexity_of_a_text_picks_the_best_model_though_it_is_not_named() -> None:
-    for raw in ({}, ONE, {**ONE, "evaluation": {"metrics": ["wer", "a_measure_of_my_own"]}}):
+def test_perplexity_picks_the_best_model_though_it_is_not_named() -> None:
+    for raw in ({}, ONE, LABEL, {**ONE, "evaluation": {"metrics": ["wer", "a_measure_of_my_own"]}}):
         assert load_recipe({**raw, "training": {"metric": "perplexity"}}).training.metric == "perplexity"
 
 

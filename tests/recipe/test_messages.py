@@ -165,7 +165,7 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**LABEL, "evaluation": {"metrics": ["bleu_lc", "accuracy", "perplexity", "exact@5"]}},
-        "evaluation.metrics: 'bleu_lc', 'perplexity', 'exact@5' cannot be taken of a label",
+        "evaluation.metrics: 'bleu_lc', 'exact@5' cannot be taken of a label",
     ),
     (
         {**ONE, "evaluation": {"metrics": ["accuracy"]}},
@@ -301,6 +301,7 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
         "output.max_length",
         "a stream is one text, however long",
     ),
+    ({"data": {"stream": True, "dev_most": 9}}, "data.dev_most", "the end of a stream is set aside, not rows"),
     (
         {**ONE, "training": {"epochs": 0, "scheduled_sampling": 0.5}},
         "training.scheduled_sampling",
