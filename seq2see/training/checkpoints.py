@@ -21,7 +21,8 @@ class Standing:
     """Where a run stands: the numbers of a checkpoint.
 
     index: the batch of the epoch that comes next; seconds: of training, over all sittings;
-    best: {"metric": value, "update": n} of the best report so far; stale: reports since;
+    best: the leading metric of the best report so far, turned so that more is better; stale: reports since;
+    seen: targets (symbols, or rows with a label) learned from; rate: what `plateau` has left of the learning rate;
     kept: the best reports whose weights are kept for averaging, as [value, update].
     """
 

@@ -117,7 +117,7 @@ class StreamFeed:
         self.state = step.state.detach()
         everywhere = torch.ones_like(targets, dtype=torch.bool)
         total = model.head.loss(step, ready, targets, mask=everywhere, smoothing=objective.smoothing)
-        return Loss(total, float(targets.numel()))
+        return Loss(total, float(targets.numel()), targets.numel())
 
     def carried(self) -> dict[str, Tensor]:
         if self.state is None:

@@ -18,10 +18,14 @@ from seq2see.recipe.schema import LossSettings
 
 @dataclass
 class Loss:
-    """total: the sum over real targets (with gradient); count: how many they are (weighted, where classes are)."""
+    """total: the sum over real targets (with gradient); targets: how many; count: the same, weighted where classes are.
+
+    A target is a symbol, or a row's label.
+    """
 
     total: Float[Tensor, ""]
     count: float
+    targets: int
 
     @property
     def mean(self) -> Float[Tensor, ""]:
@@ -53,8 +57,8 @@ class Objective:
             raise ValueError("a batch without targets has no loss")
         weights = None if self.weights is None else self.weights.to(targets.device)
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
-        count = float(mask.sum()) if weights is None else float(weights[targets].sum())
-        return Loss(total, count)
+        real = int(mask.sum())
+        return Loss(total, float(real if weights is None else weights[targets].sum()), real)
 
 
 def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:

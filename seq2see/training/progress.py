@@ -22,14 +22,16 @@ class Progress:
         self.status = ""
         self.rest = ""
 
-    def updated(self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float) -> None:
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
+    ) -> None:
         self.rest = remaining(share, seconds)
         now = time.monotonic()
         if now - self.last < (0.2 if self.live else QUIET_SECONDS):
             return
         self.last = now
         bar = _bar(share) if self.live and share else ""
-        text = f"{bar}{updates:,} updates  epoch {epoch:.2f}  loss {loss:.3f}  {speed:,.0f} tokens/s{self.rest}"
+        text = f"{bar}{updates:,} updates  epoch {epoch:.2f}  loss {loss:.3f}  {speed:,.0f} {unit}/s{self.rest}"
         if self.live:
             self.stream.write("\r\x1b[2K" + text)
             self.stream.flush()
@@ -43,10 +45,13 @@ class Progress:
         star = " *" if report.best else ""
         self._line(
             f"{report.update:,} updates  loss {report.loss:.3f}  dev {shown}{star}  "
-            f"{report.tokens_per_second:,.0f} tokens/s{self.rest}"
+            f"{report.tokens_per_second:,.0f} {report.unit}/s{self.rest}"
         )
         for sample in report.samples:
-            wanted = f"  (should be {sample['reference']})" if sample["output"] != sample["reference"] else "  (right)"
+            wanted = ""
+            if sample["reference"]:
+                right = sample["output"] == sample["reference"]
+                wanted = "  (right)" if right else f"  (should be {sample['reference']})"
             start = f"{sample['input']} -> " if sample.get("input") else ""
             self._line(f"    {_short(start + sample['output'])}{_short(wanted)}")
 

@@ -16,7 +16,8 @@ METRICS = "metrics.jsonl"
 @dataclass
 class Report:
     """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, reference;
-    averaged: how many weights the model is the mean of, at the end of a run."""
+    averaged: how many weights the model is the mean of, at the end of a run; unit: what `tokens_per_second` counts,
+    which is rows where a row has one label and no tokens to write."""
 
     update: int
     epoch: float
@@ -30,6 +31,7 @@ class Report:
     baseline_says: dict[str, str] = field(default_factory=dict)
     best: bool = False
     averaged: int = 0
+    unit: str = "tokens"
     samples: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -40,7 +42,7 @@ class Listener(Protocol):
     """Anything that wants to see a run go by: the progress bar, TensorBoard, the studio."""
 
     def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
     ) -> None: ...
 
     def reported(self, report: Report, metric: str) -> None: ...
@@ -87,7 +89,9 @@ class TensorBoard:
             raise MissingExtra("tensorboard", "tensorboard") from None
         self.writer = SummaryWriter(str(folder / "tensorboard"))
 
-    def updated(self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float) -> None:
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
+    ) -> None:
         pass
 
     def reported(self, report: Report, metric: str) -> None:

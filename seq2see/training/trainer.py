@@ -61,6 +61,7 @@ class Trainer:
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.stopping = False
         self.norm = 0.0
+        self.unit = "rows" if bundle.recipe.output.kind == "label" else "tokens"
         self._clock = self._saved = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
@@ -157,7 +158,7 @@ class Trainer:
         self.optimizer.step()
         self.norm = float(norm)
         standing.updates += 1
-        standing.seen += int(loss.count)
+        standing.seen += loss.targets
         standing.loss_total += float(loss.total.detach())
         standing.loss_count += loss.count
         if standing.updates % 10 == 0:
@@ -170,7 +171,7 @@ class Trainer:
         self.network.eval()
         report = self._judged()
         report.loss = standing.loss_total / max(standing.loss_count, 1)
-        report.tokens_per_second, report.gradient_norm = round(speed, 1), self.norm
+        report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         standing.loss_total = standing.loss_count = 0.0
         standing.reported = standing.updates
         self._judge_best(report)
@@ -303,6 +304,7 @@ class Trainer:
                 seconds=standing.seconds,
                 loss=standing.loss_total / max(standing.loss_count, 1),
                 speed=self._speed(),
+                unit=self.unit,
             )
 
     def _say(self, message: str) -> None:
