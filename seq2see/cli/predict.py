@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,8 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.sample or (not model.recipe.inputs and given.beam is None):
         options["sample"] = True
+    if not (given.json or given.looks == INLINE):
+        options.setdefault("n_best", 1)
     if given.seed is not None and not options.get("sample"):
         raise UserError("--seed: no meaning without --sample: a search finds the same each time")
     return options
@@ -97,11 +100,21 @@ def _predicted(
     seed = options.get("seed", 0)
     for place, chunk in enumerate(chunked(inputs.items)):
         if options.get("sample"):
-            options = {**options, "seed": seed + place}  # rows are counted from 0 in each chunk: draw others
+            options = {**options, "seed": _seed_of(seed, place)}
         for one, prediction in zip(chunk, model.predict([dict(item.inputs) for item in chunk], **options), strict=True):
             if writer is not None:
                 writer.add(prediction)
             yield one, prediction
+
+
+def _seed_of(seed: int, chunk: int) -> int:
+    """Rows are counted from 0 in each chunk, so each draws from a seed of its own, the first from the one given.
+
+    Hashed and not counted up: chunk 1 of seed 0 is not to be chunk 0 of seed 1.
+    """
+    if not chunk:
+        return seed
+    return int.from_bytes(blake2b(f"{seed} {chunk}".encode(), digest_size=8).digest(), "little")
 
 
 def _lines(prediction: Prediction) -> str:

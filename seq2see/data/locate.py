@@ -10,6 +10,7 @@ from seq2see.data.formats import formats
 from seq2see.errors import UserError, nearest
 
 VARIABLE, USUAL = "SEQ2SEE_DATA", "../shared/data"
+"""The folder of data sets is the one the variable names; without it, `shared/data` beside the working folder."""
 
 
 def locate(name: str | Path) -> tuple[Path, Path | None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
+from seq2see.cli import reading
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -113,6 +114,19 @@ def test_looks_go_where_the_path_says(call: Call, speller: Path, tmp_path: Path)
     assert [record["inputs"] for record in records] == [list("abcd"), list("feed")]
     call("predict", speller, "abcd", "--looks", tmp_path / "one.svg")
     assert (tmp_path / "one.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_chunks_of_a_table_draw_apart_whatever_the_seed(
+    call: Call, speller: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "same.tsv"
+    table.write_text("word\n" + "abcd\n" * 6, encoding="utf-8")
+    arguments = ["predict", speller, "--file", table, "--sample", "--temperature", 5]
+    monkeypatch.setattr(reading.chunked, "__defaults__", (2,))
+    drawn = {seed: call(*arguments, "--seed", seed).lines for seed in (0, 1)}
+    pairs = [tuple(lines[i : i + 2]) for lines in drawn.values() for i in range(0, 6, 2)]
+    assert len(set(pairs)) == 6
+    assert call(*arguments, "--seed", 1).lines == drawn[1]
 
 
 def test_sampling_repeats_with_its_seed(call: Call, speller: Path) -> None:
