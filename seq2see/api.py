@@ -89,9 +89,12 @@ class Model:
         """What the model says of an input; a list in gives a list out.
 
         An input is a text; several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
-        attention of some steps (from 0), for every hypothesis. Further options are those of SearchOptions.
+        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
+        the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
         """
         many = isinstance(inputs, list)
+        if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
+            n_best = beam if beam is not None else self.recipe.search.beam
         rows = [self.row(one) for one in (inputs if many else [inputs])]
         made = options_of(
             self.recipe,

@@ -31,7 +31,7 @@ class Looking(nn.Module):
 
     def __init__(self, settings: AttentionSettings, *, query: int, sizes: Mapping[str, int]):
         super().__init__()
-        options = settings.model_dump()
+        options = settings.score_settings
         self.over: ByInput[Attention] = ByInput(
             {name: Attention(build_score(settings.score, query, size, options)) for name, size in sizes.items()}
         )

@@ -40,6 +40,13 @@ def test_tokens_probabilities_and_looks_fit_each_other(model: Model) -> None:
     assert chance == pytest.approx(made.tokens[0].probability, abs=1e-6)
 
 
+def test_a_beam_brings_its_other_hypotheses_along(model: Model) -> None:
+    made = model.predict("aex", beam=4)
+    assert len(made.alternatives) == 3
+    assert model.predict("aex", beam=4, n_best=1).alternatives == []
+    assert model.predict("aex", beam=1).alternatives == []
+
+
 def test_an_answer_does_not_depend_on_the_batch(model: Model) -> None:
     words = ["a", "aexaexaexaex", "", "box", "diw", "zzzzz"]
     together = model.predict(words, beam=3)
