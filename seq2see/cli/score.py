@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from seq2see.cli.models import one_model
 from seq2see.cli.options import add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser
 from seq2see.cli.saying import emit
@@ -19,9 +18,10 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
+    from seq2see.api import load
     from seq2see.data.locate import locate
 
-    model = one_model(given.model, "score")
+    model = load(given.model)
     if given.each and model.recipe.data.stream:
         raise UserError("--each: no meaning here: the model reads one contiguous text, which has no rows")
     table, dev = locate(given.data)

@@ -53,6 +53,21 @@ def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
     assert len(call("score", speller, "--data", pairs, "--each").lines) == 200
 
 
+def test_an_ensemble_is_scored_and_measured_like_a_model(call: Call, speller: Path, pairs: Path) -> None:
+    twice = f"{speller}+{speller}"
+    for command in ("score", "evaluate"):
+        alone, both = (json.loads(call(command, which, "--data", pairs, "--json").out) for which in (speller, twice))
+        measured = [one if command == "score" else one["metrics"] for one in (alone, both)]
+        assert measured[1] == pytest.approx(measured[0], rel=1e-4)
+    assert "perplexity" in both["metrics"]
+
+
+def test_metrics_that_cannot_be_taken_are_refused(call: Call, babbler: Path, home: Path) -> None:
+    run = call("evaluate", babbler, "--data", home / "words.tsv", "--metrics", "exact")
+    assert run.code == 2
+    assert "metric 'exact' cannot be taken of a language model" in run.err
+
+
 def test_score_of_a_language_model(call: Call, babbler: Path, home: Path) -> None:
     record = json.loads(call("score", babbler, "--data", home / "words.tsv", "--json").out)
     assert record["perplexity"] > 1

@@ -52,7 +52,7 @@ def refused(run: Run, *pieces: str) -> None:
         (["evaluate", "MODEL", "--data", "PAIRS", "--beam", "0"], ["beam", "at least 1"]),
         (["evaluate", "JUDGE", "--data", "VERDICTS", "--beam", "3"], ["a label is not searched for"]),
         (["evaluate", "BABBLER", "--data", "PAIRS", "--beam", "3"], ["perplexity"]),
-        (["score", "MODEL+MODEL", "--data", "PAIRS"], ["one model"]),
+        (["encode", "MODEL+MODEL", "abcd"], ["one model"]),
         (["score", "MODEL", "--data", "pairz.tsv"], ["pairz.tsv", "no such file"]),
         (["look", "MODEL", "abcd"], ["--out"]),
         (["look", "MODEL", "abcd", "--out", "x.jpg"], ["'.jpg'", ".png"]),
