@@ -27,7 +27,7 @@ class Limiter:
     def updated(self, *, updates, **numbers):
         if updates == 20:
             size = max(path.stat().st_size for path in Path(sys.argv[2], "checkpoints").glob("*"))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size - 1, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, resource.RLIM_INFINITY))
     def reported(self, report, metric): pass
     def said(self, message): pass
     def close(self): pass
