@@ -97,7 +97,7 @@ class Alternative:
 
 @dataclass
 class Prediction:
-    """What the model says of one input; `kind` says which of text, label and vector holds the answer."""
+    """What the model says of one input: a text, a label or a vector (`answer` gives whichever there is)."""
 
     input: Any
     text: str | None = None

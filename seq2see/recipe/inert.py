@@ -138,6 +138,7 @@ def _data(recipe: Recipe) -> dict[str, str]:
     if not recipe.data.stream:
         found |= _changed(recipe.training, "training", ["bptt", "lanes"], "data.stream is false")
     else:
+        found |= _changed(recipe.training, "training", ["dev_rows"], "a stream is measured as one text, not by rows")
         keys = ["batch_tokens", "batch_rows"]
         found |= _changed(recipe.training, "training", keys, "a stream is read in training.lanes of training.bptt")
         reason = "a stream is read as it stands (teacher forced)"

@@ -301,6 +301,7 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
         "output.max_length",
         "a stream is one text, however long",
     ),
+    ({"data": {"stream": True}, "training": {"dev_rows": 9}}, "training.dev_rows", "a stream is measured as one text"),
     ({"data": {"stream": True, "dev_most": 9}}, "data.dev_most", "the end of a stream is set aside, not rows"),
     (
         {**ONE, "training": {"epochs": 0, "scheduled_sampling": 0.5}},

@@ -20,7 +20,7 @@ SIZES: dict[str, Any] = {
     "encoder": {"size": 6, "bidirectional": False, "dropout": 0.2, "embedding": {"size": 4}},
     "decoder": {"size": 6, "dropout": 0.2, "embedding": {"size": 4}},
 }
-HOW: dict[str, Any] = {"threads": 1, "dev_rows": 4, "samples": 1, "epochs": 0, "learning_rate": 0.01}
+HOW: dict[str, Any] = {"threads": 1, "samples": 1, "epochs": 0, "learning_rate": 0.01}
 
 ROWS: dict[str, Any] = {
     "task": "copying",
@@ -28,7 +28,7 @@ ROWS: dict[str, Any] = {
     "output": {"tokens": "character"},
     **SIZES,
     "attention": {"score": "dot"},
-    "training": {**HOW, "batch_tokens": 40},
+    "training": {**HOW, "dev_rows": 4, "batch_tokens": 40},
     "search": {"max_length": 5},
     "evaluation": {"metrics": ["cer"]},
 }
