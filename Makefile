@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
-demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve the studio; ARGS="--no-serve --minutes 0.5"
+demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve them as a page; ARGS="--no-serve --minutes 0.5"
 	@$(BIN)/seq2see demo $(ARGS)
 
 test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
