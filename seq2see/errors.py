@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one clear message, exit code 2, never a traceback."""
+"""What users are told: errors that are theirs to mend (one clear message, exit code 2, never a traceback), notices."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ class MissingExtra(UserError):
 
     def __init__(self, library: str, extra: str):
         super().__init__(f"{library} is not installed: pip install 'seq2see[{extra}]'")
+
+
+class Notice(UserWarning):
+    """Something to know that is no error, given with `warnings.warn`; the command line prints it as a plain line."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "row"), counted(1940, "row")
+    ('1 row', '1,940 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:

@@ -11,9 +11,12 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, counted, nearest
 from seq2see.search.joint import JointPlaces
 from seq2see.search.options import Real, Weights
+
+TOLERANCE = 1e-3
+"""How far from 1 the sum of weights may be, for numbers a person has rounded."""
 
 
 class Oracle:
@@ -60,9 +63,14 @@ class Oracle:
         mask = places[name].mask
         real = int(mask[row].sum())
         if len(weights) != real:
-            raise UserError(f"{where}: {len(weights)} weights for '{name}', which has {real} places")
+            raise UserError(
+                f"{where}: {counted(len(weights), 'weight')} for '{name}', which has {counted(real, 'place')}"
+            )
         if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
             raise UserError(f"{where}: weights must be numbers of at least 0, got {list(weights)}")
+        total = math.fsum(weights)
+        if real and abs(total - 1) > TOLERANCE:
+            raise UserError(f"{where}: the weights for '{name}' must sum to 1, got {total:g}")
         maps = self._steps.setdefault(step, {})
         if name not in maps:
             maps[name] = torch.full(mask.shape, torch.nan, device=mask.device)
