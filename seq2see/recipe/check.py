@@ -5,6 +5,7 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import Recipe, TextOutput, names
 from seq2see.recipe.scores import SCORES
 
@@ -18,7 +19,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += [f"{path}: {reason}" for path, reason in unfit(recipe).items()]
+    found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
 
@@ -114,7 +115,7 @@ def _data(recipe: Recipe) -> list[str]:
     if not recipe.inputs and recipe.output.kind == "label":
         found.append("inputs: a label needs at least one input")
     for name in recipe.inputs:
-        if name not in recipe.used:
+        if name not in recipe.used and not unconditioned(recipe):
             found.append(
                 f"inputs.{name}: is read and never used; name it in attention.over, decoder.start or decoder.every_step"
             )

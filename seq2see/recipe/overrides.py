@@ -13,7 +13,7 @@ from seq2see.errors import UserError
 from seq2see.recipe.inert import inert
 from seq2see.recipe.kinds import settings_in
 from seq2see.recipe.measures import unfit
-from seq2see.recipe.resolve import inherited, resolved
+from seq2see.recipe.resolve import inherited, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
 
 Raw = dict[str, Any]
@@ -22,12 +22,16 @@ Raw = dict[str, Any]
 def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
     """A copy of the raw recipe with the overrides; settings of the recipe that they make meaningless are left out.
 
-    Those the user has just set stay, to be refused: `--set attention=none --set attention.size=64` is a mistake.
+    Those the user has just set stay, to be refused: `--set attention=none --set attention.size=64` is a mistake. So is
+    `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
 
     >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, ["attention.score=dot"])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
     """
-    changes = dict(_parsed(override) for override in overrides)
+    changes: Raw = {}
+    for path, value in map(_parsed, overrides):
+        _check_kept(path, changes)
+        changes[path] = value
     before, after = spelled_out(raw), spelled_out(raw)
     for path, value in changes.items():
         _put(after, path, value)
@@ -57,6 +61,15 @@ def _parsed(override: str) -> tuple[str, Any]:
         return path.strip(), yaml.safe_load(value)
     except yaml.YAMLError:
         raise UserError(f"--set {override}: '{value}' is not a YAML value") from None
+
+
+def _check_kept(path: str, changes: Iterable[str]) -> None:
+    """Refuse a change of a whole group after changes of keys inside it: they would be accepted and do nothing."""
+    for earlier in changes:
+        if earlier.startswith(f"{path}."):
+            raise UserError(
+                f"--set {path}: undoes the --set {earlier} before it; give {earlier} after it, or leave it out"
+            )
 
 
 def _put(raw: Raw, path: str, value: Any) -> None:
@@ -101,6 +114,6 @@ def _follow_the_output(after: Raw, before: Raw, changes: Iterable[str]) -> None:
 def _meaningless(raw: Raw) -> dict[str, str]:
     try:
         recipe = resolved(Recipe.model_validate(inherited(raw)))
-        return inert(recipe) | unfit(recipe)
+        return inert(recipe) | unfit(recipe) | unconditioned(recipe)
     except (ValidationError, RecursionError, KeyError):
         return {}  # what is wrong is said when the whole is checked

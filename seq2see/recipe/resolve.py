@@ -42,7 +42,8 @@ def resolved(recipe: Recipe) -> Recipe:
     """The recipe made complete where it is silent. A contradiction that was asked for stays as it is, to be refused.
 
     Without inputs there is nothing to look at, so attention is off; a label is written by the label decoder; all inputs
-    are looked at; without attention, `start` gives the decoder every input that nothing else gives it.
+    are looked at; without attention, `start` gives the decoder every input that nothing else gives it, unless it was
+    said to be none.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -52,9 +53,20 @@ def resolved(recipe: Recipe) -> Recipe:
     if attention.score != "none" and attention.over is None:
         attention = attention.model_copy(update={"over": list(recipe.inputs)})
     unused = [name for name in recipe.inputs if name not in recipe.used]
-    if attention.score == "none" and unused:
+    if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})
     return recipe.model_copy(update={"attention": attention, "decoder": decoder})
+
+
+def unconditioned(recipe: Recipe) -> dict[str, str]:
+    """{path: what is wrong} where `start: none` was asked for and leaves the decoder without some of the inputs."""
+    unused = [name for name in recipe.inputs if name not in recipe.used]
+    if recipe.attention.score != "none" or recipe.decoder.start != "none" or not unused:
+        return {}
+    lost = ", ".join(unused)
+    instead = ", or decoder.every_step" if recipe.decoder.kind == "recurrent" else ""
+    reason = f"with attention off, none leaves the decoder nothing of {lost}; allowed: {lost}{instead}, or attention"
+    return {"decoder.start": reason}
 
 
 def _kinds(recipe: Recipe) -> Recipe:

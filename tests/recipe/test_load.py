@@ -106,6 +106,22 @@ def test_without_attention_the_decoder_starts_from_what_nothing_else_gives_it_an
     assert notes(load_recipe(ONE)) == notes(load_recipe({})) == []
 
 
+def test_a_start_that_was_said_to_be_none_is_not_filled_in() -> None:
+    none = {"decoder": {"start": "none"}}
+    message = r"decoder\.start: with attention off, none leaves the decoder nothing of source; allowed: source, or deco"
+    with pytest.raises(UserError, match=message) as refused:
+        load_recipe({**ONE, **none, "attention": "none"})
+    assert "never used" not in str(refused.value)
+    with pytest.raises(UserError, match=message):
+        load_recipe(ONE, overrides=["attention=none", "decoder.start=none"])
+    with pytest.raises(UserError, match="nothing of passage; allowed: passage"):
+        load_recipe({**TWO, "attention": "none", "decoder": {"start": "none", "every_step": "question"}})
+    every = load_recipe(ONE, overrides=["attention=none", "decoder.start=none", "decoder.every_step=source"])
+    assert (every.started_by, every.fed_every_step) == ([], ["source"])
+    assert load_recipe({**ONE, **none}).started_by == []
+    assert load_recipe({**ONE, **none}, overrides=["attention=none"]).started_by == ["source"]
+
+
 def test_a_start_filled_in_is_checked_as_one_written_down() -> None:
     copied = {"start_by": "copy", "size": 512}
     assert load_recipe({**ONE, "attention": "none", "decoder": copied}).started_by == ["source"]
@@ -210,6 +226,12 @@ def test_what_the_user_has_just_set_is_refused_rather_than_dropped() -> None:
         load_recipe(ONE, overrides=["attention=none", "attention.size=9"])
     with pytest.raises(UserError, match=r"decoder\.kind: recurrent cannot write an output of kind label"):
         load_recipe(ONE, overrides=["output.kind=label", "decoder.kind=recurrent"])
+
+
+def test_an_override_that_a_later_one_undoes_is_refused() -> None:
+    for later in ("attention=none", "attention={score: deep}"):
+        with pytest.raises(UserError, match=r"--set attention: undoes the --set attention\.size before it"):
+            load_recipe(ONE, overrides=["attention.size=4", later])
 
 
 def test_what_was_meaningless_before_an_override_is_still_refused() -> None:
