@@ -26,6 +26,14 @@ class Layout:
         return {"kind": self.kind, "shape": list(self.shape or (places,))}
 
 
+@dataclass(frozen=True)
+class View:
+    """What can be looked at, before there is any input: places of so many numbers each, which lie like this."""
+
+    size: int
+    layout: LayoutKind = "tokens"
+
+
 @dataclass
 class Places:
     """Places of one input.
@@ -53,15 +61,32 @@ class Places:
 
 
 @dataclass
+class InnerMap:
+    """Where an encoder itself looked, while it read: weights (batch, rows, places), or (batch, heads, rows, places).
+
+    mask: (batch, rows), (batch, places): which rows and which places are real; layout: how the places lie.
+    """
+
+    weights: Float[Tensor, "batch *heads rows places"]
+    rows: Bool[Tensor, "batch rows"]
+    places: Bool[Tensor, "batch places"]
+    layout: Layout = field(default_factory=Layout)
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> InnerMap:
+        return replace(self, weights=self.weights[rows], rows=self.rows[rows], places=self.places[rows])
+
+
+@dataclass
 class Memory:
-    """All that is known of a batch of inputs, by input name.
+    """All that is known of a batch of inputs, by input name (`input.name` for further places of an input).
 
     summaries: {name: (batch, size)}, the last state (both directions joined) of a sequence, the masked mean of a grid
-    or set.
+    or set; maps: where encoders looked while they read.
     """
 
     places: dict[str, Places] = field(default_factory=dict)
     summaries: dict[str, Float[Tensor, "batch size"]] = field(default_factory=dict)
+    maps: dict[str, InnerMap] = field(default_factory=dict)
     rows: int = -1
 
     def __post_init__(self) -> None:
@@ -74,5 +99,6 @@ class Memory:
         return Memory(
             places={name: places.select(rows) for name, places in self.places.items()},
             summaries={name: vector[rows] for name, vector in self.summaries.items()},
+            maps={name: one.select(rows) for name, one in self.maps.items()},
             rows=len(rows),
         )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
-from seq2see.decoders import Decoder, LabelDecoder, Ready, RecurrentDecoder, SoftmaxHead, State, Step
-from seq2see.embeddings import build_embedding
+from seq2see.decoders import Conditions, Decoder, Ready, SoftmaxHead, State, Step, decoders
+from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, encoders
 from seq2see.errors import UserError
 from seq2see.memory import Memory
@@ -35,21 +35,16 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.encoders = _build_encoders(recipe, sizes)
         self.reader_of = {name: recipe.reader_of(name) for name in recipe.inputs}
-        places = {name: self.encoder(name).size for name in recipe.inputs}
+        views = {name: view for one in recipe.inputs for name, view in self.encoder(one).views(one).items()}
         summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
-        looks = {name: places[name] for name in recipe.looked_at}
-        start = {name: summaries[name] for name in recipe.started_by}
-        if recipe.decoder.kind == "label":
-            self.decoder: Decoder = LabelDecoder(recipe.decoder, recipe.attention, looks=looks, start=start)
-        else:
-            self.decoder = RecurrentDecoder(
-                recipe.decoder,
-                recipe.attention,
-                embedding=build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output")),
-                looks=looks,
-                start=start,
-                every={name: summaries[name] for name in recipe.fed_every_step},
-            )
+        kind = decoders[recipe.decoder.kind]
+        conditions = Conditions(
+            None if kind.one_step else _output_embedding(recipe, sizes),
+            looks={name: views[name] for name in recipe.looked_at},
+            start={name: summaries[name] for name in recipe.started_by},
+            every={name: summaries[name] for name in recipe.fed_every_step},
+        )
+        self.decoder: Decoder = kind(recipe.decoder, recipe.attention, conditions)
         self.head = SoftmaxHead(
             self.decoder.features_size,
             sizes.output,
@@ -69,6 +64,8 @@ class EncoderDecoder(nn.Module):
             encoded = self.encoder(name).read(column)
             memory.places[name] = encoded.places
             memory.summaries[name] = encoded.summary
+            memory.places |= {f"{name}.{key}": places for key, places in encoded.further.items()}
+            memory.maps |= {f"{name}.{key}": one for key, one in encoded.maps.items()}
         return memory
 
     def ready(self, inputs: Mapping[str, Any], rows: int) -> Ready:
@@ -85,8 +82,9 @@ class EncoderDecoder(nn.Module):
         token: Int[Tensor, " rows"] | None,
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Step:
-        return self.decoder.step(ready, state, token, forced=forced)
+        return self.decoder.step(ready, state, token, forced=forced, generator=generator)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return self.head.log_probs(step, ready)
@@ -127,9 +125,14 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
     return made
 
 
+def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:
+    return build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output"))
+
+
 def _tied(recipe: Recipe, decoder: Decoder) -> nn.Parameter | None:
-    if not recipe.decoder.tied or not isinstance(decoder, RecurrentDecoder):
+    if not recipe.decoder.tied or decoder.one_step:
         return None
-    if not isinstance(decoder.embedding.weight, nn.Parameter):
+    weight = cast("Embedding | OneHot", decoder.embedding).weight
+    if not isinstance(weight, nn.Parameter):
         raise UserError("decoder.tied needs an embedding with weights; decoder.embedding.kind is one-hot")
-    return decoder.embedding.weight
+    return weight

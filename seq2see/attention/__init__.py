@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from seq2see.attention.attention import Attention, Look, Prepared
-from seq2see.attention.normalisers import masked_softmax
+from seq2see.attention import coverage as _coverage  # noqa: F401  registers its score
+from seq2see.attention.attention import Attention
+from seq2see.attention.build import build_attention
+from seq2see.attention.heads import MultiHead
+from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax, sparsemax
+from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
 
-__all__ = ["Attention", "Look", "Prepared", "Score", "build_score", "masked_softmax", "register", "scores"]
+__all__ = [
+    "NORMALISERS",
+    "Attention",
+    "Candidates",
+    "Look",
+    "MultiHead",
+    "Prepared",
+    "Score",
+    "build_attention",
+    "build_score",
+    "entmax15",
+    "masked_softmax",
+    "register",
+    "scores",
+    "sparsemax",
+]

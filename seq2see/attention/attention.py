@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.attention.normalisers import masked_softmax
+from seq2see.attention.choices import Chosen, Soft
+from seq2see.attention.normalisers import Normaliser, masked, softmax
+from seq2see.attention.records import Candidates, Look, Prepared, spread
+from seq2see.attention.scopes import Global, Positions, Scope, Window, fold
 from seq2see.attention.scores import Score
 from seq2see.memory import Places
 
 
-@dataclass
-class Prepared:
-    """What an attention computes once per input: its keys, beside the places as the encoder gave them."""
-
-    keys: Float[Tensor, "batch places size"]
-    places: Places
-
-    @property
-    def values(self) -> Float[Tensor, "batch places value"]:
-        return self.places.states
-
-    @property
-    def mask(self) -> Bool[Tensor, "batch places"]:
-        return self.places.mask
-
-    def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
-        return Prepared(self.keys[rows], self.places.select(rows))
-
-
-@dataclass
-class Look:
-    """One look, or several at once: what was seen, with which weights, from which energies."""
-
-    context: Float[Tensor, "batch queries value"]
-    weights: Float[Tensor, "batch queries places"]
-    energies: Float[Tensor, "batch queries places"]
-    past: Float[Tensor, "batch queries places"] | None = None
-
-
 class Attention(nn.Module):
-    """a_t = softmax over real places of score(q_t, h_j); c_t = sum_j a_tj h_j.
+    """a_t = softmax over real places of score(q_t, h_j) / temperature; c_t = sum_j a_tj h_j.
 
     >>> from seq2see.attention.scores import Dot
     >>> look = Attention(Dot(2, 2))
@@ -52,30 +24,108 @@ class Attention(nn.Module):
     tensor([[[0.5000, 0.5000]]])
     """
 
-    def __init__(self, score: Score):
+    def __init__(
+        self,
+        score: Score,
+        *,
+        scope: Scope | None = None,
+        normalise: Normaliser = softmax,
+        choice: nn.Module | None = None,
+        temperature: float = 1.0,
+    ):
         super().__init__()
         self.score = score
+        self.scope = scope if scope is not None else Global()
+        self.choice = choice if choice is not None else Soft()
+        self.normalise = normalise
+        self.temperature = temperature
 
     def prepare(self, places: Places) -> Prepared:
-        return Prepared(self.score.keys(places.states), places)
+        return Prepared.of(self.score.keys(places.states), places.states, places)
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
-        """What the score remembers of earlier looks before the first one, for so many queries per input."""
-        return self.score.begin(prepared.keys, queries)
+        """The sum of earlier looks before the first one, for so many queries per input; None: the score has no use."""
+        if not self.score.remembers:
+            return None
+        batch, places = prepared.mask.shape
+        return prepared.values.new_zeros(batch, queries, places)
 
     def forward(
         self,
         query: Float[Tensor, "batch queries query"],
         prepared: Prepared,
         *,
+        positions: Positions = 0,
         past: Float[Tensor, "batch queries places"] | None = None,
         forced: Float[Tensor, "batch queries places"] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Look:
-        """Look once for each query. `forced` weights, where they are not NaN, take the place of the model's own."""
-        remembered = () if past is None else (past,)
-        energies = self.score.energies(query, prepared.keys, *remembered)
-        weights = masked_softmax(energies, prepared.mask)
+        """Look once for each query. `forced` weights, where they are not NaN, take the place of the model's own.
+
+        positions: the number of the step; past: the sum of earlier looks, not given: there were none.
+        """
+        past = past if past is not None else self.begin(prepared, query.shape[1])
+        window = self.scope.window(query, prepared.mask, prepared.layout, positions)
+        if window is None:
+            look = self._everywhere(query, prepared, past=past, generator=generator)
+        else:
+            look = self._within(query, prepared, window, past=past, generator=generator)
         if forced is not None:
-            weights = torch.where(forced.isnan(), weights, forced)
-        after = None if past is None else self.score.advance(past, weights)
-        return Look(torch.bmm(weights, prepared.values), weights, energies, after)
+            look = _forced(look, prepared.values, forced)
+        if past is not None:
+            look.past = past + look.dense()
+        return look
+
+    def _weigh(self, energies: Tensor, mask: Tensor) -> Tensor:
+        scaled = energies if self.temperature == 1.0 else energies / self.temperature
+        return masked(self.normalise, scaled, mask)
+
+    def _everywhere(
+        self, query: Tensor, prepared: Prepared, *, past: Tensor | None, generator: torch.Generator | None
+    ) -> Look:
+        energies = self.score(query, Candidates(prepared.keys, prepared.layout, past=past))
+        weights = self._weigh(energies, prepared.mask[:, None])
+        chosen: Chosen = self.choice(weights, generator=generator)
+        context = torch.bmm(chosen.shares, prepared.values)
+        places = prepared.mask.shape[1]
+        return Look(context, weights, energies, places, place=chosen.place, place_log_prob=chosen.log_prob)
+
+    def _within(
+        self,
+        query: Tensor,
+        prepared: Prepared,
+        window: Window,
+        *,
+        past: Tensor | None,
+        generator: torch.Generator | None,
+    ) -> Look:
+        """Every query has candidates of its own, so each becomes a row of the batch with one query."""
+        batch, queries, width = window.numbers.shape
+        keys, values = fold(prepared, window)
+        remembered = None if past is None else past.reshape(batch * queries, 1, -1)
+        candidates = Candidates(keys, prepared.layout, window.numbers.flatten(0, 1), remembered)
+        energies = self.score(query.reshape(batch * queries, 1, -1), candidates).view(batch, queries, width)
+        if window.bias is not None:
+            energies = energies + window.bias.to(energies.dtype)
+        weights = self._weigh(energies, window.real)
+        chosen: Chosen = self.choice(weights, generator=generator)
+        context = torch.bmm(chosen.shares.reshape(batch * queries, 1, width), values).view(batch, queries, -1)
+        place = None if chosen.place is None else window.numbers.gather(-1, chosen.place[..., None]).squeeze(-1)
+        shown = energies.masked_fill(~window.real, -torch.inf)
+        places = prepared.mask.shape[1]
+        return Look(context, weights, shown, places, window.numbers, place, chosen.log_prob)
+
+
+def _forced(look: Look, values: Tensor, forced: Tensor) -> Look:
+    """The look as the caller wants it; rows that are NaN stay as they were."""
+    free = forced.isnan()
+    weights = torch.where(free, look.dense(), forced)
+    context = torch.where(free.all(-1, keepdim=True), look.context, torch.bmm(forced.nan_to_num(), values))
+    energies = None if look.energies is None else spread(look.energies, look.numbers, look.places, empty=-torch.inf)
+    place, log_prob = look.place, look.place_log_prob
+    if place is not None and log_prob is not None:
+        given = ~free.all(-1)
+        place = torch.where(given, forced.nan_to_num().argmax(-1), place)
+        own = look.dense().gather(-1, place[..., None]).squeeze(-1)
+        log_prob = torch.where(given, own.clamp(min=torch.finfo(own.dtype).tiny).log(), log_prob)
+    return Look(context, weights, energies, look.places, None, place, log_prob)

@@ -2,20 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+
+Normaliser = Callable[[Tensor], Tensor]
+
+HIDDEN = -1e9
+"""The energy of padding: far below any real one, and its square still a number in single precision."""
+
+
+def masked(
+    normalise: Normaliser, energies: Float[Tensor, "batch queries places"], mask: Bool[Tensor, "batch _ places"]
+) -> Float[Tensor, "batch queries places"]:
+    """Weights over real places, in single precision whatever the energies' own; mask: for all queries, or for each."""
+    hidden = energies.float().masked_fill(~mask, HIDDEN)
+    weights: Tensor = normalise(hidden) * mask
+    return weights.to(energies.dtype)
 
 
 def masked_softmax(
     energies: Float[Tensor, "batch queries places"], mask: Bool[Tensor, "batch places"]
 ) -> Float[Tensor, "batch queries places"]:
-    """softmax over real places, in single precision whatever the energies' own.
+    """softmax over real places.
 
     >>> masked_softmax(torch.zeros(1, 1, 3), torch.tensor([[True, True, False]]))
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
-    real = mask[:, None]
-    hidden = energies.float().masked_fill(~real, torch.finfo(torch.float32).min)
-    weights: Tensor = torch.softmax(hidden, dim=-1) * real
-    return weights.to(energies.dtype)
+    return masked(softmax, energies, mask[:, None])
+
+
+def softmax(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+    """a_j = exp(e_j) / sum_i exp(e_i)"""
+    return torch.softmax(energies, dim=-1)
+
+
+def sparsemax(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+    """a_j = max(e_j - tau, 0): the nearest point of the simplex (Martins and Astudillo 2016).
+
+    >>> sparsemax(torch.tensor([1.0, 0.5, -1.0]))
+    tensor([0.7500, 0.2500, 0.0000])
+    """
+    weights: Tensor = _Sparsemax.apply(energies)
+    return weights
+
+
+def entmax15(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+    """a_j = max(e_j / 2 - tau, 0) ** 2: between softmax and sparsemax (Peters, Niculae and Martins 2019).
+
+    >>> entmax15(torch.tensor([1.0, 1.0, -9.0]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    weights: Tensor = _Entmax15.apply(energies)
+    return weights
+
+
+NORMALISERS: dict[str, Normaliser] = {"softmax": softmax, "sparsemax": sparsemax, "entmax15": entmax15}
+
+
+def _sorted_prefixes(energies: Tensor) -> tuple[Tensor, Tensor]:
+    """Energies from the largest down, the largest taken as 0, and how many there are up to each."""
+    falling = energies.sort(dim=-1, descending=True).values
+    count = torch.arange(1, energies.shape[-1] + 1, device=energies.device, dtype=energies.dtype)
+    return falling, count
+
+
+def _at_last(values: Tensor, support: Tensor) -> Tensor:
+    """The value at the last place of the support, which is a prefix that is never empty."""
+    return values.gather(-1, support.sum(-1, keepdim=True) - 1)
+
+
+class _Sparsemax(torch.autograd.Function):
+    """tau from the largest prefix whose own tau leaves its smallest energy positive; exact."""
+
+    @staticmethod
+    def forward(ctx: Any, energies: Tensor) -> Tensor:
+        energies = energies - energies.amax(-1, keepdim=True)
+        falling, count = _sorted_prefixes(energies)
+        tau = (falling.cumsum(-1) - 1) / count
+        weights = (energies - _at_last(tau, falling > tau)).clamp(min=0)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (weights,) = ctx.saved_tensors
+        support = (weights > 0).to(grad.dtype)
+        mean = (grad * support).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
+        back: Tensor = support * (grad - mean)
+        return back
+
+
+class _Entmax15(torch.autograd.Function):
+    """With z = e / 2: sum over the support of (z - tau) ** 2 = 1 is a quadratic in tau; its smaller root, exactly."""
+
+    @staticmethod
+    def forward(ctx: Any, energies: Tensor) -> Tensor:
+        halves = (energies - energies.amax(-1, keepdim=True)) / 2
+        falling, count = _sorted_prefixes(halves)
+        mean = falling.cumsum(-1) / count
+        spread = falling.square().cumsum(-1) / count - mean.square()
+        tau = mean - (1 / count - spread).clamp(min=0).sqrt()
+        weights = (halves - _at_last(tau, falling >= tau)).clamp(min=0).square()
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (weights,) = ctx.saved_tensors
+        roots = weights.sqrt()
+        inner = grad * roots
+        back: Tensor = inner - roots * inner.sum(-1, keepdim=True) / roots.sum(-1, keepdim=True)
+        return back

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear, normalize
 
+from seq2see.attention.records import Candidates
 from seq2see.errors import UserError
 from seq2see.recipe.scores import declare
 from seq2see.registry import Registry
@@ -26,12 +27,14 @@ scores: Registry[type[Score]] = Registry("score")
 class Score(nn.Module):
     """A kind of attention writes `energies`, and `keys` where the places can be prepared once per input.
 
-    A score that depends on earlier looks also writes `begin` and `advance`; its `energies` then takes what they give,
-    (batch, queries, places), as a third argument.
+    A score that goes by more than the keys, by where places lie or by earlier looks, writes `forward` instead.
     """
 
     ordered = False
     """True where the score depends on where a place lies, so that it has no meaning for a set."""
+
+    remembers = False
+    """True where it depends on the sum of earlier looks, which then comes with the candidates."""
 
     def __init__(self, query: int, key: int):
         super().__init__()
@@ -44,17 +47,11 @@ class Score(nn.Module):
     ) -> Float[Tensor, "batch queries places"]:
         raise NotImplementedError
 
-    def begin(
-        self, keys: Float[Tensor, "batch places size"], queries: int
-    ) -> Float[Tensor, "batch queries places"] | None:
-        """What the score remembers before the first look; None: nothing, ever."""
-        return None
-
-    def advance(
-        self, past: Float[Tensor, "batch queries places"], weights: Float[Tensor, "batch queries places"]
+    def forward(
+        self, query: Float[Tensor, "batch queries query"], candidates: Candidates
     ) -> Float[Tensor, "batch queries places"]:
-        """What it remembers after a look."""
-        raise NotImplementedError
+        """The energies of the candidates: what an attention calls."""
+        return self.energies(query, candidates.keys)
 
 
 def register(name: str) -> Callable[[type[Score]], type[Score]]:
@@ -71,12 +68,16 @@ def register(name: str) -> Callable[[type[Score]], type[Score]]:
 def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:
     """The score of that name with those of the settings its constructor knows."""
     kind = scores[name]
-    known = options(name)
+    known = _arguments(name)
     return kind(query, key, **{option: value for option, value in (settings or {}).items() if option in known})
 
 
 def options(name: str) -> set[str]:
-    """Settings that mean something to the score of that name: its constructor's arguments beyond the sizes."""
+    """Settings that mean something to the score of that name: its constructor's arguments beyond sizes and axes."""
+    return _arguments(name) - {"axes"}
+
+
+def _arguments(name: str) -> set[str]:
     return set(inspect.signature(scores[name].__init__).parameters) - {"self", "query", "key"}
 
 
@@ -121,10 +122,10 @@ class ScaledDot(Score):
 class Cosine(Score):
     """e_j = q . k_j / (|q| |k_j|), times a learned temperature where asked for"""
 
-    def __init__(self, query: int, key: int, temperature: bool = False):
+    def __init__(self, query: int, key: int, learned_temperature: bool = False):
         super().__init__(query, key)
         _same_size("cosine", query, key)
-        self.temperature = nn.Parameter(torch.tensor(1.0)) if temperature else None
+        self.temperature = nn.Parameter(torch.tensor(1.0)) if learned_temperature else None
 
     def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
         return normalize(states, dim=-1)
@@ -225,16 +226,23 @@ class Location(Score):
         super().__init__(query, key)
         self.W = nn.Linear(query, positions, bias=False)
 
-    def energies(
-        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    def forward(
+        self, query: Float[Tensor, "batch queries query"], candidates: Candidates
     ) -> Float[Tensor, "batch queries places"]:
-        places, most = keys.shape[1], self.W.out_features
+        numbers = candidates.numbers
+        if numbers is None:
+            self._check(candidates.keys.shape[1])
+            return linear(query, self.W.weight[: candidates.keys.shape[1]])
+        self._check(int(numbers.max()) + 1)
+        return torch.einsum("bqd,bpd->bqp", query, self.W.weight[numbers])
+
+    def _check(self, places: int) -> None:
+        most = self.W.out_features
         if places > most:
             raise UserError(
                 f"attention.score location looks at inputs of at most {most} places, got one of {places}; "
                 "raise attention.positions or set the input's max_length"
             )
-        return linear(query, self.W.weight[:places])
 
 
 @register("static")

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from seq2see.decoders.base import Decoder
+from seq2see.decoders.base import Conditions, Decoder, decoders
 from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
 
-__all__ = ["Decoder", "LabelDecoder", "Ready", "RecurrentDecoder", "SoftmaxHead", "State", "Step"]
+__all__ = [
+    "Conditions",
+    "Decoder",
+    "LabelDecoder",
+    "Ready",
+    "RecurrentDecoder",
+    "SoftmaxHead",
+    "State",
+    "Step",
+    "decoders",
+]

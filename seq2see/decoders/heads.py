@@ -54,6 +54,13 @@ class SoftmaxHead(nn.Module):
         """log P of every symbol, at a step or at each step of a whole target."""
         return torch.log_softmax(self.logits(step.features).float(), dim=-1)
 
+    def given(
+        self, step: Step, ready: Ready, targets: Int[Tensor, "*rows"], *, mask: Bool[Tensor, "*rows"]
+    ) -> Float[Tensor, " real"]:
+        """log P of each real target, in the order of the mask."""
+        log_probs = torch.log_softmax(self.logits(step.features[mask]).float(), dim=-1)
+        return log_probs.gather(1, targets[mask][:, None]).squeeze(1)
+
     def loss(
         self,
         step: Step,

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Decoder
-from seq2see.decoders.looking import Looking
+from seq2see.decoders.base import Conditions, Decoder, decoders
+from seq2see.decoders.looking import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.start import Start
 from seq2see.memory import Memory
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 
+@decoders.register("label")
 class LabelDecoder(Decoder):
     """s = s_0 from the summaries (or learned) asks; features are [s; c], or s where the output sees the state alone."""
 
     one_step = True
 
-    def __init__(
-        self,
-        settings: DecoderSettings,
-        attention: AttentionSettings,
-        *,
-        looks: Mapping[str, int],
-        start: Mapping[str, int],
-    ):
-        super().__init__()
-        self.looking = Looking(attention, query=settings.size, sizes=looks)
+    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+        super().__init__(settings, attention, conditions)
+        self.looking = Looking(attention, query=settings.size, views=conditions.looks)
         self.whole_output = settings.output == "all"
         self.dropout = settings.dropout
-        self.start = Start(start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join)
+        self.start = Start(
+            conditions.start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join
+        )
         self.features_size = settings.size + (self.looking.size if self.whole_output else 0)
 
     def prepare(self, memory: Memory) -> Ready:
-        return Ready(memory.rows, self.looking.prepare(memory), self.start(memory.summaries, memory.rows))
+        return Ready(memory.rows, memory, self.looking.prepare(memory), self.start(memory.summaries, memory.rows))
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
-        return State(cells, width=width, past=self.looking.begin(ready.looks, width))
+        return State(ready.rows * width, cells, width=width, past=self.looking.begin(ready.looks, width))
 
     def step(
         self,
@@ -51,14 +48,17 @@ class LabelDecoder(Decoder):
         token: Int[Tensor, " rows"] | None = None,
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Step:
         """One look, one answer."""
         asked = state.cells[0][0]
-        features, looked = asked, ({}, {}, {})  # type: ignore[var-annotated]
+        features, looks = asked, {}
         if self.looking:
-            seen = self.looking(asked, ready.looks, past=state.past, forced=forced)
-            looked = (seen.weights, seen.energies, seen.contexts)
+            seen: Seen = self.looking(
+                asked, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
+            )
+            looks = seen.looks
             if self.whole_output:
                 features = torch.cat([asked, seen.context], dim=-1)
-        after = State(state.cells, width=state.width, position=state.position + 1, past=state.past)
-        return Step(after, dropout(features, self.dropout, self.training), *looked)
+        after = replace(state, position=state.position + 1)
+        return Step(after, dropout(features, self.dropout, self.training), looks)

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.attention import Attention, Prepared, build_score
+from seq2see.attention import Attention, Look, MultiHead, Prepared, build_attention
 from seq2see.encoders import ByInput
-from seq2see.memory import Memory
+from seq2see.memory import Memory, View
 from seq2see.recipe.schema import AttentionSettings
 
 
 @dataclass
 class Seen:
-    """context: (rows, size), all attentions joined; weights, energies, contexts and past by input name, rows first."""
+    """context: (rows, size), all attentions joined; looks: by input name, rows first."""
 
     context: Float[Tensor, "rows *steps size"]
-    weights: dict[str, Tensor]
-    energies: dict[str, Tensor]
-    contexts: dict[str, Tensor]
-    past: dict[str, Tensor]
+    looks: dict[str, Look]
+
+    @classmethod
+    def stacked(cls, seen: Sequence[Seen]) -> Seen:
+        """What was seen at successive steps, (rows, steps, ...)."""
+        looks = {name: Look.stacked([one.looks[name] for one in seen]) for name in seen[0].looks}
+        return cls(_joined(looks), looks)
+
+    @property
+    def past(self) -> dict[str, Tensor]:
+        """{name: (rows, places)}, what the attentions that remember go on with."""
+        return {name: look.past for name, look in self.looks.items() if look.past is not None}
 
 
 class Looking(nn.Module):
     """c_t = [c_t of the first input; c_t of the second; ...]; without attention an empty look."""
 
-    def __init__(self, settings: AttentionSettings, *, query: int, sizes: Mapping[str, int]):
+    def __init__(self, settings: AttentionSettings, *, query: int, views: Mapping[str, View]):
         super().__init__()
-        options = settings.score_settings
-        self.over: ByInput[Attention] = ByInput(
-            {name: Attention(build_score(settings.score, query, size, options)) for name, size in sizes.items()}
+        self.over: ByInput[Attention | MultiHead] = ByInput(
+            {name: build_attention(settings, query=query, view=view) for name, view in views.items()}
         )
-        self.size = sum(sizes.values())
+        self.size = sum(view.size for view in views.values())
 
     def __bool__(self) -> bool:
         return len(self.over) > 0
@@ -53,44 +60,44 @@ class Looking(nn.Module):
         query: Float[Tensor, "rows size"],
         prepared: Mapping[str, Prepared],
         *,
+        position: int,
         past: Mapping[str, Tensor],
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Seen:
-        """One look of each row; rows are `width` in a run per input (width found from the sizes)."""
-        seen = Seen(query, {}, {}, {}, {})
+        """One look of each row at step `position`; rows are `width` in a run per input (found from the sizes)."""
+        looks = {}
         for name, attention in self.over.items():
-            ready = prepared[name]
-            batch = len(ready.mask)
-            queries = query.view(batch, -1, query.shape[-1])
-            look = attention(
-                queries,
-                ready,
+            batch = len(prepared[name].mask)
+            look: Look = attention(
+                query.view(batch, -1, query.shape[-1]),
+                prepared[name],
+                positions=position,
                 past=_grouped(past.get(name), batch),
                 forced=_grouped((forced or {}).get(name), batch),
+                generator=generator,
             )
-            seen.weights[name] = look.weights.flatten(0, 1)
-            seen.energies[name] = look.energies.flatten(0, 1)
-            seen.contexts[name] = look.context.flatten(0, 1)
-            if look.past is not None:
-                seen.past[name] = look.past.flatten(0, 1)
-        seen.context = _joined(seen.contexts)
-        return seen
+            looks[name] = look.map(lambda part: part.flatten(0, 1))
+        return Seen(_joined(looks), looks)
 
-    def all_at_once(self, queries: Float[Tensor, "rows steps size"], prepared: Mapping[str, Prepared]) -> Seen:
-        """The looks of a whole target, where no look depends on an earlier one: (rows, steps, ...) throughout."""
+    def all_at_once(
+        self, queries: Float[Tensor, "rows steps size"], prepared: Mapping[str, Prepared], *, position: int
+    ) -> Seen:
+        """The looks of a whole target from step `position` on, none depending on an earlier one: (rows, steps, ...)."""
         rows, steps, size = queries.shape
-        seen = self(queries.reshape(rows * steps, size), prepared, past={})
-        weights, energies, contexts = (
-            {name: part.unflatten(0, (rows, steps)) for name, part in parts.items()}
-            for parts in (seen.weights, seen.energies, seen.contexts)
-        )
-        return Seen(seen.context.unflatten(0, (rows, steps)), weights, energies, contexts, {})
+        looks = {}
+        for name, attention in self.over.items():
+            batch = len(prepared[name].mask)
+            numbers = torch.arange(position, position + steps, device=queries.device).repeat(rows // max(batch, 1))
+            look: Look = attention(queries.reshape(batch, -1, size), prepared[name], positions=numbers)
+            looks[name] = look.map(lambda part: part.flatten(0, 1).unflatten(0, (rows, steps)))
+        return Seen(_joined(looks), looks)
 
 
 def _grouped(rows: Tensor | None, batch: int) -> Tensor | None:
     return None if rows is None else rows.view(batch, -1, rows.shape[-1])
 
 
-def _joined(contexts: Mapping[str, Tensor]) -> Tensor:
-    parts = list(contexts.values())
+def _joined(looks: Mapping[str, Look]) -> Tensor:
+    parts = [look.context for look in looks.values()]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2see.attention import Prepared
+from seq2see.attention import Look, Prepared
 from seq2see.cells import CellState
+from seq2see.memory import Memory
 
 
 @dataclass
@@ -17,10 +19,11 @@ class Ready:
     """A memory made ready for decoding: keys per attention, first states, what enters every step.
 
     looks: {input name: keys, values, mask}; start: per layer the first cell state (batch, size);
-    every: (batch, gates), the product of the summary that enters every step.
+    every: (batch, gates), the product of the summary that enters every step; memory: what all of it was made from.
     """
 
     rows: int
+    memory: Memory = field(default_factory=Memory)
     looks: dict[str, Prepared] = field(default_factory=dict)
     start: list[CellState] = field(default_factory=list)
     every: Float[Tensor, "batch gates"] | None = None
@@ -28,6 +31,7 @@ class Ready:
     def select(self, rows: Int[Tensor, " chosen"]) -> Ready:
         return Ready(
             rows=len(rows),
+            memory=self.memory.select(rows),
             looks={name: prepared.select(rows) for name, prepared in self.looks.items()},
             start=[tuple(part[rows] for part in state) for state in self.start],
             every=None if self.every is None else self.every[rows],
@@ -38,53 +42,80 @@ class Ready:
 class State:
     """What a decoder carries. Rows are grouped: row r reads row r // width of the memory, which is never repeated.
 
-    cells: per layer the cell's state (rows, size); context: (rows, size), the last one, where it enters the next step;
-    past: {input name: (rows, places)}, what an attention remembers of its earlier looks.
+    cells: per layer the cell's state (rows, size); caches: per layer what a self-attention keeps of earlier steps, rows
+    first; context: (rows, size), the last one, where it enters the next step; past: {input name: (rows, places)}, what
+    an attention remembers of its earlier looks.
     """
 
-    cells: list[CellState]
+    rows: int
+    cells: list[CellState] = field(default_factory=list)
     width: int = 1
     position: int = 0
     context: Float[Tensor, "rows context"] | None = None
     past: dict[str, Float[Tensor, "rows places"]] = field(default_factory=dict)
+    caches: list[tuple[Tensor, ...]] = field(default_factory=list)
 
-    @property
-    def rows(self) -> int:
-        return len(self.cells[0][0])
+    def map(self, change: Callable[[Tensor], Tensor]) -> State:
+        """Every tensor changed alike."""
+        return replace(
+            self,
+            cells=[tuple(map(change, state)) for state in self.cells],
+            context=None if self.context is None else change(self.context),
+            past={name: change(remembered) for name, remembered in self.past.items()},
+            caches=[tuple(map(change, cache)) for cache in self.caches],
+        )
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> State:
         """The chosen rows, `width` of them in a run for each row of the memory."""
-        return replace(
-            self,
-            cells=[tuple(part[rows] for part in state) for state in self.cells],
-            width=width,
-            context=None if self.context is None else self.context[rows],
-            past={name: remembered[rows] for name, remembered in self.past.items()},
+        return replace(self.map(lambda part: part[rows]), width=width, rows=len(rows))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that is carried, by name: for checkpoints and for runtimes that pass plain tensors."""
+        found = {f"cells.{layer}.{i}": part for layer, state in enumerate(self.cells) for i, part in enumerate(state)}
+        found |= {
+            f"caches.{layer}.{i}": part for layer, cache in enumerate(self.caches) for i, part in enumerate(cache)
+        }
+        found |= {f"past.{name}": remembered for name, remembered in self.past.items()}
+        return found if self.context is None else found | {"context": self.context}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], *, width: int = 1, position: int = 0) -> State:
+        """What `tensors` took apart, put together."""
+        layers: dict[str, dict[int, dict[int, Tensor]]] = {"cells": {}, "caches": {}}
+        past = {}
+        for name, tensor in tensors.items():
+            kind, *rest = name.split(".")
+            if kind in layers:
+                layers[kind].setdefault(int(rest[0]), {})[int(rest[1])] = tensor
+            elif kind == "past":
+                past[".".join(rest)] = tensor
+        cells, caches = (
+            [tuple(parts[i] for i in sorted(parts)) for _, parts in sorted(found.items())] for found in layers.values()
         )
+        rows = len(next(iter(tensors.values())))
+        return cls(rows, cells, width, position, tensors.get("context"), past, caches)
 
     def detach(self) -> State:
         """The same values without their past: where truncated backpropagation cuts."""
-        return replace(
-            self,
-            cells=[tuple(part.detach() for part in state) for state in self.cells],
-            context=None if self.context is None else self.context.detach(),
-            past={name: remembered.detach() for name, remembered in self.past.items()},
-        )
+        return self.map(Tensor.detach)
 
 
 @dataclass
 class Step:
     """The state after a step (or after a whole target), what the output layer sees, and where the decoder looked.
 
-    features: (rows, size), or (rows, steps, size) for a whole target; looks and energies: {name: (rows, places)}, or
-    (rows, steps, places); contexts: {name: (rows, size)}.
+    features: (rows, size), or (rows, steps, size) for a whole target; looks: {name: a look of so many rows, steps}.
     """
 
     state: State
     features: Float[Tensor, "rows *steps size"]
-    looks: dict[str, Float[Tensor, "rows *steps places"]] = field(default_factory=dict)
-    energies: dict[str, Tensor] = field(default_factory=dict)
-    contexts: dict[str, Tensor] = field(default_factory=dict)
+    looks: dict[str, Look] = field(default_factory=dict)
+
+    @classmethod
+    def stacked(cls, steps: Sequence[Step]) -> Step:
+        """Successive steps as one: (rows, steps, ...)."""
+        looks = {name: Look.stacked([step.looks[name] for step in steps]) for name in steps[-1].looks}
+        return cls(steps[-1].state, stack([step.features for step in steps]), looks)
 
 
 def last_of(states: list[CellState]) -> Tensor:

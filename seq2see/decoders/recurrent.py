@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, CellState, build_cell
-from seq2see.decoders.base import Decoder
+from seq2see.decoders.base import Conditions, Decoder, decoders
 from seq2see.decoders.looking import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step, last_of, stack
 from seq2see.decoders.start import Start, join_summaries, joined_size
@@ -21,6 +22,7 @@ from seq2see.products import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 
+@decoders.register("recurrent")
 class RecurrentDecoder(Decoder):
     """Inputs of the first layer: `y` the embedding of the last symbol, `c` the context, `h` the summary of every step.
 
@@ -28,19 +30,13 @@ class RecurrentDecoder(Decoder):
     step t+1 by input feeding. `features` is s_t, or [s_t; c_t; e(y_{t-1})].
     """
 
-    def __init__(
-        self,
-        settings: DecoderSettings,
-        attention: AttentionSettings,
-        *,
-        embedding: Embedding | OneHot,
-        looks: Mapping[str, int],
-        start: Mapping[str, int],
-        every: Mapping[str, int],
-    ):
-        super().__init__()
-        self.embedding = embedding
-        self.looking = Looking(attention, query=settings.size, sizes=looks)
+    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+        super().__init__(settings, attention, conditions)
+        embedding, every = conditions.embedding, conditions.every
+        if embedding is None:
+            raise ValueError("a recurrent decoder reads symbols: it needs their embedding")
+        self.embedding: Embedding | OneHot = embedding
+        self.looking = Looking(attention, query=settings.size, views=conditions.looks)
         self.current = attention.query == "current"
         self.feeds = bool(self.looking) and (not self.current or attention.input_feeding)
         self.whole_output = settings.output == "all"
@@ -56,7 +52,7 @@ class RecurrentDecoder(Decoder):
             build_cell(above, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
         )
         self.start = Start(
-            start,
+            conditions.start,
             size=settings.size,
             layers=settings.layers,
             states=self.first.states,
@@ -82,7 +78,8 @@ class RecurrentDecoder(Decoder):
         if self.every_names:
             summary = join_summaries([memory.summaries[name] for name in self.every_names], self.join)
             every = self.first.project("h", summary)
-        return Ready(memory.rows, self.looking.prepare(memory), self.start(memory.summaries, memory.rows), every)
+        start = self.start(memory.summaries, memory.rows)
+        return Ready(memory.rows, memory, self.looking.prepare(memory), start, every)
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         """The state before the first symbol, `width` rows for each input."""
@@ -90,7 +87,8 @@ class RecurrentDecoder(Decoder):
         context = None
         if self.feeds and self.current:
             context = cells[0][0].new_zeros(ready.rows * width, self.looking.size)
-        return State(cells, width=width, context=context, past=self.looking.begin(ready.looks, width))
+        past = self.looking.begin(ready.looks, width)
+        return State(ready.rows * width, cells, width=width, context=context, past=past)
 
     def step(
         self,
@@ -99,6 +97,7 @@ class RecurrentDecoder(Decoder):
         token: Int[Tensor, " rows"] | None,
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Step:
         """Read one symbol, look, and go on: the only transition there is."""
         if token is None:
@@ -107,10 +106,9 @@ class RecurrentDecoder(Decoder):
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)
-        state, seen = self._advance(ready, state, projected, forced=forced)
-        looked = (seen.weights, seen.energies, seen.contexts) if seen else ({}, {}, {})
+        state, seen = self._advance(ready, state, projected, forced=forced, generator=generator)
         features = self._features(last_of(state.cells), seen.context if seen else None, embedded)
-        return Step(state, features, *looked)
+        return Step(state, features, seen.looks if seen else {})
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """The steps of a whole given target: the same function as `step`, what can be hoisted taken out of time."""
@@ -127,10 +125,8 @@ class RecurrentDecoder(Decoder):
             state, seen = self._advance(ready, state, one, times=times)
             outputs.append(last_of(state.cells))
             looks.append(seen)  # type: ignore[arg-type]
-        contexts = stack([seen.context for seen in looks])
-        features = self._features(stack(outputs), contexts, embedded)
-        weights = {name: stack([seen.weights[name] for seen in looks]) for name in looks[0].weights}
-        return Step(state, features, weights)
+        together = Seen.stacked(looks)
+        return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
 
     def _advance(
         self,
@@ -139,21 +135,30 @@ class RecurrentDecoder(Decoder):
         projected: Float[Tensor, "rows gates"],
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
         times: Product = plain_product,
     ) -> tuple[State, Seen | None]:
         """One transition from the product of the embedding (and of the summary): the heart of `step` and `teach`."""
+
+        def look(query: Tensor) -> Seen:
+            asked: Seen = self.looking(
+                query, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
+            )
+            return asked
+
         seen: Seen | None = None
         if self.looking and not self.current:
-            seen = self.looking(last_of(state.cells), ready.looks, past=state.past, forced=forced)
+            seen = look(last_of(state.cells))
             projected = projected + times(seen.context, self.first.W["c"], "W_c")
         elif state.context is not None:
             projected = projected + times(state.context, self.first.W["c"], "W_c")
         cells = self._climb(projected, state.cells, times)
         if self.looking and self.current:
-            seen = self.looking(last_of(cells), ready.looks, past=state.past, forced=forced)
+            seen = look(last_of(cells))
         fed = seen.context if seen is not None and state.context is not None else None
         past = seen.past if seen is not None else state.past
-        return State(cells, width=state.width, position=state.position + 1, context=fed, past=past), seen
+        after = replace(state, cells=cells, position=state.position + 1, context=fed, past=past)
+        return after, seen
 
     def _climb(
         self, projected: Float[Tensor, "rows gates"], before: list[CellState], times: Product
@@ -177,10 +182,10 @@ class RecurrentDecoder(Decoder):
         for layer, before in zip(self.cells[1:], start[1:], strict=True):
             outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)
             cells.append(last)
-        seen = self.looking.all_at_once(outputs, ready.looks) if self.looking else None
+        seen = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
         features = self._features(outputs, seen.context if seen else None, embedded)
-        after = State(cells, width=state.width, position=state.position + embedded.shape[1])
-        return Step(after, features, seen.weights if seen else {})
+        after = replace(state, cells=cells, position=state.position + embedded.shape[1])
+        return Step(after, features, seen.looks if seen else {})
 
     def _features(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
         if not self.whole_output:

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.memory import Places
+from seq2see.memory import InnerMap, LayoutKind, Places, View
 from seq2see.registry import Registry
 
 
 @dataclass
 class Encoded:
-    """places to look at, and the whole input as one vector: summary (batch, size)."""
+    """places to look at, and the whole input as one vector: summary (batch, size).
+
+    further: other places of the same input by name (the words of a document whose places are sentences), which a
+    recipe calls `input.name`; maps: how the encoder itself looked, by name.
+    """
 
     places: Places
     summary: Float[Tensor, "batch size"]
+    further: dict[str, Places] = field(default_factory=dict)
+    maps: dict[str, InnerMap] = field(default_factory=dict)
 
 
 class Encoder(nn.Module):
     """Reads an input; `size` is the width of its places, `summary_size` that of its summary.
 
     `forward` takes plain tensors, whichever a kind needs; `read` takes them out of a column of a batch. So the model
-    knows nothing of what an input is made of.
+    knows nothing of what an input is made of. `layout` says how its places lie, `further` what other places it gives.
     """
 
     size: int
     summary_size: int
+    layout: LayoutKind = "tokens"
+    further: Mapping[str, View] = MappingProxyType({})
+
+    def views(self, name: str) -> dict[str, View]:
+        """All that can be looked at in an input of that name."""
+        return {name: View(self.size, self.layout)} | {f"{name}.{key}": view for key, view in self.further.items()}
 
     def read(self, column: Any) -> Encoded:
         raise NotImplementedError

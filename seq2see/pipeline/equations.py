@@ -57,7 +57,7 @@ def score_equation(recipe: Recipe) -> str:
     """'e_j = v' tanh(W_q q + W_k k_j)', in the words of the score's own class; its name where that says nothing."""
     score = recipe.attention.score
     equation = REMARK.split(first_line(scores[score]))[0] or f"e_j = {score}(q, k_j)"
-    return f"{equation}, times a learned temperature" if recipe.attention.temperature else equation
+    return f"{equation}, times a learned temperature" if recipe.attention.learned_temperature else equation
 
 
 def query_of(recipe: Recipe) -> str:

@@ -99,11 +99,11 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
             Looked(
                 name,
                 (batch.inputs[name].symbols or [[]])[0],
-                _numbers(made.energies[name][0]),
-                _numbers(weights[0]),
-                _numbers(made.contexts[name][0]),
+                _numbers(look.dense_energies()[0]),
+                _numbers(look.dense()[0]),
+                _numbers(look.context[0]),
             )
-            for name, weights in made.looks.items()
+            for name, look in made.looks.items()
         ],
         state=_numbers(_top(state)),
         writes=outputs[step],

@@ -126,13 +126,35 @@ class AttentionSettings(Settings):
 
     score: ScoreName = Field("additive", description="how well a query and a place agree; none: no attention")
     over: str | list[str] | None = Field(None, description="inputs to look at; not given: all that have places")
-    scope: Literal["global"] = Field("global", description="which places are candidates: all of them")
-    choice: Literal["soft"] = Field("soft", description="what weights become: a weighted mean of the places")
+    scope: Literal["global", "local-monotonic", "local-predicted"] = Field(
+        "global", description="which places are candidates: all, or a window around p_t = t or around a predicted p_t"
+    )
+    window: Positive = Field(5, description="local scopes: how far the window reaches to each side of p_t")
+    gaussian: bool = Field(True, description="local-monotonic: add the logarithm of a Gaussian of the distance to p_t")
+    normaliser: Literal["softmax", "sparsemax", "entmax15"] = Field(
+        "softmax", description="how energies become weights; the last two give most places exactly zero"
+    )
+    temperature: Weight = Field(
+        1.0, description="energies are divided by it: below 1 sharper looks, above 1 flatter ones"
+    )
+    choice: Literal["soft", "hard"] = Field(
+        "soft", description="what weights become: a weighted mean of the places, or one place drawn by them"
+    )
+    estimator: Literal["score-function", "gumbel"] = Field(
+        "score-function", description="hard: how the draw is learned; gumbel: straight through a relaxed draw"
+    )
+    gumbel_temperature: Weight = Field(1.0, description="gumbel: of the relaxed draw")
+    heads: Positive = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
     query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
     input_feeding: bool = Field(True, description="query current: the context also enters the next step")
-    size: Positive = Field(128, description="size of W_q q and W_k k in additive, concat, deep and static")
+    size: Positive = Field(
+        128,
+        description="size of W_q q and W_k k in additive, concat, deep, coverage and static, and of a predicted p_t",
+    )
     layers: Positive = Field(2, description="deep: hidden layers")
-    temperature: bool = Field(False, description="cosine: learn a temperature")
+    learned_temperature: bool = Field(False, description="cosine: learn a temperature")
+    filters: Positive = Field(16, description="coverage: rows of F, the convolution of earlier looks")
+    kernel: Positive = Field(5, description="coverage: width of F (its side on a grid)")
     positions: Positive = Field(200, description="location: the longest input it can look at")
     options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
 

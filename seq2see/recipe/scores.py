@@ -9,12 +9,13 @@ from seq2see.recipe.schema import AttentionSettings
 SCORES: dict[str, frozenset[str]] = {
     "dot": frozenset(),
     "scaled-dot": frozenset(),
-    "cosine": frozenset({"temperature"}),
+    "cosine": frozenset({"learned_temperature"}),
     "general": frozenset(),
     "additive": frozenset({"size"}),
     "concat": frozenset({"size"}),
     "deep": frozenset({"size", "layers"}),
     "location": frozenset({"positions"}),
+    "coverage": frozenset({"size", "filters", "kernel"}),
     "static": frozenset({"size"}),
     "uniform": frozenset(),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Int
@@ -32,18 +32,15 @@ def score_given(model: EncoderDecoder, batch: Batch, *, device: torch.device | s
         batch = batch if device is None else batch.to(device)
         step, ready = model.taught(batch)
         ids, real = _targets(batch)
-        looks = {name: look.view(*real.shape, -1)[real] for name, look in step.looks.items()}
-        flat = replace(step, features=step.features.view(*real.shape, -1)[real], looks=looks)
-        log_probs = model.log_probs(flat, ready).clamp(min=LEAST)
-        chosen = log_probs.gather(1, ids[real][:, None]).squeeze(1)
-        return [Given(row.double().tolist()) for row in chosen.split(real.sum(1).tolist())]
+        chosen = model.head.given(step, ready, ids, mask=real).clamp(min=LEAST)
+        return [Given(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())]
 
 
-def _targets(batch: Batch) -> tuple[Int[Tensor, "rows steps"], Bool[Tensor, "rows steps"]]:
-    """Ids and which of them are real; a label is an output of one step."""
+def _targets(batch: Batch) -> tuple[Int[Tensor, "*shape"], Bool[Tensor, "*shape"]]:
+    """Ids and which of them are real; a label is one target for each row."""
     if isinstance(batch.target, Sequences):
         return batch.target.ids, batch.target.mask
     if isinstance(batch.target, Labels):
-        ids = batch.target.ids[:, None]
+        ids = batch.target.ids
         return ids, torch.ones_like(ids, dtype=torch.bool)
     raise ValueError("a batch without targets has nothing to score")

@@ -58,7 +58,7 @@ class Stepper:
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
             log_probs.append(model.log_probs(step, ready))
-            looks.append(step.looks)
+            looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")

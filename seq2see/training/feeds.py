@@ -120,16 +120,7 @@ class StreamFeed:
         return Loss(total, float(targets.numel()), targets.numel())
 
     def carried(self) -> dict[str, Tensor]:
-        if self.state is None:
-            return {}
-        return {f"{layer}.{part}": t for layer, state in enumerate(self.state.cells) for part, t in enumerate(state)}
+        return {} if self.state is None else self.state.tensors()
 
     def restore(self, carried: dict[str, Tensor]) -> None:
-        if not carried:
-            self.state = None
-            return
-        layers: dict[int, dict[int, Tensor]] = {}
-        for key, tensor in carried.items():
-            layer, part = key.split(".")
-            layers.setdefault(int(layer), {})[int(part)] = tensor
-        self.state = State([tuple(parts[p] for p in sorted(parts)) for _, parts in sorted(layers.items())])
+        self.state = State.from_tensors(carried) if carried else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -78,12 +78,7 @@ def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step
                 own = model.log_probs(steps[-1], ready).argmax(-1)
             use_own = torch.rand(len(own), device=own.device) < share
             token = torch.where(use_own, own, truth[:, t + 1])
-    together = replace(
-        steps[-1],
-        features=torch.stack([step.features for step in steps], 1),
-        looks={name: torch.stack([step.looks[name] for step in steps], 1) for name in steps[-1].looks},
-    )
-    return together, ready
+    return Step.stacked(steps), ready
 
 
 def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " classes"] | None:

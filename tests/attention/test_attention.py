@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention import Attention, Score, build_score, masked_softmax
+from seq2see.attention import Attention, Candidates, Score, build_score, masked_softmax
 from seq2see.attention.scores import Additive, Dot
 from seq2see.memory import Places
 from seq2see.recipe.scores import SCORES
@@ -119,14 +119,11 @@ def test_energies_of_any_size_overflow_nothing() -> None:
 class Tired(Score):
     """e_j = q . k_j - 2 sum of earlier weights of j: the simplest score that remembers."""
 
-    def energies(self, query: Tensor, keys: Tensor, past: Tensor) -> Tensor:  # type: ignore[override]
-        return query @ keys.transpose(1, 2) - 2 * past
+    remembers = True
 
-    def begin(self, keys: Tensor, queries: int) -> Tensor:
-        return keys.new_zeros(len(keys), queries, keys.shape[1])
-
-    def advance(self, past: Tensor, weights: Tensor) -> Tensor:
-        return past + weights
+    def forward(self, query: Tensor, candidates: Candidates) -> Tensor:
+        assert candidates.past is not None
+        return query @ candidates.keys.transpose(1, 2) - 2 * candidates.past
 
 
 def test_a_score_may_remember_its_earlier_looks() -> None:

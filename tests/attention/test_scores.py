@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from seq2see.attention import Score, build_score, register, scores
+from seq2see.attention import Candidates, Score, build_score, register, scores
 from seq2see.attention.scores import Concat, Cosine, Deep, Location, options
 from seq2see.errors import UserError
+from seq2see.memory import Layout
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import AttentionSettings
 from seq2see.recipe.scores import SCORES
@@ -23,9 +24,10 @@ QUERY, KEY, PLACES = 4, 6, 5
 SAME_SIZE = {"dot", "scaled-dot", "cosine"}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     **{name: (name, {}) for name in SCORES},
-    "cosine with temperature": ("cosine", {"temperature": True}),
+    "cosine with temperature": ("cosine", {"learned_temperature": True}),
     "deep of one layer": ("deep", {"layers": 1, "size": 3}),
     "deep of three layers": ("deep", {"layers": 3, "size": 3}),
+    "coverage of an even width": ("coverage", {"kernel": 4, "filters": 3, "size": 3}),
     "location of exactly so many": ("location", {"positions": PLACES}),
 }
 
@@ -49,6 +51,17 @@ def temperature(score: Score) -> float:
     return score.temperature.item() if isinstance(score, Cosine) and score.temperature is not None else 1.0
 
 
+def convolved(score: Score, looked: Array) -> Array:
+    """f = F * looked, place by place: (places, filters)."""
+    filters = weight(score, "F")
+    before, width = (filters.shape[1] - 1) // 2, filters.shape[1]
+    rows = []
+    for j in range(len(looked)):
+        reached = [looked[i] if 0 <= i < len(looked) else 0.0 for i in range(j - before, j - before + width)]
+        rows.append(filters @ np.array(reached))
+    return np.stack(rows)
+
+
 EQUATIONS: dict[str, Callable[[Score, Array, Array, int], float | Array]] = {
     "dot": lambda score, q, k, j: q @ k,
     "scaled-dot": lambda score, q, k, j: q @ k / np.sqrt(len(k)),
@@ -62,6 +75,14 @@ EQUATIONS: dict[str, Callable[[Score, Array, Array, int], float | Array]] = {
     ),
     "deep": lambda score, q, k, j: mlp(score, np.concatenate([q, k])),
     "location": lambda score, q, k, j: (weight(score, "W.weight") @ q)[j],
+    "coverage": lambda score, q, k, j: (
+        weight(score, "v.weight")
+        @ np.tanh(
+            weight(score, "W_q.weight") @ q
+            + weight(score, "W_k.weight") @ k
+            + weight(score, "W_f.weight") @ convolved(score, array(past()))[j]
+        )
+    ),
     "static": lambda score, q, k, j: (
         weight(score, "v.weight") @ np.tanh(weight(score, "W_k.weight") @ k + weight(score, "W_k.bias"))
     ),
@@ -78,16 +99,28 @@ def made(case: str, *, query: int = QUERY, key: int = KEY) -> Score:
     return score
 
 
-def asked(score: Score, case: str, *, batch: int = 3, queries: int = 2) -> tuple[Tensor, Tensor]:
+def drawn(score: Score, case: str, *, batch: int = 3, queries: int = 2) -> tuple[Tensor, Tensor]:
     size = KEY if CASES[case][0] in SAME_SIZE else QUERY
     return torch.randn(batch, queries, size), torch.randn(batch, PLACES, KEY)
+
+
+def past() -> Tensor:
+    """Earlier looks, the same whenever they are asked for."""
+    return torch.arange(PLACES, dtype=torch.float32).sin().abs()
+
+
+def asked(score: Score, query: Tensor, states: Tensor) -> Tensor:
+    """Energies as an attention asks for them, some looks having been taken before."""
+    looked = past()[: states.shape[1]].expand(*query.shape[:2], -1) if score.remembers else None
+    energies: Tensor = score(query, Candidates(score.keys(states), Layout(), past=looked))
+    return energies
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_score_is_its_equation(case: str) -> None:
     score = made(case)
-    query, states = asked(score, case)
-    energies = score.energies(query, score.keys(states))
+    query, states = drawn(score, case)
+    energies = asked(score, query, states)
     assert energies.shape == (3, 2, PLACES)
     for b in range(3):
         for t in range(2):
@@ -99,19 +132,19 @@ def test_a_score_is_its_equation(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_batch_gives_what_each_row_gives_alone(case: str) -> None:
     score = made(case)
-    query, states = asked(score, case)
-    together = score.energies(query, score.keys(states))
+    query, states = drawn(score, case)
+    together = asked(score, query, states)
     for b in range(3):
         for t in range(2):
-            alone = score.energies(query[b : b + 1, t : t + 1], score.keys(states[b : b + 1]))
+            alone = asked(score, query[b : b + 1, t : t + 1], states[b : b + 1])
             torch.testing.assert_close(alone[0, 0], together[b, t], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_parameter_of_a_score_learns(case: str) -> None:
     score = made(case)
-    query, states = asked(score, case)
-    weights = torch.softmax(score.energies(query, score.keys(states)), dim=-1)
+    query, states = drawn(score, case)
+    weights = torch.softmax(asked(score, query, states), dim=-1)
     if weights.requires_grad:
         (weights * torch.randn_like(weights)).sum().backward()
     for name, parameter in score.named_parameters():
@@ -129,23 +162,23 @@ def test_products_of_query_and_place_need_one_size(name: str) -> None:
 
 def test_location_refuses_inputs_longer_than_it_knows() -> None:
     score = Location(QUERY, KEY, positions=4)
-    score.energies(torch.zeros(1, 1, QUERY), torch.zeros(1, 4, KEY))
+    asked(score, torch.zeros(1, 1, QUERY), torch.zeros(1, 4, KEY))
     with pytest.raises(UserError, match=r"at most 4 places, got one of 5; raise attention\.positions"):
-        score.energies(torch.zeros(1, 1, QUERY), torch.zeros(1, 5, KEY))
+        asked(score, torch.zeros(1, 1, QUERY), torch.zeros(1, 5, KEY))
 
 
 def test_location_does_not_see_what_places_hold() -> None:
     score = made("location")
-    query, states = asked(score, "location")
-    assert score.energies(query, score.keys(states)).equal(score.energies(query, score.keys(-3 * states)))
+    query, states = drawn(score, "location")
+    assert asked(score, query, states).equal(asked(score, query, -3 * states))
     assert score.ordered
 
 
 @pytest.mark.parametrize("name", ["static", "uniform"])
 def test_the_controls_do_not_depend_on_the_query(name: str) -> None:
     score = made(name)
-    query, states = asked(score, name)
-    assert score.energies(query, score.keys(states)).equal(score.energies(-3 * query, score.keys(states)))
+    query, states = drawn(score, name)
+    assert asked(score, query, states).equal(asked(score, -3 * query, states))
 
 
 def test_the_keys_half_of_a_product_is_taken_once_per_input() -> None:
@@ -159,7 +192,7 @@ def test_an_unknown_score_is_refused_with_the_nearest_name() -> None:
 
 
 def test_recipes_know_the_scores_that_are_here_and_their_settings() -> None:
-    assert list(SCORES) == list(scores)
+    assert set(SCORES) == set(scores)
     assert {name: options(name) for name in scores} == SCORES
 
 

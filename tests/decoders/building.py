@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seq2see.decoders import Ready, RecurrentDecoder, State, Step
+from seq2see.decoders import Conditions, Ready, RecurrentDecoder, State, Step
 from seq2see.embeddings import build_embedding
-from seq2see.memory import Memory, Places
+from seq2see.memory import Memory, Places, View
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 SYMBOLS, SIZE, ROWS, PLACES, STEPS = 7, 6, 3, 4, 5
@@ -24,14 +24,13 @@ def decoder(
     asked = AttentionSettings.model_validate({"score": "additive", "size": 5, **attention})
     given = DecoderSettings.model_validate(settings)
     sizes = dict.fromkeys(inputs, SIZE)
-    made = RecurrentDecoder(
-        given,
-        asked,
-        embedding=build_embedding(given.embedding, SYMBOLS),
-        looks={} if asked.score == "none" else sizes,
+    conditions = Conditions(
+        build_embedding(given.embedding, SYMBOLS),
+        looks={} if asked.score == "none" else dict.fromkeys(inputs, View(SIZE)),
         start=sizes if given.start else {},
         every=sizes if given.every_step else {},
     )
+    made = RecurrentDecoder(given, asked, conditions)
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.4)
     return made.eval()
@@ -52,18 +51,14 @@ def stepped(made: RecurrentDecoder, ready: Ready, tokens: Tensor, *, width: int 
         step = made.step(ready, state, token)
         state = step.state
         steps.append(step)
-    return Step(
-        state,
-        torch.stack([step.features for step in steps], 1),
-        {name: torch.stack([step.looks[name] for step in steps], 1) for name in steps[0].looks},
-    )
+    return Step.stacked(steps)
 
 
 def close(ours: Step, theirs: Step) -> None:
     torch.testing.assert_close(ours.features, theirs.features, atol=1e-5, rtol=0)
     assert ours.looks.keys() == theirs.looks.keys()
-    for name, weights in ours.looks.items():
-        torch.testing.assert_close(weights, theirs.looks[name], atol=1e-5, rtol=0)
+    for name, look in ours.looks.items():
+        torch.testing.assert_close(look.dense(), theirs.looks[name].dense(), atol=1e-5, rtol=0)
     same_state(ours.state, theirs.state)
 
 

@@ -16,7 +16,7 @@ READY = Ready(rows=2)
 
 
 def step(features: Tensor) -> Step:
-    return Step(State([]), features)
+    return Step(State(2), features)
 
 
 def head(**settings: object) -> SoftmaxHead:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from seq2see.decoders import LabelDecoder
+from seq2see.decoders import Conditions, LabelDecoder
 from seq2see.errors import UserError
+from seq2see.memory import View
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 from seq2see.recipe.scores import SCORES
 from tests.decoders.building import MASK, ROWS, SIZE, memory
@@ -24,8 +25,7 @@ def decoder(
     made = LabelDecoder(
         settings,
         AttentionSettings(score=score, size=5),
-        looks=dict.fromkeys(looks, SIZE),
-        start=dict.fromkeys(start, SIZE),
+        Conditions(looks=dict.fromkeys(looks, View(SIZE)), start=dict.fromkeys(start, SIZE)),
     )
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.4)
@@ -51,10 +51,10 @@ def test_the_state_asks_and_the_label_sees_state_and_context() -> None:
     asked = state.cells[0][0]
     look = made.looking.over["premise"](asked[:, None], ready.looks["premise"])
     torch.testing.assert_close(step.features, torch.cat([asked, look.context[:, 0]], -1))
-    torch.testing.assert_close(step.looks["premise"], look.weights[:, 0])
+    torch.testing.assert_close(step.looks["premise"].weights, look.weights[:, 0])
     assert list(step.looks) == ["premise"]
     assert made.features_size == 2 * SIZE
-    assert (step.looks["premise"][~MASK] == 0).all()
+    assert (step.looks["premise"].weights[~MASK] == 0).all()
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -74,7 +74,7 @@ def test_weights_can_be_forced() -> None:
     ready = made.prepare(given)
     forced = torch.tensor([[0.0, 0.0, 0.0, 1.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     step = made.step(ready, made.begin(ready), forced={"premise": forced})
-    assert step.looks["premise"].equal(forced)
+    assert step.looks["premise"].weights.equal(forced)
     torch.testing.assert_close(step.features[0, SIZE:], given.places["premise"].states[0, 3])
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seq2see.attention import Score, register, scores
+from seq2see.attention import Candidates, Score, register, scores
 from seq2see.decoders import RecurrentDecoder
 from seq2see.errors import UserError
 from seq2see.recipe.scores import SCORES
@@ -43,7 +43,7 @@ OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("query", {}, {"query": "current"}),
     ("feeding", {}, {"query": "current", "input_feeding": False}),
     *((f"score {score}", {}, {"score": score}) for score in SCORES if score != "additive"),
-    ("temperature", {}, {"score": "cosine", "temperature": True}),
+    ("temperature", {}, {"score": "cosine", "learned_temperature": True}),
     ("deep layers", {}, {"score": "deep", "layers": 3}),
     ("size", {}, {"size": 4}),
 ]
@@ -60,11 +60,11 @@ def test_no_option_is_without_effect() -> None:
 
 
 def test_the_place_of_a_temperature_is_felt() -> None:
-    made = decoder({}, {"score": "cosine", "temperature": True})
+    made = decoder({}, {"score": "cosine", "learned_temperature": True})
     ready = made.prepare(memory())
-    before = made.teach(ready, made.begin(ready), TOKENS).looks["source"]
+    before = made.teach(ready, made.begin(ready), TOKENS).looks["source"].dense()
     dict(made.named_parameters())["looking.over.source.score.temperature"].data.mul_(3.0).add_(1.0)
-    assert not torch.allclose(before, made.teach(ready, made.begin(ready), TOKENS).looks["source"])
+    assert not torch.allclose(before, made.teach(ready, made.begin(ready), TOKENS).looks["source"].dense())
 
 
 @pytest.mark.parametrize(("name", "settings", "attention"), OPTIONS, ids=[option[0] for option in OPTIONS])
@@ -114,7 +114,7 @@ def test_attention_off_leaves_no_look_and_nothing_of_the_places() -> None:
     made, given = decoder({"start": "source"}, {"score": "none"}), memory()
     ready = made.prepare(given)
     step = made.step(ready, made.begin(ready), TOKENS[:, 0])
-    assert (step.looks, step.energies, step.contexts, ready.looks) == ({}, {}, {}, {})
+    assert (step.looks, ready.looks) == ({}, {})
     given.places["source"].states.mul_(2)
     again = made.prepare(given)
     assert step.features.equal(made.step(again, made.begin(again), TOKENS[:, 0]).features)
@@ -125,10 +125,10 @@ def test_a_step_shows_energies_weights_and_context(query: str) -> None:
     made, given = decoder({}, {"query": query}), memory()
     ready = made.prepare(given)
     step = made.step(ready, made.begin(ready), TOKENS[:, 0])
-    weights = torch.softmax(step.energies["source"].masked_fill(~MASK, -torch.inf), -1).nan_to_num(0.0)
-    torch.testing.assert_close(step.looks["source"], weights)
+    weights = torch.softmax(step.looks["source"].dense_energies().masked_fill(~MASK, -torch.inf), -1).nan_to_num(0.0)
+    torch.testing.assert_close(step.looks["source"].dense(), weights)
     seen = torch.einsum("bj,bjd->bd", weights, given.places["source"].states)
-    torch.testing.assert_close(step.contexts["source"], seen)
+    torch.testing.assert_close(step.looks["source"].context, seen)
     torch.testing.assert_close(step.features[:, SIZE : 2 * SIZE], seen)
 
 
@@ -139,8 +139,8 @@ def test_forced_weights_change_the_step_and_what_follows(query: str) -> None:
     forced = torch.full((ROWS, PLACES), torch.nan)
     forced[0] = torch.tensor([0.0, 1.0, 0.0, 0.0])
     own, told = (made.step(ready, made.begin(ready), TOKENS[:, 0], forced=f) for f in (None, {"source": forced}))
-    assert told.looks["source"][0].tolist() == [0, 1, 0, 0]
-    torch.testing.assert_close(told.contexts["source"][0], given.places["source"].states[0, 1])
+    assert told.looks["source"].dense()[0].tolist() == [0, 1, 0, 0]
+    torch.testing.assert_close(told.looks["source"].context[0], given.places["source"].states[0, 1])
     assert told.features[1:].equal(own.features[1:])
     next_own, next_told = (made.step(ready, one.state, TOKENS[:, 1]).features for one in (own, told))
     assert not torch.allclose(next_own[0], next_told[0])
@@ -170,14 +170,12 @@ def _tired() -> Iterator[None]:
             super().__init__(query, key)
             self.W = nn.Linear(query, key, bias=False)
 
-        def energies(self, query: Tensor, keys: Tensor, past: Tensor) -> Tensor:  # type: ignore[override]
-            return self.W(query) @ keys.transpose(1, 2) - 2 * past
+        remembers = True
 
-        def begin(self, keys: Tensor, queries: int) -> Tensor:
-            return keys.new_zeros(len(keys), queries, keys.shape[1])
-
-        def advance(self, past: Tensor, weights: Tensor) -> Tensor:
-            return past + weights
+        def forward(self, query: Tensor, candidates: Candidates) -> Tensor:
+            assert candidates.past is not None
+            energies: Tensor = self.W(query) @ candidates.keys.transpose(1, 2) - 2 * candidates.past
+            return energies
 
     yield
     scores._kinds = kinds
@@ -194,7 +192,7 @@ def test_a_score_that_remembers_is_taught_as_it_steps(look: dict[str, Any]) -> N
     ready = made.prepare(given)
     taught, apart = made.teach(ready, made.begin(ready), TOKENS), stepped(made, ready, TOKENS)
     close(taught, apart)
-    torch.testing.assert_close(taught.state.past["source"], taught.looks["source"].sum(1))
+    torch.testing.assert_close(taught.state.past["source"], taught.looks["source"].dense().sum(1))
     grouped = torch.randint(0, SYMBOLS, (2 * ROWS, STEPS))
     close(made.teach(ready, made.begin(ready, width=2), grouped), stepped(made, ready, grouped, width=2))
     kept = torch.tensor([2, 0])

@@ -245,7 +245,11 @@ INERT: list[tuple[dict[str, Any], str, str]] = [
         "score additive has no such option of its own",
     ),
     ({**ONE, "attention": {"score": "none", "options": {"a": 1}}}, "attention.options", "attention.score is none"),
-    ({**ONE, "attention": {"temperature": True}}, "attention.temperature", "score additive has no such setting"),
+    (
+        {**ONE, "attention": {"learned_temperature": True}},
+        "attention.learned_temperature",
+        "score additive has no such setting",
+    ),
     ({**ONE, "attention": {"input_feeding": False}}, "attention.input_feeding", "with query previous the context"),
     ({**LABEL, "attention": {"query": "current"}}, "attention.query", "a label is decoded in one step"),
     ({"encoder": {"size": 9}}, "encoder.size", "there are no inputs"),

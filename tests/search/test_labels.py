@@ -18,7 +18,7 @@ def test_labels_come_likeliest_first_with_one_look() -> None:
         ready = model.ready(padded(INPUTS), len(INPUTS))
         step = model.step(ready, model.begin(ready), None)
         log_probs = model.log_probs(step, ready)
-    for row, given, expected, look in zip(INPUTS, results, log_probs, step.looks["source"], strict=True):
+    for row, given, expected, look in zip(INPUTS, results, log_probs, step.looks["source"].dense(), strict=True):
         order = expected.argsort(descending=True).tolist()
         assert [one.ids for one in given] == [[label] for label in order[:3]]
         for one in given:

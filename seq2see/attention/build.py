@@ -1,0 +1,40 @@
+"""An attention from a recipe's settings."""
+
+from __future__ import annotations
+
+from seq2see.attention.attention import Attention
+from seq2see.attention.choices import build_choice
+from seq2see.attention.heads import MultiHead
+from seq2see.attention.normalisers import NORMALISERS
+from seq2see.attention.scopes import build_scope
+from seq2see.attention.scores import build_score, scores
+from seq2see.errors import UserError
+from seq2see.memory import View
+from seq2see.recipe.schema import AttentionSettings
+
+
+def build_attention(settings: AttentionSettings, *, query: int, view: View) -> Attention | MultiHead:
+    """A look of queries of size `query` at places as `view` says."""
+    if view.layout == "set" and scores[settings.score].ordered:
+        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
+    size = view.size
+    if settings.heads > 1:
+        query_size = key_size = MultiHead.head_size(size, settings.heads)
+    else:
+        query_size, key_size = query, size
+    options = settings.score_settings | {"axes": 2 if view.layout == "grid" else 1}
+    inner = Attention(
+        build_score(settings.score, query_size, key_size, options),
+        scope=build_scope(
+            settings.scope,
+            view,
+            query=query_size,
+            reach=settings.window,
+            size=settings.size,
+            gaussian=settings.gaussian,
+        ),
+        normalise=NORMALISERS[settings.normaliser],
+        choice=build_choice(settings.choice, estimator=settings.estimator, temperature=settings.gumbel_temperature),
+        temperature=settings.temperature,
+    )
+    return MultiHead(query, size, heads=settings.heads, inner=inner) if settings.heads > 1 else inner

@@ -1,0 +1,59 @@
+"""The score that knows where it has looked: a convolution of earlier looks enters the energies."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import linear, pad
+
+from seq2see.attention.records import Candidates
+from seq2see.attention.scores import Score, register
+from seq2see.memory import Layout
+
+
+@register("coverage")
+class Coverage(Score):
+    """e_j = v' tanh(W_q q + W_k k_j + W_f f_j), f = F * sum_{i<t} a_i; on a grid F is two-dimensional"""
+
+    ordered = True
+    remembers = True
+
+    def __init__(self, query: int, key: int, size: int = 128, filters: int = 16, kernel: int = 5, axes: int = 1):
+        super().__init__(query, key)
+        self.axes, self.kernel = axes, kernel
+        self.W_q = nn.Linear(query, size, bias=False)
+        self.W_k = nn.Linear(key, size, bias=False)
+        self.W_f = nn.Linear(filters, size, bias=False)
+        self.F = nn.Parameter(torch.empty(filters, kernel**axes))
+        nn.init.uniform_(self.F, -1 / math.sqrt(kernel**axes), 1 / math.sqrt(kernel**axes))
+        self.v = nn.Linear(size, 1, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return linear(states, self.W_k.weight)
+
+    def forward(
+        self, query: Float[Tensor, "batch queries query"], candidates: Candidates
+    ) -> Float[Tensor, "batch queries places"]:
+        past = candidates.past
+        if past is None:
+            raise ValueError("the score coverage needs the sum of earlier looks")
+        around = self._neighbourhoods(past, candidates.layout)
+        if candidates.numbers is not None:
+            where = candidates.numbers[:, None, :, None].expand(-1, past.shape[1], -1, around.shape[-1])
+            around = around.gather(2, where)
+        features = self.W_f(linear(around, self.F))
+        inner = torch.tanh(self.W_q(query)[:, :, None] + candidates.keys[:, None] + features)
+        return linear(inner, self.v.weight).squeeze(-1)
+
+    def _neighbourhoods(
+        self, past: Float[Tensor, "batch queries places"], layout: Layout
+    ) -> Float[Tensor, "batch queries places patch"]:
+        """What was looked at around each place, as F sees it; nothing lies beyond the edge."""
+        before, behind = (self.kernel - 1) // 2, self.kernel // 2
+        if self.axes == 1:
+            return pad(past, (before, behind)).unfold(-1, self.kernel, 1)
+        grid = pad(past.unflatten(-1, layout.shape), (before, behind, before, behind))
+        return grid.unfold(-2, self.kernel, 1).unfold(-2, self.kernel, 1).flatten(2, 3).flatten(3)

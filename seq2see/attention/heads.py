@@ -1,0 +1,88 @@
+"""Several looks at once, each at its own projection of query and places, joined again."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2see.attention.attention import Attention
+from seq2see.attention.records import Look, Prepared
+from seq2see.attention.scopes import Positions
+from seq2see.errors import UserError
+from seq2see.memory import Places
+
+
+class MultiHead(nn.Module):
+    """c = W_o [c^1; ..; c^H] + b_o, head i looking with W_q^i q at the keys W_k^i h_j and the values W_v^i h_j.
+
+    The heads share one score (and scope), which sees queries and keys of size / heads numbers; with scaled-dot this is
+    torch.nn.MultiheadAttention.
+    """
+
+    def __init__(self, query: int, key: int, *, heads: int, inner: Attention):
+        super().__init__()
+        self.heads, self.inner = heads, inner
+        self.W_q = nn.Linear(query, key)
+        self.W_k = nn.Linear(key, key)
+        self.W_v = nn.Linear(key, key)
+        self.W_o = nn.Linear(key, key)
+
+    @staticmethod
+    def head_size(key: int, heads: int) -> int:
+        """Numbers in each head's queries, keys and values."""
+        if key % heads:
+            raise UserError(f"attention.heads: {heads} heads need places whose size they divide, got {key}")
+        return key // heads
+
+    def prepare(self, places: Places) -> Prepared:
+        keys = self.inner.score.keys(self._split(self.W_k(places.states)).flatten(0, 1))
+        return Prepared.of(
+            keys.unflatten(0, (-1, self.heads)), self._split(self.W_v(places.states)).contiguous(), places
+        )
+
+    def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries heads_places"] | None:
+        """Each head remembers its own looks: (batch, queries, heads * places)."""
+        first = self.inner.begin(prepared, queries)
+        return None if first is None else first.repeat(1, 1, self.heads)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        prepared: Prepared,
+        *,
+        positions: Positions = 0,
+        past: Float[Tensor, "batch queries heads_places"] | None = None,
+        forced: Float[Tensor, "batch queries places"] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Look:
+        """As one attention does; `forced` weights hold for every head."""
+        batch = len(query)
+        look: Look = self.inner(
+            self._split(self.W_q(query)).flatten(0, 1),
+            self._folded(prepared),
+            positions=positions,
+            past=None if past is None else self._split(past).flatten(0, 1),
+            forced=None if forced is None else forced.repeat_interleave(self.heads, 0),
+            generator=generator,
+        )
+        remembered = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))
+        apart: Look = look.map(lambda part: part.unflatten(0, (batch, self.heads)).transpose(1, 2))
+        apart.context = self.W_o(apart.context.flatten(2))
+        apart.past = remembered
+        apart.heads = self.heads
+        return apart
+
+    def _split(self, vectors: Float[Tensor, "batch rows width"]) -> Float[Tensor, "batch heads rows part"]:
+        parts: Tensor = vectors.unflatten(-1, (self.heads, -1))
+        return parts.transpose(1, 2)
+
+    def _joined(self, parts: Float[Tensor, "batch heads rows part"]) -> Float[Tensor, "batch rows width"]:
+        return parts.transpose(1, 2).flatten(2)
+
+    def _folded(self, prepared: Prepared) -> Prepared:
+        """The heads as rows of the batch."""
+        values = prepared.values.flatten(0, 1)
+        mask = prepared.mask.repeat_interleave(self.heads, 0)
+        places = Places(values, mask, prepared.layout)
+        return Prepared(prepared.keys.flatten(0, 1), values, places, prepared.key_ledger, prepared.value_ledger)

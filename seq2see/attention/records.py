@@ -1,0 +1,135 @@
+"""What passes between the parts of an attention: places made ready, candidates picked, looks taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2see.attention.taking import Ledger
+from seq2see.memory import Layout, Places
+
+
+@dataclass
+class Prepared:
+    """What an attention computes once per input, beside the places as the encoder gave them.
+
+    keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads. Windows of them are taken
+    through ledgers, so that a loop over time pays for its windows and not for all places.
+    """
+
+    keys: Float[Tensor, "batch *heads places size"]
+    values: Float[Tensor, "batch *heads places value"]
+    places: Places
+    key_ledger: Ledger
+    value_ledger: Ledger
+
+    @classmethod
+    def of(
+        cls,
+        keys: Float[Tensor, "batch *heads places size"],
+        values: Float[Tensor, "batch *heads places value"],
+        places: Places,
+    ) -> Prepared:
+        return cls(keys, values, places, Ledger(keys), Ledger(values))
+
+    @property
+    def mask(self) -> Bool[Tensor, "batch places"]:
+        return self.places.mask
+
+    @property
+    def layout(self) -> Layout:
+        return self.places.layout
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
+        return Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
+
+
+@dataclass
+class Candidates:
+    """The places a score is asked about: all of an input's, or for each query a window of its own.
+
+    keys: (batch, places, size); past: (batch, queries, all places), the sum of earlier looks, where a score remembers
+    them; numbers: (batch, places), where each candidate stands in the input, None: all of them in order;
+    layout: how the whole input lies. A window has its queries folded into the batch: there is one query for each.
+    """
+
+    keys: Float[Tensor, "batch places size"]
+    layout: Layout
+    numbers: Int[Tensor, "batch places"] | None = None
+    past: Float[Tensor, "batch queries _"] | None = None
+
+
+@dataclass
+class Look:
+    """One look, or several at once; rows and steps come first, whatever their number.
+
+    context: (..., value); weights, energies: (..., candidates), or (..., heads, candidates); numbers: like weights,
+    where the candidates stand, None: all places in order; places: how many places the input has;
+    place, place_log_prob: (...) or (..., heads), the one that was chosen and the log-probability of choosing it, where
+    the choice is hard; past: (..., places), what the score remembers after the look; heads: how many, 0: no such axis.
+    """
+
+    context: Float[Tensor, "*rows value"]
+    weights: Float[Tensor, "*rows candidates"]
+    energies: Float[Tensor, "*rows candidates"] | None
+    places: int
+    numbers: Int[Tensor, "*rows candidates"] | None = None
+    place: Int[Tensor, "*rows"] | None = None
+    place_log_prob: Float[Tensor, "*rows"] | None = None
+    past: Float[Tensor, "*rows places"] | None = None
+    heads: int = 0
+
+    def by_head(self) -> Float[Tensor, "*rows places"]:
+        """The weights over all places of the input, zero at what was no candidate: (..., [heads,] places)."""
+        return spread(self.weights, self.numbers, self.places)
+
+    def dense(self) -> Float[Tensor, "*rows places"]:
+        """The same without heads: their mean."""
+        weights = self.by_head()
+        return weights.mean(-2) if self.heads else weights
+
+    def dense_energies(self) -> Float[Tensor, "*rows places"]:
+        """Energies over all places (of heads the mean), minus infinity at what was no candidate."""
+        if self.energies is None:
+            raise ValueError("this look did not keep its energies")
+        spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)
+        return spread_out.mean(-2) if self.heads else spread_out
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Look:
+        """The same look with every tensor changed alike: rows folded, selected or cut."""
+        tensors = {one.name: getattr(self, one.name) for one in fields(self)}
+        changed: dict[str, Any] = {name: change(part) for name, part in tensors.items() if isinstance(part, Tensor)}
+        return replace(self, **changed)
+
+    @classmethod
+    def stacked(cls, looks: Sequence[Look]) -> Look:
+        """The looks of successive steps as one, (rows, steps, ...); what only a step needs (energies, past) is left."""
+
+        first, together = looks[0], dict[str, Any]()
+        for name in ("context", "weights", "numbers", "place", "place_log_prob"):
+            if getattr(first, name) is not None:
+                together[name] = torch.stack([getattr(look, name) for look in looks], dim=1)
+        return replace(first, energies=None, past=None, **together)
+
+
+def spread(
+    weights: Float[Tensor, "*rows candidates"],
+    numbers: Int[Tensor, "*rows candidates"] | None,
+    places: int,
+    *,
+    empty: float = 0.0,
+) -> Float[Tensor, "*rows places"]:
+    """Each candidate's weight at its place. A candidate beyond the input (weight 0, energy -inf) changes nothing there.
+
+    >>> spread(torch.tensor([[0.5, 0.5]]), torch.tensor([[2, 1]]), 4)
+    tensor([[0.0000, 0.5000, 0.5000, 0.0000]])
+    """
+    if numbers is None:
+        return weights
+    out = weights.new_full((*weights.shape[:-1], places), empty)
+    return out.scatter_add(-1, numbers, weights) if empty == 0 else out.scatter_reduce(-1, numbers, weights, "amax")

@@ -1,0 +1,167 @@
+"""Which places are candidates: all of them, or a window around a position, picked before anything is scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from seq2see.attention.records import Prepared
+from seq2see.errors import UserError
+from seq2see.memory import Layout, View
+
+Positions = int | Int[Tensor, " queries"]
+"""The number t of the step a query belongs to (from 0): one for all queries, or one for each."""
+
+
+@dataclass
+class Window:
+    """For each query the numbers of its candidates, which of them are real, and what is added to their energies.
+
+    numbers: (batch, queries, window), kept inside the input; real: (batch, queries, window);
+    bias: (batch, queries, window), the logarithm of a Gaussian of the distance, or None.
+    """
+
+    numbers: Int[Tensor, "batch queries window"]
+    real: Bool[Tensor, "batch queries window"]
+    bias: Float[Tensor, "batch queries window"] | None
+
+
+class Scope(nn.Module):
+    """Picks candidates. `window` gives None where every place is one."""
+
+    def window(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        mask: Bool[Tensor, "batch places"],
+        layout: Layout,
+        positions: Positions,
+    ) -> Window | None:
+        raise NotImplementedError
+
+
+class Global(Scope):
+    """Every place."""
+
+    def window(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        mask: Bool[Tensor, "batch places"],
+        layout: Layout,
+        positions: Positions,
+    ) -> Window | None:
+        return None
+
+
+class Local(Scope):
+    """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to their energies.
+
+    In a line the distance is |j - p_t|. On a grid p_t is a place (row, column), and the window a square; a scope that
+    runs over columns alone sees every row of those near p_t.
+    """
+
+    def __init__(self, view: View, *, reach: int, gaussian: bool = True):
+        super().__init__()
+        if view.layout not in ("tokens", "frames", "grid"):
+            raise UserError(f"attention.scope: there are no windows in places that lie as a {view.layout}; use global")
+        self.reach, self.gaussian, self.grid = reach, gaussian, view.layout == "grid"
+
+    def centres(
+        self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
+    ) -> Float[Tensor, "batch queries axes"]:
+        """p_t along each axis that is windowed (a line, columns, or rows and columns); `extent` is what is real."""
+        raise NotImplementedError
+
+    def window(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        mask: Bool[Tensor, "batch places"],
+        layout: Layout,
+        positions: Positions,
+    ) -> Window | None:
+        extent = _extent(mask, layout)
+        centres = self.centres(query, extent, positions)
+        axes = centres.shape[-1]
+        shape = layout.shape if self.grid else (mask.shape[1],)
+        near = torch.arange(-self.reach, self.reach + 1, device=mask.device)
+        lines, distances = [], []
+        for axis in range(axes):
+            length = extent[:, len(shape) - axes + axis, None].clamp(min=1)
+            middle = torch.minimum(centres[..., axis].detach().round().long().clamp(min=0), length - 1)
+            lines.append(middle[..., None] + near)
+            distances.append((lines[-1] - centres[..., axis, None]).square())
+        numbers, far, inside = self._laid_out(lines, distances, shape)
+        real = inside & mask.gather(1, numbers.flatten(1)).view_as(numbers)
+        bias = -far / (2 * (self.reach / 2) ** 2) if self.gaussian else None
+        return Window(numbers, real, bias)
+
+    def _laid_out(
+        self, lines: list[Tensor], distances: list[Tensor], shape: tuple[int, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Numbers in the flattened input, squared distances, and whether a candidate lies inside it."""
+        columns, across = lines[-1], distances[-1]
+        inside = (columns >= 0) & (columns < shape[-1])
+        if len(shape) == 1:
+            return columns.clamp(0, shape[-1] - 1), across, inside
+        if len(lines) == 1:
+            rows = torch.arange(shape[0], device=columns.device).expand(*columns.shape[:2], -1)
+            down = across.new_zeros(rows.shape)
+        else:
+            rows, down = lines[0], distances[0]
+        both = ((rows >= 0) & (rows < shape[0]))[..., :, None] & inside[..., None, :]
+        numbers = rows.clamp(0, shape[0] - 1)[..., :, None] * shape[1] + columns.clamp(0, shape[1] - 1)[..., None, :]
+        far = down[..., :, None] + across[..., None, :]
+        return numbers.flatten(2), far.flatten(2), both.flatten(2)
+
+
+class LocalMonotonic(Local):
+    """p_t = t, kept inside the input; on a grid p_t runs over columns."""
+
+    def centres(
+        self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
+    ) -> Float[Tensor, "batch queries axes"]:
+        wanted = torch.as_tensor(positions, device=extent.device).expand(query.shape[:2])
+        return torch.minimum(wanted, (extent[:, -1:] - 1).clamp(min=0))[..., None].float()
+
+
+class LocalPredicted(Local):
+    """p_t = M sigmoid(v' tanh(W q)); on a grid one such p_t for the rows and one for the columns."""
+
+    def __init__(self, view: View, *, query: int, size: int, reach: int):
+        super().__init__(view, reach=reach)
+        self.W = nn.Linear(query, size, bias=False)
+        self.v = nn.Linear(size, 2 if self.grid else 1, bias=False)
+
+    def centres(
+        self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
+    ) -> Float[Tensor, "batch queries axes"]:
+        shares = torch.sigmoid(self.v(torch.tanh(self.W(query))).float())
+        return extent[:, None] * shares
+
+
+def _extent(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:
+    """How far the real places reach: their number in a line; rows and columns on a grid."""
+    if layout.kind != "grid":
+        return mask.sum(1, keepdim=True)
+    grid = mask.view(len(mask), *layout.shape)
+    return torch.stack([grid.any(2).sum(1), grid.any(1).sum(1)], dim=1)
+
+
+def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gaussian: bool = True) -> Scope:
+    """The scope of that name."""
+    if name == "global":
+        return Global()
+    if name == "local-monotonic":
+        return LocalMonotonic(view, reach=reach, gaussian=gaussian)
+    if name == "local-predicted":
+        return LocalPredicted(view, query=query, size=size, reach=reach)
+    raise UserError(f"unknown scope '{name}'; allowed: global, local-monotonic, local-predicted")
+
+
+def fold(prepared: Prepared, window: Window) -> tuple[Tensor, Tensor]:
+    """Keys and values of the candidates, each query with its own: (batch * queries, window, size)."""
+    keys = prepared.key_ledger.take(window.numbers)
+    values = prepared.value_ledger.take(window.numbers)
+    return keys.flatten(0, 1), values.flatten(0, 1)
