@@ -130,5 +130,8 @@ def test_a_label_without_a_probability_is_told_with_its_place(
         labels.score(rows)
     path = tmp_path / "labels.csv"
     path.write_text("one,two,label\n" + "".join(",".join(row.values()) + "\n" for row in rows), encoding="utf-8")
-    with pytest.raises(UserError, match=r"labels\.csv, line 3.*(unknown label 'smae'|empty)"):
-        labels.score(path)
+    if label.strip():
+        with pytest.raises(UserError, match=r"labels\.csv, line 3.*unknown label 'smae'"):
+            labels.score(path)
+    else:
+        assert labels.score(path).rows == labels.evaluate(path).rows == 1  # a table's empty fields are left out
