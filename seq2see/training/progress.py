@@ -50,8 +50,7 @@ class Progress:
         for sample in report.samples:
             wanted = ""
             if sample["reference"]:
-                right = sample["output"] == sample["reference"]
-                wanted = "  (right)" if right else f"  (should be {sample['reference']})"
+                wanted = "  (right)" if sample["right"] else f"  (should be {sample['reference']})"
             start = f"{sample['input']} -> " if sample.get("input") else ""
             self._line(f"    {_short(start + sample['output'])}{_short(wanted)}")
 
