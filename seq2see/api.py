@@ -11,7 +11,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
@@ -30,6 +30,7 @@ from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
+from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
@@ -223,7 +224,9 @@ class Model:
             given = tuple(given)
         if isinstance(given, tuple):
             if len(given) != len(names):
-                raise UserError(f"the model reads {len(names)} inputs ({', '.join(names) or 'none'}), got {len(given)}")
+                raise UserError(
+                    f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(given)}"
+                )
             given = dict(zip(names, given, strict=True))
         if not isinstance(given, Mapping) or set(given) != set(names):
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
@@ -239,7 +242,9 @@ class Model:
         if not isinstance(data, str | Path):
             return list(data)
         table, resolution = open_table(self.recipe, data, columns)
-        return list(resolution.rows(table, filled=filled(self.recipe)))
+        rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
+        tell(table.notes)
+        return rows
 
     def _prefix(self, prefix: str) -> list[int]:
         if self.recipe.output.kind != "text":
@@ -282,8 +287,9 @@ def train(
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
     start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
-    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there. overwrite: a run that
-    lies in `out` already may go; without, it is left alone and an error says so.
+    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there and may be said again,
+    but not otherwise; its limits, learning rate and the like may be changed. overwrite: a run that lies in `out`
+    already may go; without, it is left alone and an error says so.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -299,8 +305,8 @@ def train(
     if resume:
         folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
-        made = load_recipe(stored, overrides=extra) if extra else stored
-        return Model(run_training(made, sources, folder=folder, listeners=listeners, resume=True))
+        same_sources(sources, data=data, dev=dev, columns=columns)
+        return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
         raise UserError("no data: give a table with --data (data=...)")
     made = load_recipe(wanted or {}, overrides=extra)
