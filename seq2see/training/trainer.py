@@ -73,7 +73,7 @@ class Trainer:
                 self._go_on()
         self.checkpoint()
         if self.stopping:
-            self._say(f"stopped after {self.standing.updates:,} updates; --resume goes on from here")
+            self._say(f"stopped after {counted(self.standing.updates, 'update')}; --resume goes on from here")
         self._finish()
 
     def checkpoint(self) -> None:
@@ -228,7 +228,7 @@ class Trainer:
             )
         if self._patience_lost():
             standing.finished = True
-            self._say(f"no better {self.metric} in {standing.stale} reports: stopped early")
+            self._say(f"no better {self.metric} in {counted(standing.stale, 'report')}: stopped early")
 
     def _finish(self) -> None:
         """The best weights, or the mean of the best ones where that is better, become the model."""

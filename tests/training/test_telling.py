@@ -56,6 +56,12 @@ def test_without_a_terminal_there_are_lines_and_few_of_them(monkeypatch: pytest.
     assert out.getvalue().splitlines() == [line.format(update) for update in (10, 40, 70, 100)]
 
 
+def test_one_update_is_told_of_as_one() -> None:
+    out = io.StringIO()
+    Progress(out).reported(report(update=1), "exact")
+    assert out.getvalue().startswith("1 update  loss 0.412")
+
+
 def test_in_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
