@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
 import torch
 
 from seq2see.data.columns import OUTPUT
-from seq2see.errors import UserError
+from seq2see.data.references import group
+from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
-from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.bundle import Bundle, folders_of
 from seq2see.pipeline.chunks import chunks
+from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.neighbours import nearest_others
+from seq2see.pipeline.noticing import Notices, tell, unknown_in
+from seq2see.pipeline.oracles import read_oracle, unreached
 from seq2see.pipeline.predictor import check_ensemble, options_of, predict
-from seq2see.pipeline.scoring import Scored, score_rows, score_stream
+from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
+from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
 
 Input = str | Mapping[str, str] | Sequence[str]
-
-
-@dataclass
-class Score:
-    """Log-probability and perplexity of given outputs: in all, and row by row."""
-
-    rows: int
-    tokens: int
-    log_probability: float
-    perplexity: float
-    each: list[Scored]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "tokens": self.tokens,
-            "log_probability": self.log_probability,
-            "perplexity": self.perplexity,
-        }
 
 
 class Model:
@@ -84,6 +70,8 @@ class Model:
         prefix: str | None = None,
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
+        first_row: int = 0,
+        notices: Notices | None = None,
         **options: Any,
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
@@ -91,21 +79,29 @@ class Model:
         An input is a text; several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
         attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
         the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
+        A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
+        for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         """
         many = isinstance(inputs, list)
         if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
             n_best = beam if beam is not None else self.recipe.search.beam
         rows = [self.row(one) for one in (inputs if many else [inputs])]
+        forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
+        if prefix is not None and self.recipe.output.kind == "text":
+            tell(unknown_in(self.bundle, prefix, what="prefix"))
         made = options_of(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=self._prefix(prefix),
-            oracle=None if oracle is None else self._oracle(oracle),
+            prefix=None if prefix is None else self._prefix(prefix),
+            oracle=forced,
             **options,
         )
-        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown)
+        tell(self._noticed(rows, into=notices))
+        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row)
+        if forced is not None:
+            tell(unreached(forced, found))
         return found if many else found[0]
 
     def evaluate(
@@ -118,30 +114,55 @@ class Model:
         by_length: int = 0,
         positions: bool = False,
         metrics: Sequence[str] | None = None,
+        progress: Measuring | None = None,
     ) -> Report:
-        """Metrics on a table (or on rows by the recipe's names), the trivial models beside them."""
+        """Metrics on a table (or on rows by the recipe's names), the trivial models beside them.
+
+        progress: called now and then with what is being done, how many of it are done, of how many.
+        """
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
-        return judge(self.bundles, rows, options=options, bins=by_length, positions=positions, metrics=metrics).report
+        tell(self._noticed([question.inputs for question in group(rows)]))
+        made = judge(
+            self.bundles,
+            rows,
+            options=options,
+            bins=by_length,
+            positions=positions,
+            metrics=metrics,
+            progress=progress,
+        )
+        return made.report
 
-    def score(self, data: str | Path | Sequence[Mapping[str, str]], *, columns: Sequence[str] | None = None) -> Score:
-        """The probability of given outputs."""
+    def score(
+        self,
+        data: str | Path | Sequence[Mapping[str, str]],
+        *,
+        columns: Sequence[str] | None = None,
+        progress: Measuring | None = None,
+    ) -> Score:
+        """The probability of given outputs; progress: as for `evaluate`."""
         rows = self.rows_of(data, columns)
         if self.recipe.data.stream:
-            total, count = score_stream(self.bundles, [row[OUTPUT] for row in rows])
+            lines = [row[OUTPUT] for row in rows]
+            told = None if progress is None else partial(progress, "symbols scored")
+            total, count = score_stream(self.bundles, lines, told=told)
             return Score(len(rows), count, total, perplexity(total, count), [])
-        each = score_rows(self.bundles, rows)
+        tell(self._noticed(rows, outputs=True))
+        told = None if progress is None else partial(progress, "outputs scored")
+        each = score_rows(self.bundles, rows, told=told)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
         return Score(len(rows), count, total, perplexity(total, count), each)
 
     @torch.inference_mode()
-    def encode(self, inputs: list[Any]) -> list[list[float]]:
-        """The summaries of inputs, one vector each (several inputs joined)."""
+    def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
+        """The summaries of inputs, one vector each (several inputs joined); notices: as for `predict`."""
         bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
         rows = [self.row(one) for one in inputs]
+        tell(self._noticed(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
         for numbers, batch in chunks(bundle.fields, rows):
             memory = bundle.network.remember(batch.to(bundle.device).inputs, len(numbers))
@@ -157,7 +178,7 @@ class Model:
     def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
-            return follow(self.bundles, self.row(given), target)
+            return self._follow(self.row(given), target)
         return self.predict(self.row(given), **({} if beam is None else {"beam": beam}))
 
     def explain(
@@ -167,11 +188,7 @@ class Model:
         bundle = self._single("explain")
         options = {} if beam is None else {"beam": beam}
         row = self.row(given)
-        said = (
-            follow(self.bundles, row, target)
-            if target is not None
-            else self.predict(row, replace_unknown=False, **options)
-        )
+        said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
 
     def describe(self) -> Answers:
@@ -207,7 +224,9 @@ class Model:
             given = tuple(given)
         if isinstance(given, tuple):
             if len(given) != len(names):
-                raise UserError(f"the model reads {len(names)} inputs ({', '.join(names) or 'none'}), got {len(given)}")
+                raise UserError(
+                    f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(given)}"
+                )
             given = dict(zip(names, given, strict=True))
         if not isinstance(given, Mapping) or set(given) != set(names):
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
@@ -223,23 +242,28 @@ class Model:
         if not isinstance(data, str | Path):
             return list(data)
         table, resolution = open_table(self.recipe, data, columns)
-        return list(resolution.rows(table, filled=filled(self.recipe)))
+        rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
+        tell(table.notes)
+        return rows
 
-    def _prefix(self, prefix: str | None) -> list[int] | None:
-        if prefix is None:
-            return None
+    def _prefix(self, prefix: str) -> list[int]:
         if self.recipe.output.kind != "text":
             raise UserError("prefix: a label has no beginning to be given")
         return self.bundle.fields.text_output.encode(prefix)
 
-    def _oracle(self, oracle: Mapping[int, Any]) -> dict[int, dict[str, Any]]:
-        looked = self.recipe.looked_at
-        if not looked:
-            raise UserError("oracle: this model has no attention to set")
-        return {
-            int(step): dict(weights) if isinstance(weights, Mapping) else {looked[0]: list(weights)}
-            for step, weights in oracle.items()
-        }
+    def _follow(self, row: dict[str, str], target: str) -> Prediction:
+        tell(self._noticed([row]))
+        if self.recipe.output.kind == "text":
+            tell(unknown_in(self.bundle, target, what="target"))
+        return follow(self.bundles, row, target)
+
+    def _noticed(
+        self, rows: Sequence[Mapping[str, str]], *, outputs: bool = False, into: Notices | None = None
+    ) -> list[str]:
+        """What is to be said of these rows; nothing where it is gathered for later."""
+        notices = Notices(self.bundles, outputs=outputs) if into is None else into
+        notices.read(rows)
+        return notices.lines() if into is None else []
 
 
 def train(
@@ -263,8 +287,9 @@ def train(
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
     start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
-    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there. overwrite: a run that
-    lies in `out` already may go; without, it is left alone and an error says so.
+    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there and may be said again,
+    but not otherwise; its limits, learning rate and the like may be changed. overwrite: a run that lies in `out`
+    already may go; without, it is left alone and an error says so.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -280,8 +305,8 @@ def train(
     if resume:
         folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
-        made = load_recipe(stored, overrides=extra) if extra else stored
-        return Model(run_training(made, sources, folder=folder, listeners=listeners, resume=True))
+        same_sources(sources, data=data, dev=dev, columns=columns)
+        return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
         raise UserError("no data: give a table with --data (data=...)")
     made = load_recipe(wanted or {}, overrides=extra)
@@ -301,7 +326,7 @@ def train(
 
 def load(folder: str | Path, *, device: str = "cpu") -> Model:
     """The model in a folder; several folders joined by + are an ensemble."""
-    return Model([Bundle.load(part, device=device) for part in str(folder).split("+")])
+    return Model([Bundle.load(part, device=device) for part in folders_of(folder)])
 
 
 def default_folder(recipe: Recipe) -> Path:

@@ -9,6 +9,7 @@ from importlib import import_module
 from seq2see import __version__
 from seq2see.cli.guard import guarded
 from seq2see.cli.parser import Parser
+from seq2see.cli.program import program
 from seq2see.errors import UserError, nearest
 
 COMMANDS = {
@@ -27,13 +28,13 @@ COMMANDS = {
 HELP = """\
 seq2see: encoder-decoder models with attention that show where they look.
 
-Usage: seq2see COMMAND ...
+Usage: {program} COMMAND ...
 
 Commands:
 {commands}
 
-RECIPE is a name that `seq2see tasks` lists or a YAML file, MODEL a folder that `seq2see train` wrote.
-`seq2see COMMAND --help` says more; --version the version; --debug (or SEQ2SEE_DEBUG=1) where an error arose."""
+RECIPE is a name that `{program} tasks` lists or a YAML file, MODEL a folder that `{program} train` wrote.
+`{program} COMMAND --help` says more; --version the version; --debug (or SEQ2SEE_DEBUG=1) where an error arose."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,7 +48,8 @@ def run(arguments: Sequence[str]) -> None:
     """The command the first argument names, with the rest."""
     name = arguments[0] if arguments else "--help"
     if name in ("--help", "-h", "help"):
-        print(HELP.format(commands="\n".join(f"  {command:<10}{about}" for command, about in COMMANDS.items())))
+        commands = "\n".join(f"  {command:<10}{about}" for command, about in COMMANDS.items())
+        print(HELP.format(commands=commands, program=program()))
     elif name == "--version":
         print(f"seq2see {__version__}")
     elif name in COMMANDS:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from seq2see.cli.dictionary import Entry, entries, held_out, write_table
 from seq2see.cli.gallery import HOST, server, write_index
 from seq2see.cli.parser import Given, Parser, listed, number, whole
+from seq2see.cli.program import program
 from seq2see.cli.saying import say
 from seq2see.errors import UserError
 
@@ -55,7 +56,7 @@ def arguments(parser: Parser) -> None:
 def run(given: Given) -> None:
     _check(given)
     words = entries()
-    say(f"{len(words):,} pronunciations of English words; training for {given.minutes:g} minutes in {given.out}")
+    say(f"{len(words):,} pronunciations of English words; training for {given.minutes:g} min in {given.out}")
     model = _trained(given.out, words, given.minutes)
     unseen = held_out(words, model.recipe)
     _judge(model, unseen)
@@ -63,7 +64,7 @@ def run(given: Given) -> None:
     folder = given.out / "looks"
     _show(model, chosen, words, unseen, folder)
     say(f"pictures of where it looked: {folder} (open {folder / 'index.html'})")
-    say(f"more: seq2see predict {given.out} WORD;  seq2see explain {given.out} WORD")
+    say(f"more: {program()} predict {given.out} WORD;  {program()} explain {given.out} WORD")
     if not given.no_serve:
         _serve(folder, given.port)
 

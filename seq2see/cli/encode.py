@@ -8,7 +8,7 @@ from seq2see.cli.models import one_model
 from seq2see.cli.options import add_inputs, add_json, add_model
 from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.reading import chunked, source
-from seq2see.cli.saying import emit
+from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -18,7 +18,7 @@ EXAMPLES = (
 
 
 def arguments(parser: Parser) -> None:
-    add_model(parser)
+    add_model(parser, ensembles=False)
     add_inputs(parser)
     parser.add_argument(
         "--neighbours", metavar="K", type=whole, help="instead: the K nearest of the other inputs, by cosine"
@@ -30,15 +30,20 @@ def run(given: Given) -> None:
     model = one_model(given.model, "encode")
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
+    from seq2see.pipeline.noticing import Notices
+
     items = source(model, given.inputs, given.file, given.columns).items
+    notices = Notices(model.bundles)
     if given.neighbours is None:
         for chunk in chunked(items):
             rows = [dict(item.inputs) for item in chunk]
-            for row, vector in zip(rows, model.encode(rows), strict=True):
+            for row, vector in zip(rows, model.encode(rows, notices=notices), strict=True):
                 if given.json:
                     emit({"input": _shown(row), "vector": vector})
                 else:
                     print("\t".join(f"{number:.6g}" for number in vector))
+        for line in notices.lines():
+            say(line)
         return
     rows = [dict(item.inputs) for item in items]
     for row, others in zip(rows, model.neighbours(rows, given.neighbours), strict=True):

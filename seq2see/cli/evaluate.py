@@ -5,8 +5,10 @@ Rows with equal inputs are references of each other.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+from seq2see.cli.meter import Meter
 from seq2see.cli.options import add_beam, add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser, listed, whole
 from seq2see.cli.saying import emit
@@ -43,15 +45,17 @@ def run(given: Given) -> None:
     model = load(given.model)
     _check(given, model.recipe)
     table, dev = locate(given.data)
-    report = model.evaluate(
-        dev or table,
-        columns=given.columns,
-        beam=given.beam,
-        n_best=given.n_best,
-        by_length=LENGTHS if given.by_length else 0,
-        positions=given.positions,
-        metrics=given.metrics,
-    )
+    with closing(Meter()) as meter:
+        report = model.evaluate(
+            dev or table,
+            columns=given.columns,
+            beam=given.beam,
+            n_best=given.n_best,
+            by_length=LENGTHS if given.by_length else 0,
+            positions=given.positions,
+            metrics=given.metrics,
+            progress=meter,
+        )
     if given.json:
         emit(report.to_dict())
     else:
@@ -59,7 +63,11 @@ def run(given: Given) -> None:
 
 
 def _check(given: Given, recipe: Recipe) -> None:
-    """Options without effect on this model are refused."""
+    """Options without effect on this model, and metrics that cannot be taken of it, are refused."""
+    from seq2see.pipeline.measures import check_metrics
+
+    if given.metrics is not None:
+        check_metrics(given.metrics, recipe, key="--metrics")
     if recipe.output.kind == "label" and (given.beam is not None or given.n_best is not None):
         raise UserError("--beam, --n-best: no meaning here: a label is not searched for")
     spoken = {"--beam": given.beam, "--n-best": given.n_best, "--by-length": given.by_length or None}

@@ -6,7 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from seq2see.cli.models import one_model
-from seq2see.cli.options import add_beam, add_json, add_model
+from seq2see.cli.options import add_beam, add_input, add_json, add_model
 from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.reading import argument
 from seq2see.cli.saying import emit
@@ -21,13 +21,8 @@ FIRST = 6
 
 
 def arguments(parser: Parser) -> None:
-    add_model(parser)
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="?",
-        help="the input; several in the recipe's order, a tab between them; none for a language model",
-    )
+    add_model(parser, ensembles=False)
+    add_input(parser)
     parser.add_argument("--step", metavar="T", type=whole, default=0, help="the step, counted from 0 (default: 0)")
     parser.add_argument("--target", metavar="TEXT", help="while writing this instead of the model's own output")
     add_beam(parser)

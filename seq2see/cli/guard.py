@@ -6,9 +6,11 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 
 DEBUG = "SEQ2SEE_DEBUG"
 DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
@@ -17,11 +19,10 @@ DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
 def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
     """Do the work and give its exit code: 2 for what the user can mend, 130 for Ctrl-C, 1 for anything else."""
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
-    if not debug:
-        warnings.simplefilter("ignore")
     caught: BaseException
     try:
-        work()
+        with _warnings(debug=debug):
+            work()
         sys.stdout.flush()
         return DONE
     except BrokenPipeError:
@@ -40,3 +41,22 @@ def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
         traceback.print_exception(caught)
     print(said, file=sys.stderr)
     return code
+
+
+@contextmanager
+def _warnings(*, debug: bool) -> Iterator[None]:
+    """Our own notices are lines for the user; warnings of libraries are for whoever looks for a fault."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, Notice):
+                print(message, file=sys.stderr, flush=True)
+            else:
+                usual(message, category, *place, **more)
+
+        if not debug:
+            warnings.simplefilter("ignore")
+        warnings.simplefilter("default", Notice)
+        warnings.showwarning = shown
+        yield

@@ -7,6 +7,7 @@ from pathlib import Path
 from seq2see.cli.options import add_beam, add_input, add_json, add_model
 from seq2see.cli.parser import Given, Parser
 from seq2see.cli.pictures import check_looks
+from seq2see.cli.program import program
 from seq2see.cli.reading import argument
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
@@ -39,6 +40,14 @@ def run(given: Given) -> None:
     from seq2see.seeing import save
 
     model = load(given.model)
+    if not model.recipe.inputs:
+        raise UserError(
+            f"{given.model}: a language model reads no input, so there is nothing to look at; "
+            f"`{program()} explain {given.model}` works one step out, "
+            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
+        )
+    if given.input is None:
+        raise UserError("INPUT is missing: give the input that is to be looked at")
     said = model.look(argument(model, given.input), target=given.target, beam=given.beam)
     check_looks(said.looks)
     path = save(said.looks, given.out, map=given.map, title=given.title)

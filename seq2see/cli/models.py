@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.errors import UserError
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def one_model(given: str, command: str) -> Model:
     """A single model, for what has no meaning for an ensemble."""
-    if "+" in given:
+    if "+" in given and not Path(given).is_dir():
         raise UserError(f"{given}: {command} takes one model, not several joined by +")
     from seq2see.api import load
 

@@ -7,13 +7,18 @@ from pathlib import Path
 from seq2see.cli.parser import Parser, listed, whole
 
 
-def add_model(parser: Parser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a folder that train wrote; several joined by + are an ensemble")
+def add_model(parser: Parser, *, ensembles: bool = True) -> None:
+    more = "; several joined by + are an ensemble" if ensembles else ""
+    parser.add_argument("model", metavar="MODEL", help=f"a folder that train wrote{more}")
 
 
 def add_input(parser: Parser) -> None:
+    """INPUT, which a language model has not: whether it must be there is known when the model is."""
     parser.add_argument(
-        "input", metavar="INPUT", help="the input; several inputs in the recipe's order, a tab between them"
+        "input",
+        metavar="INPUT",
+        nargs="?",
+        help="the input; several in the recipe's order, a tab between them; none for a language model",
     )
 
 

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from seq2see.cli.program import program, typed
 from seq2see.errors import UserError, nearest
 
 Given = argparse.Namespace
@@ -35,9 +36,9 @@ class Parser(argparse.ArgumentParser):
     """The parser of one command: what is wrong is a UserError, unknown options get the nearest known one."""
 
     def __init__(self, command: str, *, about: str, examples: Sequence[str] = ()):
-        shown = "\n".join(f"  {line}" for line in examples)
+        shown = "\n".join(f"  {typed(line)}" for line in examples)
         super().__init__(
-            prog=f"seq2see {command}",
+            prog=f"{program()} {command}",
             description=about,
             epilog=f"Examples:\n{shown}" if examples else None,
             formatter_class=_Layout,

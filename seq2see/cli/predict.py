@@ -1,13 +1,13 @@
 """`seq2see predict`: What a model says of inputs: of INPUT..., of the rows of --file, or of lines of standard input.
 
 A language model needs no input and samples. With --n-best each output has a line of its own, its score before it.
+With --to the predictions go into a table, and to stdout only where --json asks for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ from seq2see.cli.parser import Given, Parser, number, whole
 from seq2see.cli.pictures import LooksWriter
 from seq2see.cli.reading import Item, Source, chunked, source
 from seq2see.cli.saying import emit, say
+from seq2see.cli.writing import check_target, write_back
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.looks import Prediction
+    from seq2see.pipeline.noticing import Notices
 
 EXAMPLES = (
     'seq2see predict runs/translation "a dog runs" --beam 5 --n-best 3',
@@ -46,6 +48,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--to", metavar="TABLE", type=Path, help="write the table of --file back, the predictions added as columns"
     )
+    parser.add_argument("--overwrite", action="store_true", help="--to may be the table of --file itself")
     add_beam(parser)
     parser.add_argument("--sample", action="store_true", help="draw outputs instead of searching for the best")
     for name, (metavar, kind, about) in SEARCH.items():
@@ -60,25 +63,30 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    if given.to is not None and given.file is None:
-        raise UserError("--to writes the table of --file back with the predictions: give --file too")
+    if given.to is not None:
+        check_target(given.to, given.file, overwrite=given.overwrite)
+    elif given.overwrite:
+        raise UserError("--overwrite: no meaning without --to")
     from seq2see.api import load
+    from seq2see.pipeline.noticing import Notices
 
     model = load(given.model)
     options = _options(given, model)
     inputs = source(model, given.inputs, given.file, given.columns)
     inline = given.looks == INLINE
     writer = None if given.looks is None or inline else LooksWriter(given.looks, count=inputs.count)
+    notices = Notices(model.bundles)
     with nullcontext() if writer is None else closing(writer):
-        told = _predicted(model, inputs, options, writer)
+        told = _predicted(model, inputs, options, writer, notices)
+        if given.json or inline:
+            told = _emitted(told, looks=inline)
         if given.to is not None:
-            _write(given.to, inputs, told, given.n_best or 1)
-            return
+            write_back(given.to, inputs, told, n_best=given.n_best or 1)
         for _, prediction in told:
-            if given.json or inline:
-                emit(prediction.to_dict(looks=inline))
-            else:
+            if not (given.json or inline):
                 print(_lines(prediction), flush=True)
+    for line in notices.lines():
+        say(line)
 
 
 def _options(given: Given, model: Model) -> dict[str, Any]:
@@ -95,26 +103,25 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
 
 
 def _predicted(
-    model: Model, inputs: Source, options: dict[str, Any], writer: LooksWriter | None
+    model: Model, inputs: Source, options: dict[str, Any], writer: LooksWriter | None, notices: Notices
 ) -> Iterator[tuple[Item, Prediction]]:
-    seed = options.get("seed", 0)
-    for place, chunk in enumerate(chunked(inputs.items)):
-        if options.get("sample"):
-            options = {**options, "seed": _seed_of(seed, place)}
-        for one, prediction in zip(chunk, model.predict([dict(item.inputs) for item in chunk], **options), strict=True):
+    first = 0
+    for chunk in chunked(inputs.items):
+        rows = [dict(item.inputs) for item in chunk]
+        for one, prediction in zip(
+            chunk, model.predict(rows, first_row=first, notices=notices, **options), strict=True
+        ):
             if writer is not None:
                 writer.add(prediction)
             yield one, prediction
+        first += len(chunk)
 
 
-def _seed_of(seed: int, chunk: int) -> int:
-    """Rows are counted from 0 in each chunk, so each draws from a seed of its own, the first from the one given.
-
-    Hashed and not counted up: chunk 1 of seed 0 is not to be chunk 0 of seed 1.
-    """
-    if not chunk:
-        return seed
-    return int.from_bytes(blake2b(f"{seed} {chunk}".encode(), digest_size=8).digest(), "little")
+def _emitted(told: Iterator[tuple[Item, Prediction]], *, looks: bool) -> Iterator[tuple[Item, Prediction]]:
+    """Pass predictions on, each also as a line of JSON."""
+    for one, prediction in told:
+        emit(prediction.to_dict(looks=looks))
+        yield one, prediction
 
 
 def _lines(prediction: Prediction) -> str:
@@ -123,46 +130,3 @@ def _lines(prediction: Prediction) -> str:
         return str(prediction.answer)
     ranked = [(prediction.score, prediction.answer), *((other.score, other.text) for other in prediction.alternatives)]
     return "\n".join(f"{score:.4f}\t{text}" for score, text in ranked)
-
-
-def _write(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], n_best: int) -> None:
-    from seq2see.data.tables import write
-
-    added = [name for rank in range(n_best) for name in _columns_of(rank)]
-    names = dict(zip(added, free_names(added, inputs.columns), strict=True))
-    count = 0
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal count
-        for one, prediction in told:
-            count += 1
-            ranked: list[tuple[Any, float]] = [(prediction.answer, prediction.score)]
-            ranked += [(other.text, other.score) for other in prediction.alternatives]
-            row = dict(one.row)
-            for rank, values in enumerate(ranked[:n_best]):
-                row |= {names[name]: value for name, value in zip(_columns_of(rank), values, strict=True)}
-            yield row
-
-    write(path, rows(), [*inputs.columns, *names.values()])
-    say(f"{count:,} predictions in {path}, column{'s' if len(names) > 1 else ''} {', '.join(names.values())}")
-
-
-def _columns_of(rank: int) -> tuple[str, str]:
-    return ("prediction", "score") if rank == 0 else (f"prediction_{rank + 1}", f"score_{rank + 1}")
-
-
-def free_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Names for new columns; one that the table has already gets a number.
-
-    >>> free_names(["prediction", "score"], ["word", "score"])
-    ['prediction', 'score_2']
-    """
-    used = set(taken)
-    found = []
-    for name in wanted:
-        free, number = name, 2
-        while free in used:
-            free, number = f"{name}_{number}", number + 1
-        used.add(free)
-        found.append(free)
-    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seq2see.cli.saying import say
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 
 if TYPE_CHECKING:
     from seq2see.api import Model
@@ -65,7 +65,7 @@ def argument(model: Model, text: str) -> dict[str, str]:
     parts = [text] if len(names) == 1 else text.split("\t")
     if len(parts) != len(names):
         raise UserError(
-            f"INPUT '{text}': the model reads {len(names)} inputs ({', '.join(names)}), got {len(parts)}; "
+            f"INPUT '{text}': the model reads {counted(len(names), 'input')} ({', '.join(names)}), got {len(parts)}; "
             "put a tab between them ($'first\\tsecond' in bash), or use --file with a table"
         )
     return model.row(parts)
@@ -114,6 +114,6 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
             row = next(row for row in rows if row.line == values.line)
             yield Item({name: values[name] for name in names}, row.values)
         if table.skipped:
-            say(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
+            say(f"{counted(len(table.skipped), 'bad row')} skipped; the first: {table.skipped[0]}")
 
     return Source(items(), table.columns)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from seq2see.cli.meter import Meter
 from seq2see.cli.options import add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser
 from seq2see.cli.saying import emit
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from seq2see.pipeline.scoring import Scored
 
 EXAMPLES = ("seq2see score runs/translation --data pairs.tsv --each",)
 
@@ -25,19 +33,34 @@ def run(given: Given) -> None:
     if given.each and model.recipe.data.stream:
         raise UserError("--each: no meaning here: the model reads one contiguous text, which has no rows")
     table, dev = locate(given.data)
-    found = model.score(dev or table, columns=given.columns)
+    rows = model.rows_of(dev or table, given.columns)
+    with closing(Meter()) as meter:
+        found = model.score(rows, progress=meter)
     if given.each:
-        for row in found.each:
-            tokens = zip(row.symbols, row.log_probs, strict=True)
+        for row, scored in zip(rows, found.each, strict=True):
             if given.json:
-                parts = [{"text": symbol, "log_probability": value} for symbol, value in tokens]
-                emit({"log_probability": row.log_probability, "tokens": parts})
+                emit(_record(row, scored))
             else:
-                print(f"{row.log_probability:.4f}\t" + " ".join(f"{symbol} {value:.3f}" for symbol, value in tokens))
+                tokens = zip(scored.symbols, scored.log_probs, strict=True)
+                print(f"{scored.log_probability:.4f}\t" + " ".join(f"{symbol} {value:.3f}" for symbol, value in tokens))
     elif given.json:
         emit(found.to_dict())
     else:
         print(
-            f"{found.rows:,} rows  {found.tokens:,} tokens  log-probability {found.log_probability:,.4f}  "
-            f"perplexity {found.perplexity:.4f}"
+            f"{counted(found.rows, 'row')}  {counted(found.tokens, 'token')}  "
+            f"log-probability {found.log_probability:,.4f}  perplexity {found.perplexity:.4f}"
         )
+
+
+def _record(row: Mapping[str, str], scored: Scored) -> dict[str, Any]:
+    """One line of `score --each --json`; a language model has no input, which is null as in `predict --json`."""
+    from seq2see.data.columns import OUTPUT
+    from seq2see.pipeline.predictor import shown_input
+
+    tokens = zip(scored.symbols, scored.log_probs, strict=True)
+    return {
+        "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
+        "output": row[OUTPUT],
+        "log_probability": scored.log_probability,
+        "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],
+    }

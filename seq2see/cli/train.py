@@ -54,6 +54,8 @@ def run(given: Given) -> None:
     from seq2see.data.locate import locate
 
     table, beside = (None, None) if given.data is None else locate(given.data)
+    if given.resume:
+        beside = None  # what the run was begun with holds, unless --dev says it again
     api.train(
         given.recipe,
         table,
@@ -79,8 +81,7 @@ def _check(given: Given) -> None:
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"--{name} must be above 0, got {value}")
     if given.resume:
-        fixed = {"--data": given.data, "--dev": given.dev, "--columns": given.columns, "--from": given.start}
-        useless = [name for name, value in fixed.items() if value is not None]
+        useless = ["--from"] if given.start is not None else []
         useless += ["--overwrite"] if given.overwrite else []
         if useless:
             raise UserError(f"{', '.join(useless)}: no meaning with --resume, which goes on with a run as it was begun")

@@ -25,18 +25,27 @@ class Resolution:
     note: str | None = None
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
-        """The table's rows by the recipe's names; no text, or none where a value must be `filled`, is a bad row."""
+        """The table's rows by the recipe's names.
+
+        A value that is no text makes a bad row. One that is empty where it must be `filled` makes a row from which
+        there is nothing to learn: it is left out, and the table keeps count.
+        """
         columns = list(self.mapping.items())
+        used = 0
         for row in table:
             try:
                 values = {name: _text(table, row, column=column) for name, column in columns}
-                for name in filled:
-                    if name in values and not values[name].strip():
-                        raise RowError(f"{table.place(row.line)}, column '{self.mapping[name]}': the value is empty")
             except RowError as error:
                 table.bad(error)
                 continue
+            blank = next((name for name in filled if name in values and not values[name].strip()), None)
+            if blank is not None:
+                table.leave_out(self.mapping[blank], row.line)
+                continue
+            used += 1
             yield Values(values, table, row.line)
+        if not used:
+            raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
 
 class Values(dict[str, str]):

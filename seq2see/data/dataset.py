@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,18 @@ from seq2see.errors import UserError
 
 
 class Dataset:
-    """Encoded rows of every column, by name; `left_out` counts rows whose output was too long to train on."""
+    """Encoded rows of every column, by name.
 
-    def __init__(self, fields: Fields, stores: dict[str, Ragged], *, left_out: int = 0):
+    left_out: rows whose output was too long to train on; cut: rows, by input, of which only the beginning is read.
+    """
+
+    def __init__(
+        self, fields: Fields, stores: dict[str, Ragged], *, left_out: int = 0, cut: Mapping[str, int] | None = None
+    ):
         self.fields = fields
         self.stores = stores
         self.left_out = left_out
+        self.cut = dict(cut or {})
 
     @classmethod
     def build(
@@ -32,20 +40,25 @@ class Dataset:
 
         training: rows whose output is too long are left out (and counted), as the recipe's `max_length` says.
         """
-        every = fields.all
-        writers = {name: RaggedWriter(None if folder is None else folder / name) for name in every}
-        left_out = 0
-        for number, row in enumerate(rows, start=1):
-            try:
-                encoded = [(writers[name], field.ids(row[name])) for name, field in every.items()]
-            except UserError as error:
-                raise UserError(f"{place_of(row, number)}: {error}") from None
-            if training and not fields.output.fits(encoded[-1][1]):
-                left_out += 1
-                continue
-            for writer, ids in encoded:
-                writer.append(ids)
-        return cls(fields, {name: writer.finish() for name, writer in writers.items()}, left_out=left_out)
+        every, left_out, cut = fields.all, 0, Counter[str]()
+        with ExitStack() as opened:
+            if isinstance(rows, Generator):
+                opened.enter_context(closing(rows))
+            paths = {name: None if folder is None else folder / name for name in every}
+            writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
+            for number, row in enumerate(rows, start=1):
+                try:
+                    encoded = {name: field.ids(row[name]) for name, field in every.items()}
+                except UserError as error:
+                    raise UserError(f"{place_of(row, number)}: {error}") from None
+                if training and not fields.output.fits(encoded[OUTPUT]):
+                    left_out += 1
+                    continue
+                for name, ids in encoded.items():
+                    writers[name].append(ids)
+                cut.update(name for name, field in fields.inputs.items() if field.cuts(row[name], encoded[name]))
+            stores = {name: writer.finish() for name, writer in writers.items()}
+        return cls(fields, stores, left_out=left_out, cut=cut)
 
     def __len__(self) -> int:
         return len(self.stores[OUTPUT])

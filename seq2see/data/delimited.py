@@ -20,6 +20,7 @@ _LONGEST_FIELD = 1 << 24
 class Delimited(Format):
     """Fields between delimiters. Quoting can be set for both kinds; line numbers stay right across quoted newlines."""
 
+    headed = True
     delimiter: str
     quoted: bool
     _columns: list[str]

@@ -74,6 +74,10 @@ class Field(ABC):
         """Whether a model may be trained to write this."""
         return True
 
+    def cuts(self, value: str, ids: Sequence[int]) -> bool:
+        """Whether the ids of a value are those of its beginning only."""
+        return False
+
     @abstractmethod
     def widths(self, store: Ragged) -> NDArray[np.int64]:
         """How much room each stored row takes in a batch: (rows,)"""

@@ -11,7 +11,7 @@ from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.field import Field, kinds
 from seq2see.data.label import LabelField
 from seq2see.data.text import TextField
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
 __all__ = ["OUTPUT", "Field", "Fields", "LabelField", "TextField", "kinds"]
@@ -134,34 +134,7 @@ def _settings(recipe: Recipe) -> list[tuple[str, Any]]:
 
 def _owners(recipe: Recipe) -> dict[str, str]:
     """For each field the one whose vocabulary it uses: itself where it shares none."""
-    settings = dict(_settings(recipe))
-    owners: dict[str, str] = {}
-    for name in settings:
-        chain = [name]
-        while (shared := getattr(settings[chain[-1]], "share", None)) is not None:
-            _check_share(chain, shared, settings)
-            chain.append(shared)
-        owners[name] = chain[-1]
-    return owners
-
-
-def _check_share(chain: list[str], shared: str, settings: dict[str, Any]) -> None:
-    def key(name: str) -> str:
-        return name if name == OUTPUT else f"inputs.{name}"
-
-    first, last = chain[0], chain[-1]
-    inputs = [name for name in settings if name != OUTPUT]
-    if shared not in inputs:
-        allowed = ", ".join(inputs)
-        raise UserError(f"{key(last)}.share: no input is called '{shared}'{nearest(shared, inputs)}; inputs: {allowed}")
-    if shared in chain:
-        raise UserError(f"{key(last)}.share: {' -> '.join([*chain, shared])} is a circle; one of them must not share")
-    mine, theirs = settings[first].tokens, settings[shared].tokens
-    if mine != theirs:
-        raise UserError(
-            f"{key(last)}.share: {key(first)}.tokens is '{mine}' and {key(shared)}.tokens is '{theirs}';"
-            " a shared vocabulary needs the same tokens"
-        )
+    return {name: recipe.vocabulary_owner(name) for name, _ in _settings(recipe)}
 
 
 def _text(field: Field) -> TextField:

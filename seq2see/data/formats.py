@@ -26,6 +26,8 @@ class Format(ABC):
     """How one format is read and written. A reader hands rows it cannot read to `bad` and goes on if that returns."""
 
     unit = "line"
+    headed = False
+    """Whether the first line names the columns."""
 
     def __init__(self, path: Path, settings: DataSettings, *, bad: Callable[[RowError], None]):
         self.path = path

@@ -6,7 +6,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -77,13 +77,33 @@ def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iter
     """Numbered lines (from 1) without their ends. What does not decode goes to `bad`, which raises or skips it."""
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with opened(path) as file:
-        _refuse_binary(path, file.read(_PROBE), wide=wide)
+        start = file.read(_PROBE)
+        _refuse_binary(path, start, wide=wide)
         file.seek(0)
-        yield from _wide_lines(path, file, encoding) if wide else _narrow_lines(path, file, encoding, bad)
+        returns = _ends_in_returns(start.decode(encoding, "ignore"))
+        if wide:
+            yield from _wide_lines(path, file, encoding, returns=returns)
+        else:
+            yield from _narrow_lines(path, _split_at_returns(file) if returns else file, encoding, bad)
+
+
+def _ends_in_returns(start: str) -> bool:
+    """Whether lines end as on old Macintoshes, in a carriage return alone; one elsewhere is part of its line."""
+    return "\r" in start[:-1] and "\n" not in start
+
+
+def _split_at_returns(file: BinaryIO) -> Iterator[bytes]:
+    """Lines of bytes with any kind of end. Latin-1 is the encoding that gives every byte back as it was."""
+    text = io.TextIOWrapper(file, encoding="latin-1")
+    try:
+        for line in text:
+            yield line.encode("latin-1")
+    finally:
+        text.detach()
 
 
 def _narrow_lines(
-    path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None]
+    path: Path, file: Iterable[bytes], encoding: str, bad: Callable[[RowError], None]
 ) -> Iterator[tuple[int, str]]:
     """Line by line, so that an error knows its line and the rest of the file can still be read."""
     for number, raw in enumerate(file, start=1):
@@ -102,11 +122,11 @@ def _narrow_lines(
         yield number, text.rstrip("\r\n")
 
 
-def _wide_lines(path: Path, file: BinaryIO, encoding: str) -> Iterator[tuple[int, str]]:
+def _wide_lines(path: Path, file: BinaryIO, encoding: str, *, returns: bool) -> Iterator[tuple[int, str]]:
     """Encodings in which a newline is not one byte are decoded as a whole stream."""
     number = 0
     try:
-        with io.TextIOWrapper(file, encoding=encoding, newline="\n") as text:
+        with io.TextIOWrapper(file, encoding=encoding, newline=None if returns else "\n") as text:
             for number, line in enumerate(text, start=1):
                 yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
     except UnicodeError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeVar
 
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 
 Values = TypeVar("Values", bound=Mapping[str, str])
 _WHOLE = 1 << 64
@@ -37,8 +37,8 @@ class Split:
     @property
     def note(self) -> str:
         if not self.dev_rows:
-            return f"none of {self.rows:,} rows set aside for dev"
-        return f"{self.dev_rows:,} of {self.rows:,} rows set aside for dev"
+            return f"none of {counted(self.rows, 'row')} set aside for dev"
+        return f"{self.dev_rows:,} of {counted(self.rows, 'row')} set aside for dev"
 
 
 def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:

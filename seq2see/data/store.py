@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,18 @@ class RaggedWriter:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 ids, offsets = _files(path)
                 self._open = ids.open("wb"), offsets.open("wb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files; what was not finished is of no use."""
+        for file in self._open or ():
+            with suppress(OSError):
+                file.close()
 
     def append(self, row: Sequence[int]) -> None:
         self._flat.extend(row)

@@ -36,10 +36,10 @@ class Stream:
     @classmethod
     def build(cls, field: TextField, lines: Iterable[str], *, path: Path | None = None) -> Stream:
         """Encode lines (without their newlines) as they come by; into files under `path` where one is given."""
-        writer = RaggedWriter(path)
-        for line in lines:
-            writer.append(field.vocabulary.encode(field.stream_symbols(line)))
-        return cls(writer.finish().flat)
+        with RaggedWriter(path) as writer:
+            for line in lines:
+                writer.append(field.vocabulary.encode(field.stream_symbols(line)))
+            return cls(writer.finish().flat)
 
     def __len__(self) -> int:
         return len(self.ids)

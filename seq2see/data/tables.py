@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2see.data import delimited, huggingface, jsonlines, parquet, plain  # noqa: F401  each registers its formats
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.sources import RowError, check_encoding, check_exists
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, counted, nearest
 from seq2see.recipe.schema import DataSettings
 
 
+@dataclass
+class Blanks:
+    """Rows in which one column is empty: how many, and the line of the first."""
+
+    rows: int
+    first: int
+
+
 class Table:
-    """A table on disk. Iterating reads it anew; `skipped` holds why rows were dropped in the latest reading."""
+    """A table on disk. Iterating reads it anew.
+
+    What is kept of the latest reading: `skipped`, why bad rows were dropped; `blanks`, rows left out by column.
+    """
 
     def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
         self.path = path
         self.settings = settings
         self.skipped: list[str] = []
+        self.blanks: dict[str, Blanks] = {}
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
 
@@ -29,19 +42,41 @@ class Table:
             raise error
         self.skipped.append(str(error))
 
+    def leave_out(self, column: str, line: int) -> None:
+        """Count a row that was left out because this column is empty in it."""
+        self.blanks.setdefault(column, Blanks(0, line)).rows += 1
+
+    @property
+    def notes(self) -> list[str]:
+        """What to tell the user of the latest reading, once it is at its end."""
+        found = [
+            f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
+            f" the first at {self._format.unit} {blanks.first}"
+            for column, blanks in self.blanks.items()
+        ]
+        if self.skipped:
+            found.append(f"{counted(len(self.skipped), 'bad row')} skipped; the first: {self.skipped[0]}")
+        return found
+
+    @property
+    def headed(self) -> bool:
+        """Whether the first line was taken for the names of the columns."""
+        return self._format.headed
+
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
         return f"{self.path}, {self._format.unit} {line}"
 
     def __iter__(self) -> Iterator[Row]:
-        self.skipped = []
+        self.skipped, self.blanks = [], {}
         row = None
         for row in self._format.rows():
             yield row
         if row is None:
             if self.skipped:
                 raise UserError(
-                    f"{self.path}: none of its {len(self.skipped):,} rows can be read; the first: {self.skipped[0]}"
+                    f"{self.path}: none of its {counted(len(self.skipped), 'row')} can be read;"
+                    f" the first: {self.skipped[0]}"
                 )
             raise UserError(f"{self.path}: a header ({', '.join(self.columns)}) but no rows")
 

@@ -120,6 +120,12 @@ class TextField(Field):
     def fits(self, ids: Sequence[int]) -> bool:
         return not self.settings.max_length or len(ids) <= self.settings.max_length
 
+    def cuts(self, value: str, ids: Sequence[int]) -> bool:
+        most = self.settings.max_length
+        if self.output or not most or len(ids) < most:
+            return False
+        return len(self.splitter.split(self.normalise(value))) > most
+
     def widths(self, store: Ragged) -> NDArray[np.int64]:
         return store.lengths + int(self.output)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
+from seq2see.errors import counted
 from seq2see.evaluation.baselines import Baseline, assign, beside
 from seq2see.evaluation.by_length import LengthBin, quality_by_length
 from seq2see.evaluation.metrics import lookup, measure
@@ -19,8 +20,9 @@ from seq2see.evaluation.rows import Rows
 class Report:
     """Metrics of a model and, beside them, of trivial ones.
 
-    said: what the trivial models do, for the head of the table; a metric that cannot be taken of them is not in
-    `baseline`.
+    inputs: how many of the rows' inputs are distinct (rows with equal ones are references of each other), where there
+    are any; said: what the trivial models do, for the head of the table; a metric that cannot be taken of them is not
+    in `baseline`.
     """
 
     rows: int
@@ -29,6 +31,7 @@ class Report:
     said: str = ""
     by_length: list[LengthBin] = field(default_factory=list)
     positions: list[PositionBin] = field(default_factory=list)
+    inputs: int | None = None
 
     def joined(self, other: Report) -> Report:
         """This report with the metrics of another over the same rows (perplexity is taken of all references)."""
@@ -44,7 +47,10 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """As in `evaluate --json`: what was not asked for is left out, and infinity, which JSON has not, is null."""
-        out: dict[str, Any] = {"rows": self.rows, "metrics": _finite(self.metrics), "baseline": _finite(self.baseline)}
+        out: dict[str, Any] = {"rows": self.rows}
+        if self.inputs is not None:
+            out["inputs"] = self.inputs
+        out |= {"metrics": _finite(self.metrics), "baseline": _finite(self.baseline)}
         if self.said:
             out["baseline_says"] = self.said
         if self.by_length:
@@ -53,13 +59,18 @@ class Report:
             out["positions"] = [part.to_dict() for part in self.positions]
         return out
 
+    @property
+    def _measured(self) -> str:
+        distinct = "" if self.inputs in (None, self.rows) else f", {counted(self.inputs or 0, 'distinct input')}"
+        return f"{counted(self.rows, 'row')}{distinct}"
+
     def text(self, *, width: int = 100) -> str:
         """Tables for a person to read."""
         from rich.console import Console  # late: JSON needs no tables
         from rich.table import Table
 
         names = list(self.metrics)
-        main = Table("metric", "", "model", self.said or "baseline", title=f"{self.rows:,} rows")
+        main = Table("metric", "", "model", self.said or "baseline", title=self._measured)
         for name in names:
             better = "higher is better" if lookup(name).higher_is_better else "lower is better"
             main.add_row(name, better, _shown(name, self.metrics), _shown(name, self.baseline))

@@ -82,6 +82,18 @@ class Bundle:
         return next(self.network.parameters()).device
 
 
+def folders_of(given: str | Path) -> list[str]:
+    """The folders of an ensemble's models, which + joins; a folder may have a + in its own name.
+
+    >>> folders_of("runs/a+runs/b")
+    ['runs/a', 'runs/b']
+    """
+    parts = [str(given)] if Path(given).is_dir() else str(given).split("+")
+    if not all(part.strip() for part in parts):
+        raise UserError(f"{given}: a folder is missing beside +; the models of an ensemble are given as FOLDER+FOLDER")
+    return parts
+
+
 def check_folder(folder: Path) -> None:
     """Say what is wrong with a folder that holds no model."""
     if not folder.exists():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import Question, group
@@ -11,6 +12,7 @@ from seq2see.data.split import number_of
 from seq2see.evaluation import Report, Rows, evaluate
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.chunks import Told
 from seq2see.pipeline.measures import PERPLEXITY, check_metrics, metrics_of
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import Row, score_rows, score_stream
@@ -19,6 +21,9 @@ from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions
 
 __all__ = ["Judged", "enough_hypotheses", "judge", "metrics_of", "some"]
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many of it are done, of how many."""
 
 
 @dataclass
@@ -39,6 +44,7 @@ def judge(
     bins: int = 0,
     positions: bool = False,
     metrics: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> Judged:
     """Measure on rows; those with equal inputs are references of each other. most: at most so many distinct inputs.
 
@@ -49,7 +55,7 @@ def judge(
     names = list(metrics) if metrics is not None else metrics_of(recipe)
     check_metrics(names, recipe)
     if recipe.data.stream:
-        return Judged(_stream_report(bundles, rows), [], [])
+        return Judged(_stream_report(bundles, rows, _told(progress, "symbols scored")), [], [])
     questions = some(group(rows), most)
     chosen = [rows[number] for question in questions for number in question.rows]
     spoken = [name for name in names if name != PERPLEXITY]
@@ -57,13 +63,19 @@ def judge(
     report = Report(len(chosen), {})
     if spoken:
         asked = enough_hypotheses(options if options is not None else options_of(recipe), names)
-        predictions = predict(bundles, [question.inputs for question in questions], asked)
+        inputs = [question.inputs for question in questions]
+        predictions = predict(bundles, inputs, asked, told=_told(progress, "inputs answered"))
         judged = _rows(recipe, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
     if recipe.output.kind == "text" or PERPLEXITY in names:
-        report = report.joined(_perplexity_report(bundles, chosen))
+        report = report.joined(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
     ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY] if name in report.metrics}
-    return Judged(replace(report, rows=len(chosen), metrics=ordered), questions, predictions)
+    distinct = len(questions) if recipe.inputs else None
+    return Judged(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
+
+
+def _told(progress: Progress | None, what: str) -> Told | None:
+    return None if progress is None else partial(progress, what)
 
 
 def some(questions: list[Question], most: int) -> list[Question]:
@@ -100,16 +112,16 @@ def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[P
     )
 
 
-def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row]) -> Report:
+def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
     """Perplexity of every row's output (an input may have several), the unigram model beside it."""
-    scored = score_rows(bundles, rows)
+    scored = score_rows(bundles, rows, told=told)
     return _likelihoods(bundles[0], [one.symbols for one in scored], [one.log_probability for one in scored])
 
 
-def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row]) -> Report:
+def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
     """Perplexity of one contiguous text."""
     lines = [row[OUTPUT] for row in rows]
-    total, count = score_stream(bundles, lines)
+    total, count = score_stream(bundles, lines, told=told)
     field = bundles[0].fields.text_output
     known = field.vocabulary
     symbols = [symbol for line in lines for symbol in known.decode(known.encode(field.stream_symbols(line)))]

@@ -14,7 +14,7 @@ from seq2see.data.text import TextField
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Token
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import chunks
+from seq2see.pipeline.chunks import Told, chunks
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 
@@ -43,21 +43,31 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
 
 @torch.inference_mode()
 def predict(
-    bundles: Sequence[Bundle], rows: Sequence[Row], options: SearchOptions, *, replace_unknown: bool | None = None
+    bundles: Sequence[Bundle],
+    rows: Sequence[Row],
+    options: SearchOptions,
+    *,
+    replace_unknown: bool | None = None,
+    first_row: int = 0,
+    told: Told | None = None,
 ) -> list[Prediction]:
-    """One prediction per row, in their order; several bundles are an ensemble."""
+    """One prediction per row, in their order; several bundles are an ensemble.
+
+    first_row: the number of the first of these rows in the table they are a part of. What is drawn for a row depends
+    on its number, so that a table in parts is drawn like the whole.
+    """
     first = bundles[0]
     check_ensemble(bundles)
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
     found: list[Prediction | None] = [None] * len(rows)
     width = max(options.beam, options.n_best)
-    for numbers, batch in chunks(first.fields, rows, factor=width):
-        batch.rows = numbers
+    for numbers, batch in chunks(first.fields, rows, factor=width, told=told):
+        batch.rows = [first_row + number for number in numbers]
         if first.recipe.output.kind == "label":
             readings = _readings(bundles, rows, numbers, batch)
-            hypotheses = classify(readings, numbers, options.n_best, oracle=_for_rows(options, numbers).oracle)
+            hypotheses = classify(readings, batch.rows, options.n_best, oracle=_for_rows(options, numbers).oracle)
         else:
-            hypotheses = search(_readings(bundles, rows, numbers, batch), numbers, _for_rows(options, numbers))
+            hypotheses = search(_readings(bundles, rows, numbers, batch), batch.rows, _for_rows(options, numbers))
         for number, best in zip(numbers, hypotheses, strict=True):
             found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
     return [one for one in found if one is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,7 @@ from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.streams import Stream
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import chunks
+from seq2see.pipeline.chunks import Told, chunks
 from seq2see.search import score_given
 
 Row = Mapping[str, str]
@@ -32,14 +33,33 @@ class Scored:
     log_probs: list[float]
 
 
-def score_rows(bundles: Sequence[Bundle], rows: Sequence[Row]) -> list[Scored]:
+@dataclass
+class Score:
+    """Log-probability and perplexity of given outputs: in all, and row by row."""
+
+    rows: int
+    tokens: int
+    log_probability: float
+    perplexity: float
+    each: list[Scored]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "tokens": self.tokens,
+            "log_probability": self.log_probability,
+            "perplexity": self.perplexity,
+        }
+
+
+def score_rows(bundles: Sequence[Bundle], rows: Sequence[Row], *, told: Told | None = None) -> list[Scored]:
     """The probability of the outputs in the rows.
 
     The P of an ensemble is the mean of its models' P, at every symbol; as all symbols are given, each model can be
     asked for itself.
     """
     _check_outputs(bundles[0], rows)
-    each = [_score_rows(bundle, rows) for bundle in bundles]
+    each = [_score_rows(bundle, rows, told) for bundle in bundles]
     if len(each) == 1:
         return each[0]
     found = []
@@ -66,10 +86,10 @@ def _check_outputs(bundle: Bundle, rows: Sequence[Row]) -> None:
 
 
 @torch.inference_mode()
-def _score_rows(bundle: Bundle, rows: Sequence[Row]) -> list[Scored]:
+def _score_rows(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[Scored]:
     found: list[Scored | None] = [None] * len(rows)
     vocabulary = bundle.fields.output.vocabulary
-    for numbers, batch in chunks(bundle.fields, rows, target=True):
+    for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
         batch.rows = numbers
         scored = score_given(bundle.network, batch.to(bundle.device))
         for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
@@ -88,7 +108,7 @@ def _target_ids(batch: Batch, place: int) -> list[int]:
 
 
 @torch.inference_mode()
-def score_stream(bundles: Sequence[Bundle], lines: Sequence[str]) -> tuple[float, int]:
+def score_stream(bundles: Sequence[Bundle], lines: Sequence[str], *, told: Told | None = None) -> tuple[float, int]:
     """(log P, symbols) of one contiguous text; long texts are read in lanes side by side, each begun anew."""
     stream = Stream.build(bundles[0].fields.text_output, lines)
     lanes = max(1, min(16, len(stream) // LEAST_LANE))
@@ -98,6 +118,8 @@ def score_stream(bundles: Sequence[Bundle], lines: Sequence[str]) -> tuple[float
         each = [reading.log_probs(chunk.inputs, chunk.targets) for reading in readings]
         total += float(mean_probability(torch.stack(each)).sum())
         count += chunk.targets.numel()
+        if told is not None:
+            told(count, len(stream))
     return total, count
 
 

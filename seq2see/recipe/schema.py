@@ -112,7 +112,10 @@ class DataSettings(Settings):
     dev_most: Count = Field(2000, description="... but at most so many")
     quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
     encoding: str = Field("utf-8", description="of text files")
-    on_error: Literal["stop", "skip"] = Field("stop", description="what a bad row does")
+    on_error: Literal["stop", "skip"] = Field(
+        "stop",
+        description="what a row that cannot be read does (one with an empty input or output is left out, and said)",
+    )
     stream: bool = Field(False, description="language models: one contiguous text instead of rows")
 
 

@@ -23,7 +23,8 @@ class Standing:
     index: the batch of the epoch that comes next; seconds: of training, over all sittings;
     best: the leading metric of the best report so far, turned so that more is better; stale: reports since;
     seen: targets (symbols, or rows with a label) learned from; rate: what `plateau` has left of the learning rate;
-    kept: the best reports whose weights are kept for averaging, as [value, update].
+    kept: the best reports whose weights are kept for averaging, as [value, update];
+    passed_over: updates in which no step was taken, as the gradient was not finite; on_end: how many of them just now.
     """
 
     epoch: int = 0
@@ -39,6 +40,8 @@ class Standing:
     stale: int = 0
     reported: int = 0
     kept: list[list[float]] = field(default_factory=list)
+    passed_over: int = 0
+    on_end: int = 0
     finished: bool = False
     fingerprint: str = ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,11 @@ from seq2see.data.fields import Fields
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
 from seq2see.evaluation.baselines import Constant
 from seq2see.recipe import Recipe
+from seq2see.recipe.schema import TextSettings
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
@@ -54,7 +55,10 @@ def open_table(
 ) -> tuple[Table, Resolution]:
     """A table and which of its columns are which."""
     table = read(path, settings=recipe.data)
-    return table, resolve(table.columns, wanted_columns(recipe), columns, path=path, optional=optional)
+    found = resolve(table.columns, wanted_columns(recipe), columns, path=path, optional=optional)
+    if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
+        found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
+    return table, found
 
 
 def read_corpus(
@@ -70,7 +74,7 @@ def read_corpus(
     table, resolution = open_table(recipe, data, columns)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
-    held_out = _dev_reader(recipe, dev, columns)
+    dev_table, held_out = _dev_reader(recipe, dev, columns)
     cache = _cache(data, folder)
     if recipe.data.stream:
         return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=cache, notes=notes)
@@ -78,12 +82,9 @@ def read_corpus(
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
     train = Dataset.build(fields, train_rows(), folder=cache)
-    if train.left_out:
-        notes.append(f"{train.left_out:,} rows left out: their output is longer than output.max_length")
+    notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
-        raise UserError(f"{data}: no rows are left to train on")
-    if table.skipped:
-        notes.append(f"{len(table.skipped):,} bad rows skipped; the first: {table.skipped[0]}")
+        raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
     return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
 
 
@@ -98,15 +99,29 @@ def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
 
 
 def filled(recipe: Recipe) -> tuple[str, ...]:
-    """Names whose values must not be empty: a text may be, a label not."""
-    return () if recipe.output.kind == "text" else (OUTPUT,)
+    """Names whose values must not be empty: all, but for the lines of a stream, whose ends are symbols of their own."""
+    return () if recipe.data.stream else (*recipe.inputs, OUTPUT)
 
 
-def _dev_reader(recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None) -> Rows | None:
+def _dev_reader(
+    recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None
+) -> tuple[Table, Rows] | tuple[None, None]:
     if dev is None:
-        return None
+        return None, None
     table, resolution = open_table(recipe, dev, columns)
-    return _reader(recipe, resolution, table)
+    return table, _reader(recipe, resolution, table)
+
+
+def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
+    """What `max_length` did to the rows."""
+    said = []
+    for name, cut in train.cut.items():
+        most = recipe.inputs[name].max_length
+        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than max_length {most} and were cut")
+    if train.left_out:
+        most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
+        said.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
+    return said
 
 
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
@@ -116,7 +131,7 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
     split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
         raise UserError(
-            f"no row could be set aside for dev: all {split.rows:,} rows have equal inputs, or data.dev_share is 0; "
+            f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
     return (lambda: split.train(rows())), list(split.dev(rows())), [split.note]

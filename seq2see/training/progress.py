@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TextIO
 
+from seq2see.errors import counted
 from seq2see.evaluation import lookup
 from seq2see.training.reports import Report
 
@@ -31,7 +32,9 @@ class Progress:
             return
         self.last = now
         bar = _bar(share) if self.live and share else ""
-        text = f"{bar}{updates:,} updates  epoch {epoch:.2f}  loss {loss:.3f}  {speed:,.0f} {unit}/s{self.rest}"
+        text = (
+            f"{bar}{counted(updates, 'update')}  epoch {epoch:.2f}  loss {loss:.3f}  {speed:,.0f} {unit}/s{self.rest}"
+        )
         if self.live:
             self.stream.write("\r\x1b[2K" + text)
             self.stream.flush()
@@ -44,14 +47,13 @@ class Progress:
         shown = "  ".join(_measured(name, value, report) for name, value in report.dev.items())
         star = " *" if report.best else ""
         self._line(
-            f"{report.update:,} updates  loss {report.loss:.3f}  dev {shown}{star}  "
+            f"{counted(report.update, 'update')}  loss {report.loss:.3f}  dev {shown}{star}  "
             f"{report.tokens_per_second:,.0f} {report.unit}/s{self.rest}"
         )
         for sample in report.samples:
             wanted = ""
             if sample["reference"]:
-                right = sample["output"] == sample["reference"]
-                wanted = "  (right)" if right else f"  (should be {sample['reference']})"
+                wanted = "  (right)" if sample["right"] else f"  (should be {sample['reference']})"
             start = f"{sample['input']} -> " if sample.get("input") else ""
             self._line(f"    {_short(start + sample['output'])}{_short(wanted)}")
 

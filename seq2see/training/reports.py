@@ -15,7 +15,8 @@ METRICS = "metrics.jsonl"
 
 @dataclass
 class Report:
-    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, reference;
+    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, the closest
+    reference and whether the output is right;
     averaged: how many weights the model is the mean of, at the end of a run; unit: what `tokens_per_second` counts,
     which is rows where a row has one label and no tokens to write."""
 

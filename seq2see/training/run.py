@@ -24,9 +24,11 @@ from seq2see.pipeline.measures import followed
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill, parameters
 from seq2see.recipe import Recipe, load_recipe, notes
+from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
+from seq2see.training.samples import samples_of
 from seq2see.training.trainer import CHECKPOINTS, Trainer
 
 SOURCES = "data.json"
@@ -131,10 +133,8 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
     text = bundle.recipe.output.kind == "text"
     options = options_of(bundle.recipe, beam=1 if text else None)
     judged = judge([bundle], rows, options=options, most=settings.dev_rows, metrics=metrics)
-    samples = [
-        {"input": _joined(one.input), "output": str(one.answer), "reference": question.references[0]}
-        for question, one in zip(judged.questions, judged.predictions, strict=False)
-    ][: settings.samples]
+    few = slice(settings.samples if judged.predictions else 0)
+    samples = samples_of(bundle.recipe, judged.questions[few], judged.predictions[few], metrics=metrics)
     if not judged.predictions and text and settings.samples:
         samples = [{"input": "", "output": one.text or "", "reference": ""} for one in _drawn(bundle)]
     made = judged.report
@@ -158,11 +158,8 @@ def _drawn(bundle: Bundle) -> list[Prediction]:
     return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=80))
 
 
-def _joined(given: object) -> str:
-    return " | ".join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
-
-
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
+    check_fits(recipe, corpus.fields)
     bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh and start is None)
     if start is not None:
         fill(bundle.network, parameters(start.network), path=Path("the model to go on from"))

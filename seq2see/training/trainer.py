@@ -14,13 +14,14 @@ from types import FrameType
 import torch
 from torch import nn
 
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
+from seq2see.training.divergence import check_weights, passed_over
 from seq2see.training.feeds import Feed
 from seq2see.training.objective import Objective
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
@@ -72,7 +73,7 @@ class Trainer:
                 self._go_on()
         self.checkpoint()
         if self.stopping:
-            self._say(f"stopped after {self.standing.updates:,} updates; --resume goes on from here")
+            self._say(f"stopped after {counted(self.standing.updates, 'update')}; --resume goes on from here")
         self._finish()
 
     def checkpoint(self) -> None:
@@ -149,24 +150,29 @@ class Trainer:
         loss.mean.backward()
         limit = settings.clip if settings.clip else math.inf
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
-        if not torch.isfinite(norm):
-            raise UserError(
-                f"the loss or its gradient is not finite at update {standing.updates + 1}; a lower "
-                f"training.learning_rate (now {settings.learning_rate}) or a stricter training.clip "
-                f"(now {settings.clip}) may help; the last checkpoint is kept"
-            )
-        self.optimizer.step()
-        self.norm = float(norm)
+        if torch.isfinite(norm):
+            self.optimizer.step()
+            self.norm, standing.on_end = float(norm), 0
+            standing.seen += loss.targets
+            standing.loss_total += float(loss.total.detach())
+            standing.loss_count += loss.count
+        else:
+            self._pass_over()
         standing.updates += 1
-        standing.seen += loss.targets
-        standing.loss_total += float(loss.total.detach())
-        standing.loss_count += loss.count
         if standing.updates % 10 == 0:
             self._tell(batches)
+
+    def _pass_over(self) -> None:
+        """No step where the gradient is not finite; what a stream carries is none the better, and begins anew."""
+        said = passed_over(self.settings, self.standing, self.folder)
+        if said is not None:
+            self._say(said)
+        self.feed.restore({})
 
     def report(self) -> Report:
         """Judge the model, write it down, keep it if it is the best so far."""
         standing = self.standing
+        check_weights(self.network, self.settings, standing, self.folder)
         speed = self._speed()
         self.network.eval()
         report = self._judged()
@@ -196,6 +202,8 @@ class Trainer:
         Rates of few rows stand still for long (no word is right yet) while a model learns: that is no reason to stop.
         """
         value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        if math.isnan(value):
+            return -math.inf
         return value + TIE / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
 
     def _judge_best(self, report: Report) -> None:
@@ -220,7 +228,7 @@ class Trainer:
             )
         if self._patience_lost():
             standing.finished = True
-            self._say(f"no better {self.metric} in {standing.stale} reports: stopped early")
+            self._say(f"no better {self.metric} in {counted(standing.stale, 'report')}: stopped early")
 
     def _finish(self) -> None:
         """The best weights, or the mean of the best ones where that is better, become the model."""
@@ -232,6 +240,9 @@ class Trainer:
         self.network.eval()
         if self.settings.average > 1 and len(self.standing.kept) > 1 and not self.stopping:
             self._try_average(best)
+        if self.standing.passed_over:
+            without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
+            self._say(f"{without} took no step: the loss or its gradient was not finite")
         if not self.stopping:
             forget(folder, but=[])
         for listener in self.listeners:
@@ -281,6 +292,8 @@ class Trainer:
 
     def _checkpoint_due(self) -> bool:
         """By updates, and by the clock where updates are slow; writing one changes nothing in the run itself."""
+        if self.standing.on_end:
+            return False  # the weights may be what is wrong, and an older checkpoint must not make room for them
         every = self.settings.checkpoint_every
         late = time.perf_counter() - self._saved >= MOST_SECONDS_BETWEEN_CHECKPOINTS
         return late or (every > 0 and self.standing.updates % every == 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,35 @@ def test_every_command_has_help_with_an_example(call: Call, command: str) -> Non
     assert page.code == 0
     assert page.out.startswith(f"Usage: seq2see {command}")
     assert f"Examples:\n  seq2see {command}" in page.out
+
+
+def test_commands_of_one_model_do_not_speak_of_ensembles(call: Call) -> None:
+    for command, ensembles in {"predict": True, "look": True, "encode": False, "explain": False}.items():
+        assert ("ensemble" in call(command, "--help").out) is ensembles
+
+
+@pytest.mark.parametrize(
+    ("called", "on_path", "typed"),
+    [
+        (".venv/bin/seq2see", False, ".venv/bin/seq2see"),
+        (".venv/bin/seq2see", True, "seq2see"),
+        ("/x/seq2see/__main__.py", False, f"{sys.executable} -m seq2see"),
+        ("/x/seq2see/__main__.py", True, "seq2see"),
+        ("/usr/bin/pytest", False, "seq2see"),
+    ],
+)
+def test_hints_can_be_typed(
+    call: Call, called: str, on_path: bool, typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if on_path:
+        (tmp_path / "seq2see").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [called])
+    assert f"Usage: {typed} COMMAND" in call("--help").out
+    page = call("score", "--help").out
+    assert page.startswith(f"Usage: {typed} score")
+    assert f"Examples:\n  {typed} score runs/" in page
+    assert f"; {typed} score --help says more" in call("score").err
 
 
 def test_version(call: Call) -> None:

@@ -17,10 +17,19 @@ Call = Callable[..., Run]
 
 def test_evaluate_json_is_the_contract(call: Call, speller: Path, pairs: Path) -> None:
     record = json.loads(call("evaluate", speller, "--data", pairs, "--json").out)
-    assert record["rows"] == 200
+    assert (record["rows"], record["inputs"]) == (200, 200)
     assert list(record["metrics"]) == ["exact", "cer", "perplexity"]
     assert set(record["baseline"]) == {"exact", "cer", "perplexity"}
     assert record["metrics"] == pytest.approx(seq2see.load(speller).evaluate(pairs).metrics)
+
+
+def test_rows_and_distinct_inputs_are_told_apart(call: Call, speller: Path, babbler: Path, tmp_path: Path) -> None:
+    table = tmp_path / "twice.tsv"
+    table.write_text("word\tspelled\nabcd\tA B C D\nabcd\tA B\nfeed\tF E E D\n", encoding="utf-8")
+    record = json.loads(call("evaluate", speller, "--data", table, "--json").out)
+    assert (record["rows"], record["inputs"]) == (3, 2)
+    assert "3 rows, 2 distinct inputs" in call("evaluate", speller, "--data", table).out
+    assert "inputs" not in json.loads(call("evaluate", babbler, "--data", table, "--columns", "word", "--json").out)
 
 
 def test_evaluate_as_a_table_with_its_parts(call: Call, speller: Path, pairs: Path) -> None:
@@ -49,6 +58,8 @@ def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
     assert sum(len(row["tokens"]) for row in each) == whole["tokens"]
     assert sum(row["log_probability"] for row in each) == pytest.approx(whole["log_probability"])
     assert each[0]["tokens"][-1]["text"] == "<eos>"
+    given = [line.split("\t") for line in pairs.read_text("utf-8").splitlines()[1:]]
+    assert [[row["input"], row["output"]] for row in each] == given
     assert f"perplexity {whole['perplexity']:.4f}" in call("score", speller, "--data", pairs).out
     assert len(call("score", speller, "--data", pairs, "--each").lines) == 200
 
@@ -66,6 +77,21 @@ def test_metrics_that_cannot_be_taken_are_refused(call: Call, babbler: Path, hom
     run = call("evaluate", babbler, "--data", home / "words.tsv", "--metrics", "exact")
     assert run.code == 2
     assert "metric 'exact' cannot be taken of a language model" in run.err
+
+
+def test_lines_of_a_score_name_their_inputs(call: Call, judge: Path, verdicts: Path, babbler: Path, home: Path) -> None:
+    record = json.loads(call("score", judge, "--data", verdicts, "--each", "--json").lines[0])
+    first, second, verdict = verdicts.read_text("utf-8").splitlines()[1].split("\t")
+    assert (record["input"], record["output"]) == ({"first": first, "second": second}, verdict)
+    record = json.loads(call("score", babbler, "--data", home / "words.tsv", "--each", "--json").lines[0])
+    assert (record["input"], len(record["output"])) == (None, 4)
+
+
+def test_one_is_not_several(call: Call, speller: Path, tmp_path: Path) -> None:
+    table = tmp_path / "one.tsv"
+    table.write_text("word\tspelled\nabcd\tA\n", encoding="utf-8")
+    assert call("score", speller, "--data", table).out.startswith("1 row  2 tokens  ")
+    assert call("evaluate", speller, "--data", table).lines[0].strip() == "1 row"
 
 
 def test_score_of_a_language_model(call: Call, babbler: Path, home: Path) -> None:

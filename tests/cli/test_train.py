@@ -65,6 +65,15 @@ def test_resuming_by_folder_and_by_name(
         assert json.loads(reports[-1])["update"] == updates
 
 
+def test_resuming_by_the_line_the_run_was_begun_with(call: Call, spelling: Path, pairs: Path, tmp_path: Path) -> None:
+    line = ["train", spelling, "--data", pairs, "--columns", "word,spelled", "--out", tmp_path / "run"]
+    line += ["--set", "decoder.size=20", "--seed", 4]
+    assert call(*line, "--updates", 2).code == 0
+    again = call(*line, "--updates", 4, "--resume")
+    assert again.code == 0, again.err
+    assert json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])["update"] == 4
+
+
 def test_fine_tuning_begins_from_a_model(
     call: Call, speller: Path, spelling: Path, pairs: Path, tmp_path: Path
 ) -> None:

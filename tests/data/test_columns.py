@@ -88,7 +88,30 @@ def test_values_that_are_no_text_are_bad_rows(put: Put) -> None:
     assert len(table.skipped) == 2
     filled = list(resolve(["q", "n"], wanted, path=path).rows(table, filled=("output",)))
     assert [row["q"] for row in filled] == ["a"]
-    assert table.skipped[-1] == f"{path}, line 4, column 'n': the value is empty"
+    assert table.notes[0] == "x.jsonl: 1 row with an empty 'n' left out, the first at line 4"
+    assert len(table.skipped) == 2
+
+
+def test_rows_with_an_empty_value_are_left_out_and_counted_anew_at_each_reading(put: Put) -> None:
+    table = read(put("names.tsv", "word\tsaid\na\tA\n\tB\nc\t \nd\tD\n\u00a0\tE\n"))
+    found = resolve(table.columns, WANTED, path=table.path)
+    for _ in range(2):
+        assert [row["word"] for row in found.rows(table, filled=("word", "output"))] == ["a", "d"]
+        assert table.notes == [
+            "names.tsv: 2 rows with an empty 'word' left out, the first at line 3",
+            "names.tsv: 1 row with an empty 'said' left out, the first at line 4",
+        ]
+    assert len(list(found.rows(table))) == 5
+    assert not table.notes
+
+
+def test_a_table_without_a_row_that_can_be_used_is_refused(put: Put) -> None:
+    table = read(put("names.tsv", "word\tsaid\na\t\nb\t \n"))
+    found = resolve(table.columns, WANTED, path=table.path)
+    message = error_of(lambda: list(found.rows(table, filled=("word", "output"))))
+    assert message == (
+        f"{table.path}: no row is left to use; names.tsv: 2 rows with an empty 'said' left out, the first at line 2"
+    )
 
 
 def test_an_item_of_a_list_is_a_column_too(put: Put) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.data.tables import read
+from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 from tests.data.helpers import Put, error_of
 
@@ -54,6 +57,35 @@ def test_rows_with_long_outputs_are_left_out_of_training_only() -> None:
     assert (len(training), training.left_out) == (2, 1)
     whole = built(max_length=3, training=False)
     assert (len(whole), whole.left_out) == (3, 0)
+
+
+def test_rows_of_which_only_the_beginning_is_read_are_counted() -> None:
+    recipe = Recipe.model_validate({"inputs": {"a": {"max_length": 2}, "b": {}}})
+    rows = [{"a": text, "b": text, "output": "x"} for text in ("i", "i j", "i j k", "i j k l")]
+    dataset = Dataset.build(Fields.build(recipe, lambda: iter(rows)), iter(rows))
+    assert dataset.cut == {"a": 2}
+    assert dataset.widths[:, :2].tolist() == [[1, 1], [2, 2], [2, 3], [2, 4]]
+
+
+def test_a_row_at_fault_leaves_no_file_open(tmp_path: Path) -> None:
+    recipe = Recipe.model_validate({"inputs": {"a": {}}, "output": {"kind": "label"}})
+    fields = Fields.build(recipe, lambda: iter([{"a": "x", "output": label} for label in ("no", "yes")]))
+    closed: list[bool] = []
+
+    def rows() -> Iterator[dict[str, str]]:
+        try:
+            yield {"a": "x", "output": "no"}
+            yield {"a": "x", "output": "?"}
+        finally:
+            closed.append(True)
+
+    given = rows()
+    with pytest.raises(UserError, match="row 2: unknown label"):
+        Dataset.build(fields, given, folder=tmp_path / "ids")
+    assert closed == [True]
+    if Path("/proc/self/fd").exists():
+        held = [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+        assert not [name for name in held if name.startswith(str(tmp_path))]
 
 
 def test_on_disk_and_in_memory_are_the_same(tmp_path: Path) -> None:

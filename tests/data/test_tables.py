@@ -183,3 +183,19 @@ def test_a_hugging_face_folder_without_the_library_names_the_extra(
     (tmp_path / "state.json").write_text("{}")
     with pytest.raises(MissingExtra, match=r"pip install 'seq2see\[datasets\]'"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+def test_lines_that_end_in_carriage_returns_alone(put: Put, encoding: str) -> None:
+    path = put("mac.csv", 'en,de\rdög,"Hund, ""x"""\rcat,Katze\r'.encode(encoding))
+    table = read(path, settings=DataSettings(encoding=encoding))
+    assert [(row.line, row.values) for row in table] == [
+        (2, {"en": "dög", "de": 'Hund, "x"'}),
+        (3, {"en": "cat", "de": "Katze"}),
+    ]
+
+
+def test_a_carriage_return_inside_a_line_is_part_of_it(put: Put) -> None:
+    table = read(put("x.tsv", "en\tde\r\na\rb\tc\n"))
+    assert [row.values for row in table] == [{"en": "a\rb", "de": "c"}]
+    assert [row.values for row in read(put("y.txt", "a b\r"))] == [{"text": "a b"}]

@@ -16,7 +16,19 @@ def test_rows_with_equal_inputs_are_references_of_each_other(model: Model) -> No
     rows = [{"source": "aex", "output": "NO"}, {"source": "aex", "output": "AEX"}, {"source": "box", "output": "NO"}]
     report = model.evaluate(rows)
     assert report.metrics["exact"] == 0.5  # of two distinct inputs
-    assert report.rows == 3
+    assert (report.rows, report.inputs) == (3, 2)
+    assert list(report.to_dict())[:2] == ["rows", "inputs"]
+    assert "3 rows, 2 distinct inputs" in report.text()
+    assert model.evaluate(rows[2:]).text().splitlines()[0].strip() == "1 row"
+
+
+def test_who_waits_is_told_how_far_it_is(model: Model, table: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    model.evaluate(table, progress=lambda *how_far: told.append(how_far))
+    assert [one for one in told if one[1] == one[2]] == [("inputs answered", 64, 64), ("outputs scored", 64, 64)]
+    told.clear()
+    model.score(table, progress=lambda *how_far: told.append(how_far))
+    assert told[-1] == ("outputs scored", 64, 64)
 
 
 def test_the_trivial_model_stands_beside(model: Model, table: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import seq2see
 from seq2see.api import Model
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 
 
 def test_a_text_in_gives_a_prediction_and_a_list_gives_a_list(model: Model) -> None:
@@ -64,9 +65,48 @@ def test_the_callers_attention_is_used_at_its_step_alone(model: Model) -> None:
     assert forced.log_probability != pytest.approx(free.log_probability, abs=1e-3)
 
 
-def test_oracle_weights_of_the_wrong_number_are_refused(model: Model) -> None:
-    with pytest.raises(UserError, match="3"):
-        model.predict("aex", oracle={0: [1.0]})
+@pytest.mark.parametrize(
+    ("oracle", "message"),
+    [
+        ({0: [1.0]}, "1 weight for 'source', which has 3 places"),
+        ({0: [0.5, 0.6, 0.0]}, "must sum to 1, got 1.1"),
+        ({0: [1.5, -0.5, 0.0]}, "at least 0"),
+        ({0: [math.inf, 0, 0]}, "at least 0"),
+        ({500: [1, 0, 0]}, "step 500; allowed: 0 to 99"),
+        ({-1: [1, 0, 0]}, "step -1; steps are whole numbers, counted from 0"),
+        ({0.5: [1, 0, 0]}, "step 0.5; steps are whole numbers"),
+        ({"first": [1, 0, 0]}, "step 'first'; steps are whole numbers"),
+        ({0: 1.0}, r"step 0: expected a list of numbers, one for each place, got 1\.0"),
+        ({0: ["much", 0, 0]}, "step 0: expected a list of numbers"),
+        ({0: {"sauce": [1, 0, 0]}}, "'sauce' is not looked at"),
+        ([1, 0, 0], r"expected \{step: weights\}"),
+    ],
+)
+def test_oracles_that_cannot_be_followed_are_refused(model: Model, oracle: Any, message: str) -> None:
+    with pytest.raises(UserError, match=f"oracle.*{message}"):
+        model.predict("aex", oracle=oracle)
+
+
+def test_weights_for_a_step_that_is_not_reached_are_told_of(model: Model) -> None:
+    with pytest.warns(Notice, match=r"oracle: step 9 is not reached: the output has 4 steps, counted from 0"):
+        said = model.predict("aex", beam=1, oracle={9: [1.0, 0.0, 0.0]})
+    assert said.log_probability == model.predict("aex", beam=1).log_probability
+    with pytest.warns(Notice, match="step 9 is not reached: 2 of 2 outputs end before it"):
+        model.predict(["aex", "box"], beam=1, oracle={9: [1.0, 0.0, 0.0]})
+
+
+def test_a_table_in_parts_is_drawn_like_the_whole(model: Model) -> None:
+    words = ["aex", "aex", "box", "aex", "a", "aex"]
+    drawing: dict[str, Any] = {"sample": True, "temperature": 5.0, "seed": 3}
+    whole = [one.text for one in model.predict(words, **drawing)]
+    assert len({whole[0], whole[1], whole[3], whole[5]}) > 1
+    for size in (1, 2, 4):
+        parts = [
+            one.text
+            for start in range(0, len(words), size)
+            for one in model.predict(words[start : start + size], first_row=start, **drawing)
+        ]
+        assert parts == whole
 
 
 def test_a_prefix_begins_the_output(model: Model) -> None:
@@ -77,11 +117,13 @@ def test_unknown_symbols_become_what_was_looked_at(model: Model, monkeypatch: py
     field = model.bundle.fields.text_output
     ids = dict(field.vocabulary.ids)
     made = model.predict("aex", beam=1)
-    shown = model.predict("aex", beam=1, prefix="?", replace_unknown=True)  # '?' is no symbol of the outputs
+    with pytest.warns(Notice, match="prefix: '\\?' is not known to the model: read as <unk>"):
+        shown = model.predict("aex", beam=1, prefix="?", replace_unknown=True)
     assert "?" not in ids
     place = int(np.argmax(shown.looks.weights[0]))
     assert shown.tokens[0].text == "aex"[place]
-    assert model.predict("aex", beam=1, prefix="?").tokens[0].text == "<unk>"
+    with pytest.warns(Notice, match="prefix"):
+        assert model.predict("aex", beam=1, prefix="?").tokens[0].text == "<unk>"
     assert made.text == "AEX"
 
 

@@ -29,7 +29,8 @@ def table(tmp_path: Path) -> Path:
 def test_a_table_of_unknown_columns_trains_and_says_which_is_which(table: Path, tmp_path: Path) -> None:
     told = Told()
     model = seq2see.train("transliteration", data=table, out=tmp_path / "model", updates=6, listeners=[told])
-    assert "columns: 'Name as given' -> 'Name in capitals' (the only two)" in told.notes
+    said = "columns: 'Name as given' -> 'Name in capitals' (the only two)"
+    assert f"{said}; the first line of list.csv was read as their names" in told.notes
     assert any("of 40 rows set aside for dev" in note for note in told.notes)
     assert model.evaluate(table).rows == 40
     assert "ł" in model.bundle.fields.inputs["source"].vocabulary.symbols

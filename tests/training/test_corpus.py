@@ -13,6 +13,7 @@ from seq2see.recipe import load_recipe
 from seq2see.training import corpus
 from seq2see.training.corpus import read_corpus
 from seq2see.training.feeds import digest
+from tests.system.small import write_table
 from tests.training.tiny import ROWS, TEXT, run, same, text, weights, words
 
 
@@ -51,3 +52,49 @@ def test_a_hash_sees_every_number_and_its_place() -> None:
     other = ids.copy()
     other[[7, 8]] = other[[8, 7]]
     assert digest(ids) == digest(ids[:40], ids[40:]) != digest(other)
+
+
+def test_rows_with_an_empty_value_leave_training_and_dev_and_that_is_said(tmp_path: Path) -> None:
+    full = [{"source": f"{a}{b}", "output": a} for a in "abcd" for b in "abcd"]
+    table = write_table(tmp_path / "train.tsv", [*full, {"source": "", "output": "a"}, {"source": "b", "output": " "}])
+    dev = write_table(tmp_path / "dev.tsv", [full[0], {"source": "a", "output": ""}])
+    read = read_corpus(load_recipe(ROWS), table, dev=dev)
+    assert isinstance(read.train, Dataset)
+    assert (len(read.train), len(read.dev)) == (16, 1)
+    assert read.notes == [
+        "train.tsv: 1 row with an empty 'source' left out, the first at line 18",
+        "train.tsv: 1 row with an empty 'output' left out, the first at line 19",
+        "dev.tsv: 1 row with an empty 'output' left out, the first at line 3",
+    ]
+    split = read_corpus(load_recipe(ROWS), table)
+    assert any("of 16 rows set aside for dev" in note for note in split.notes)
+
+
+def test_empty_lines_of_a_stream_are_part_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("abc\n\n" * 20, encoding="utf-8")
+    read = read_corpus(load_recipe(TEXT), path, dev=path)
+    assert isinstance(read.train, Stream)
+    assert len(read.train) == 20 * 5
+    assert read.notes == []
+
+
+def test_what_max_length_does_to_rows_is_said(tmp_path: Path) -> None:
+    rows = [{"source": "ab" * n, "output": "a" * n} for n in range(1, 7)]
+    table = write_table(tmp_path / "pairs.tsv", rows)
+    recipe = load_recipe(ROWS, overrides=["inputs.source.max_length=5", "output.max_length=4"])
+    notes = read_corpus(recipe, table, dev=table).notes
+    assert notes == [
+        "2 of 4 inputs 'source' were longer than max_length 5 and were cut",
+        "2 rows left out: the output is longer than output.max_length 4",
+    ]
+
+
+@pytest.mark.parametrize(("name", "said"), [("x.tsv", True), ("x.jsonl", False)])
+def test_a_first_line_taken_for_names_nobody_asked_for_is_told_of(tmp_path: Path, name: str, said: bool) -> None:
+    table = write_table(tmp_path / name, [{"dog": f"a{letter}", "Hund": letter} for letter in "abc"])
+    columns = "columns: 'dog' -> 'Hund' (the only two)"
+    wanted = f"{columns}; the first line of x.tsv was read as their names" if said else columns
+    assert read_corpus(load_recipe(ROWS), table, dev=table).notes == [wanted]
+    named = read_corpus(load_recipe(ROWS), table, dev=table, columns=["dog", "Hund"])
+    assert named.notes == []

@@ -241,3 +241,33 @@ def test_notes_name_the_rows_set_aside(tmp_path: Path) -> None:
     told = Told()
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1, listeners=[told])
     assert any("of 60 rows set aside for dev" in note for note in told.notes)
+
+
+def test_what_a_run_was_begun_with_may_be_said_again_but_not_otherwise(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    given: dict[str, Any] = {"dev": data, "columns": ["source", "output"], "seed": 3}
+    run(ROWS, data, folder, ["decoder.size=6", "attention.score=dot"], updates=2, **given)
+    again = ["decoder.size=6", "attention.score=dot", "training.learning_rate=0.001", "encoder.dropout=0"]
+    run(ROWS, data, folder, again, updates=4, resume=True, **given)
+    assert last_checkpoint(folder).standing.updates == 4
+    other = words(tmp_path / "other.tsv")
+    for changed, said in (
+        ({"data": other}, rf"--data: the run was begun with {data}, got {other}; --resume goes on"),
+        ({"dev": other}, rf"--dev: the run was begun with {data}, got {other}"),
+        ({"columns": ["output", "source"]}, "--columns: the run was begun with source,output, got output,source"),
+        ({"seed": 4}, r"training\.seed: the run was begun with 3, got 4"),
+        ({"overrides": ["decoder.embedding.size=5"]}, r"decoder\.embedding\.size: the run was begun with 4, got 5"),
+        ({"overrides": ["attention.score=general"]}, r"attention\.score: the run was begun with dot, got general"),
+        ({"overrides": ["inputs.source.max_length=2"]}, r"inputs\.source\.max_length: the run was begun with 0, got 2"),
+    ):
+        asked: dict[str, Any] = {"data": None, "folder": folder, "resume": True, "updates": 6, **changed}
+        with pytest.raises(UserError, match=said):
+            run(ROWS, **asked)
+    assert last_checkpoint(folder).standing.updates == 4
+
+
+def test_a_dev_table_that_a_run_was_begun_without_is_refused(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
+    run(ROWS, data, folder, updates=1)
+    with pytest.raises(UserError, match="--dev: the run was begun with none, got"):
+        run(ROWS, data, folder, dev=data, updates=2, resume=True)

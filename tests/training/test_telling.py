@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from seq2see.data.references import Question
+from seq2see.looks import Prediction
+from seq2see.recipe import Recipe
 from seq2see.training import progress, trainer
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Report, TensorBoard
+from seq2see.training.samples import samples_of
 from tests.system.small import Told, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
@@ -52,6 +56,12 @@ def test_without_a_terminal_there_are_lines_and_few_of_them(monkeypatch: pytest.
     assert out.getvalue().splitlines() == [line.format(update) for update in (10, 40, 70, 100)]
 
 
+def test_one_update_is_told_of_as_one() -> None:
+    out = io.StringIO()
+    Progress(out).reported(report(update=1), "exact")
+    assert out.getvalue().startswith("1 update  loss 0.412")
+
+
 def test_in_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
@@ -72,8 +82,8 @@ def test_in_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch)
 def test_a_report_is_a_line_with_its_samples_below() -> None:
     out = io.StringIO()
     samples = [
-        {"input": "ab", "output": "A B", "reference": "A B"},
-        {"input": "cd", "output": "C", "reference": "C D"},
+        {"input": "ab", "output": "A B", "reference": "A B", "right": True},
+        {"input": "cd", "output": "C", "reference": "C D", "right": False},
         {"input": "", "output": "x" * 200, "reference": ""},
     ]
     Progress(out).reported(report(best=True, samples=samples), "exact")
@@ -92,8 +102,33 @@ def test_samples_stand_in_the_journal(tmp_path: Path) -> None:
     run(ROWS, data, tmp_path / "model", ["training.samples=2"], updates=3, dev=data)
     samples = journal(tmp_path / "model")[-1]["samples"]
     assert len(samples) == 2
-    assert all(set(sample) == {"input", "output", "reference"} for sample in samples)
+    assert all(set(sample) == {"input", "output", "reference", "right"} for sample in samples)
     assert all(sample["reference"] == sample["input"] for sample in samples)  # the task is to copy
+    assert all(sample["right"] == (sample["output"] == sample["input"]) for sample in samples)
+
+
+def sample_of(said: str, references: list[str], *, metrics: tuple[str, ...] = (), **output: Any) -> dict[str, Any]:
+    recipe = Recipe.model_validate({"inputs": {"source": {}}, "output": {"kind": "text", **output}})
+    answer = {"label": said} if output.get("kind") == "label" else {"text": said}
+    made = Prediction(input={"source": "x"}, log_probability=0.0, score=0.0, **answer)
+    [found] = samples_of(recipe, [Question({"source": "x"}, references)], [made], metrics=list(metrics))
+    return found
+
+
+def test_a_sample_is_right_where_the_metric_says_so_and_shows_the_closest_reference() -> None:
+    spelled = {"tokens": "symbol"}
+    assert sample_of("R EH D", ["R IY D", "R EH D"], **spelled) == {
+        "input": "x",
+        "output": "R EH D",
+        "reference": "R EH D",
+        "right": True,
+    }
+    wrong = sample_of("R EH D Z", ["R IY D", "R EH D"], **spelled)
+    assert (wrong["reference"], wrong["right"]) == ("R EH D", False)
+    assert sample_of("a b", ["c", "a  b"])["right"]
+    assert not sample_of("a b", ["A b"], metrics=("exact",))["right"]
+    assert sample_of("a b", ["A b"], metrics=("bleu", "exact_lc"))["right"]
+    assert sample_of("yes", ["no", "yes"], kind="label")["right"]
 
 
 class Speeds(Told):

@@ -1,0 +1,76 @@
+"""`--to TABLE`: the table of `--file` written back, the predictions as further columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seq2see.cli.meter import Meter
+from seq2see.cli.saying import say
+from seq2see.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from seq2see.cli.reading import Item, Source
+    from seq2see.looks import Prediction
+
+NAMES = ("prediction", "score")
+
+
+def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
+    """A table is not written over the one it is made from unless that was asked for."""
+    if file is None:
+        raise UserError("--to writes the table of --file back with the predictions: give --file too")
+    if not overwrite and to.exists() and file.exists() and to.samefile(file):
+        raise UserError(f"--to {to}: that is the table of --file; give another, or --overwrite to replace it")
+
+
+def write_back(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], *, n_best: int) -> None:
+    """Write the rows with their predictions, and say where they are."""
+    from seq2see.data.tables import write
+
+    ranks = columns_for(n_best, inputs.columns)
+    added = [name for names in ranks for name in names]
+    written, meter = 0, Meter()
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for item, prediction in told:
+            written += 1
+            meter("rows predicted", written)
+            ranked: list[tuple[Any, float]] = [(prediction.answer, prediction.score)]
+            ranked += [(other.text, other.score) for other in prediction.alternatives]
+            row = dict(item.row)
+            for names, values in zip(ranks, ranked, strict=False):
+                row |= zip(names, values, strict=True)
+            yield row
+
+    try:
+        write(path, rows(), [*inputs.columns, *added])
+    finally:
+        meter.close()
+    own = [name for rank in range(n_best) for name in _names(1, rank) if name in inputs.columns]
+    why = f" (the table has {', '.join(own)} of its own)" if own else ""
+    say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
+
+
+def columns_for(n_best: int, taken: Collection[str]) -> list[tuple[str, str]]:
+    """(prediction, score) columns for each rank; where the table has any of these, all of them are another run's.
+
+    >>> columns_for(2, ["word"])
+    [('prediction', 'score'), ('prediction_2', 'score_2')]
+    >>> columns_for(2, ["word", "score"])
+    [('prediction_run2', 'score_run2'), ('prediction_run2_2', 'score_run2_2')]
+    """
+    for run in count(1):
+        found = [_names(run, rank) for rank in range(n_best)]
+        if not any(name in taken for names in found for name in names):
+            return found
+    raise AssertionError("there is always a name that is free")
+
+
+def _names(run: int, rank: int) -> tuple[str, str]:
+    ending = ("" if run == 1 else f"_run{run}") + ("" if rank == 0 else f"_{rank + 1}")
+    first, second = (f"{name}{ending}" for name in NAMES)
+    return first, second

@@ -1,0 +1,122 @@
+"""What a model cannot read of what it is given: symbols it has never seen, and what lies beyond the longest input."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+from seq2see.data.columns import OUTPUT
+from seq2see.data.text import TextField
+from seq2see.data.vocabulary import SPECIALS
+from seq2see.errors import Notice, counted
+from seq2see.pipeline.bundle import Bundle
+from seq2see.recipe import Recipe
+
+SHOWN = 8
+"""Unknown symbols told by name; the others are counted."""
+UNKNOWN = SPECIALS[1]
+OURS = ("seq2see", "torch")
+"""Packages whose frames lie between a warning and the user: torch wraps what runs in inference mode."""
+
+
+class Notices:
+    """What is to be said of the rows read so far, gathered so that a table of any size gets one line for each matter.
+
+    outputs: of given outputs too. Models of an ensemble may differ in what they know; what any of them misses is told.
+    """
+
+    def __init__(self, bundles: Sequence[Bundle], *, outputs: bool = False):
+        self._readers = [reader for bundle in bundles for reader in _readers(bundle, outputs=outputs)]
+
+    def read(self, rows: Iterable[Mapping[str, str]]) -> None:
+        for row in rows:
+            for reader in self._readers:
+                reader.read(row[reader.name])
+
+    def lines(self) -> list[str]:
+        return list(dict.fromkeys(line for reader in self._readers for line in reader.lines()))
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Warn at the line of the user's own code that led here, through however many frames of ours."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in OURS:
+        depth, frame = depth + 1, frame.f_back
+    for line in lines:
+        warnings.warn(line, Notice, stacklevel=depth)
+
+
+def unknown_in(bundle: Bundle, text: str, *, what: str) -> list[str]:
+    """A line if an output that is given (`what`: prefix, target) has symbols that the model has never seen."""
+    field = bundle.fields.text_output
+    missing = [symbol for symbol in dict.fromkeys(field.symbols(text)) if symbol not in field.vocabulary]
+    return [f"{what}: {_not_known(missing)}"] if missing else []
+
+
+def _readers(bundle: Bundle, *, outputs: bool) -> list[_Reader]:
+    recipe, fields = bundle.recipe, dict(bundle.fields.text_inputs)
+    if outputs and isinstance(bundle.fields.output, TextField):
+        fields[OUTPUT] = bundle.fields.output
+    several = len(fields) > 1
+    return [_Reader(name, field, open_ended=_open_ended(recipe, name), named=several) for name, field in fields.items()]
+
+
+def _open_ended(recipe: Recipe, name: str) -> bool:
+    """Whether unknown symbols are nothing to speak of: words of which training itself left out the rare ones."""
+    owner = recipe.vocabulary_owner(name)
+    settings = recipe.output if owner == OUTPUT else recipe.inputs[owner]
+    limited = getattr(settings, "vocabulary", 0) > 0 or getattr(settings, "min_count", 1) > 1
+    return getattr(settings, "tokens", None) == "word" and limited
+
+
+class _Reader:
+    """The notices of one column."""
+
+    def __init__(self, name: str, field: TextField, *, open_ended: bool, named: bool):
+        self.name, self.field, self.open_ended = name, field, open_ended
+        self.noun = "output" if field.output else "input"
+        self.start = f"'{name}': " if named else ""
+        self.rows, self.longest = 0, 0
+        self.cut, self.partly, self.wholly = 0, 0, 0
+        self.unknown: dict[str, None] = {}
+
+    def read(self, value: str) -> None:
+        whole = self.field.splitter.split(self.field.normalise(value))
+        read = self.field.symbols(value)
+        missing = [symbol for symbol in read if symbol not in self.field.vocabulary]
+        self.rows += 1
+        self.longest = max(self.longest, len(whole))
+        self.cut += len(whole) > len(read)
+        self.partly += bool(missing)
+        self.wholly += bool(read) and len(missing) == len(read)
+        if not self.open_ended:
+            self.unknown.update(dict.fromkeys(missing))
+
+    def lines(self) -> list[str]:
+        found = []
+        if self.unknown:
+            where = f" (in {self._share(self.partly)})" if self.rows > 1 else ""
+            found.append(f"{self.start}{_not_known(list(self.unknown))}{where}")
+        elif self.open_ended and self.wholly:
+            which = f"the {self.noun}" if self.rows == 1 else self._share(self.wholly)
+            found.append(f"{self.start}no word of {which} is known to the model: all are read as {UNKNOWN}")
+        if self.cut:
+            most, key = self.field.settings.max_length, f"inputs.{self.name}.max_length"
+            which = f"the {self.noun} has {counted(self.longest, 'symbol')}"
+            if self.rows > 1:
+                which = f"{self._share(self.cut)} {'is' if self.cut == 1 else 'are'} longer than {most:,} symbols"
+            found.append(f"{self.start}{which}: cut to the first {most:,} ({key})")
+        return found
+
+    def _share(self, number: int) -> str:
+        return f"{number:,} of {counted(self.rows, self.noun)}"
+
+
+def _not_known(symbols: Sequence[str]) -> str:
+    shown = [f"'{symbol}'" for symbol in symbols[:SHOWN]]
+    if len(symbols) > SHOWN:
+        shown.append(f"{len(symbols) - SHOWN:,} more")
+    *others, last = shown
+    joined = f"{', '.join(others)} and {last}" if others else last
+    return f"{joined} {'is' if len(symbols) == 1 else 'are'} not known to the model: read as {UNKNOWN}"

@@ -1,0 +1,67 @@
+"""Going on with a run: what may be said again, what may be changed, and what has to stay as it was begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2see.errors import UserError
+from seq2see.recipe import Recipe, load_recipe
+from seq2see.training.run import Sources
+
+PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluation")
+"""Parts that decide on weights, on rows and on which model is the best ..."""
+FREE = ("dropout",)
+"""... but for these keys, wherever they stand."""
+TRAINING = ("optimizer", "batch_tokens", "batch_rows", "bptt", "lanes", "seed", "metric")
+"""The keys of `training` that decide on batches and their order, or that what a checkpoint holds depends on."""
+
+
+def same_sources(
+    begun: Sources, *, data: str | Path | None, dev: str | Path | None, columns: Sequence[str] | None
+) -> None:
+    """Where rows come from may be said again, not otherwise; what is None was not said."""
+    given = {
+        "--data": (None if data is None else str(Path(data).resolve()), begun.data),
+        "--dev": (None if dev is None else str(Path(dev).resolve()), begun.dev),
+        "--columns": (",".join(columns) if columns else None, ",".join(begun.columns) if begun.columns else None),
+    }
+    for option, (now, before) in given.items():
+        if now is not None and now != before:
+            raise UserError(_otherwise(option, before if before is not None else "none", now))
+
+
+def gone_on(begun: Recipe, overrides: Sequence[str]) -> Recipe:
+    """The recipe of a run with overrides, which may lengthen it or slow it down, but not make it another run."""
+    if not overrides:
+        return begun
+    recipe = load_recipe(begun, overrides=overrides)
+    before, now = dict(_fixed(begun.to_dict())), dict(_fixed(recipe.to_dict()))
+    for key in dict.fromkeys([*before, *now]):
+        if before.get(key) != now.get(key):
+            raise UserError(_otherwise(key, before.get(key), now.get(key)))
+    return recipe
+
+
+def _otherwise(what: str, before: object, now: object) -> str:
+    return (
+        f"{what}: the run was begun with {before}, got {now}; --resume goes on with a run as it was begun, "
+        "--out and another folder begin another"
+    )
+
+
+def _fixed(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for part in PARTS:
+        yield from _leaves(settings[part], part)
+    for key in TRAINING:
+        yield f"training.{key}", settings["training"][key]
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            if key not in FREE:
+                yield from _leaves(inside, f"{path}.{key}")
+    else:
+        yield path, value

@@ -1,0 +1,50 @@
+"""Models that no machine, or not this one, can hold are refused before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seq2see.errors import UserError
+from seq2see.training import capacity
+from tests.training.tiny import ROWS, run, weights, words
+
+ADDITIVE = ["attention.score=additive", "decoder.start_by=dense"]
+
+
+@pytest.mark.parametrize(
+    "key", ["encoder.size", "encoder.layers", "decoder.size", "decoder.embedding.size", "attention.size"]
+)
+@pytest.mark.parametrize("size", [99_999_999_999, 10**30])
+def test_absurd_sizes_are_refused_with_their_key(tmp_path: Path, key: str, size: int) -> None:
+    with pytest.raises(UserError, match=rf"too large for this machine: .* GB .* large: {key} {size:,}$"):
+        run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", [*ADDITIVE, f"{key}={size}"], updates=1)
+    assert not (tmp_path / "model").exists()
+
+
+def test_sizes_that_are_too_large_together_are_all_named(tmp_path: Path) -> None:
+    how = [*ADDITIVE, "encoder.size=30000", "decoder.size=90000", "training.optimizer=sgd", "training.momentum=0.9"]
+    with pytest.raises(UserError, match=r"large: decoder.size 90,000, encoder.size 30,000$"):
+        run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", how, updates=1)
+
+
+def test_what_is_counted_is_what_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = words(tmp_path / "words.tsv")
+    run(ROWS, data, tmp_path / "model", updates=1)
+    built = sum(tensor.numel() for tensor in weights(tmp_path / "model").values())
+    monkeypatch.setattr(capacity, "machine_memory", lambda: built * 16)
+    run(ROWS, data, tmp_path / "fits", updates=1)
+    monkeypatch.setattr(capacity, "machine_memory", lambda: built * 16 - 1)
+    with pytest.raises(UserError, match="too large for this machine"):
+        run(ROWS, data, tmp_path / "not", updates=1)
+    run(ROWS, data, tmp_path / "plain", ["training.optimizer=sgd"], updates=1)  # which keeps nothing of its own
+
+
+def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(name: str) -> int:
+        raise ValueError(name)
+
+    monkeypatch.setattr(capacity.os, "sysconf", silent)
+    assert capacity.machine_memory() is None
+    run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1)
