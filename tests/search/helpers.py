@@ -94,7 +94,7 @@ def stepped(model: EncoderDecoder, row: Sequence[int], ids: Sequence[int]) -> tu
         step = model.step(ready, state, torch.tensor([token]))
         state = step.state
         log_probs.append(model.log_probs(step, ready)[0])
-        looks.append({name: weights[0] for name, weights in step.looks.items()})
+        looks.append({name: look.dense()[0] for name, look in step.looks.items()})
     return torch.stack(log_probs), {name: torch.stack([look[name] for look in looks]) for name in looks[0]}
 
 
