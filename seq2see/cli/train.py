@@ -11,6 +11,7 @@ from typing import Any
 
 from seq2see.cli.options import add_changes, add_columns, add_json
 from seq2see.cli.parser import Given, Parser, number, whole
+from seq2see.cli.program import program
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
@@ -86,7 +87,7 @@ def _check(given: Given) -> None:
         if useless:
             raise UserError(f"{', '.join(useless)}: no meaning with --resume, which goes on with a run as it was begun")
     elif given.data is None:
-        raise UserError(f"no data: give a table, for example: seq2see train {given.recipe} --data pairs.tsv")
+        raise UserError(f"no data: give a table, for example: {program()} train {given.recipe} --data pairs.tsv")
 
 
 def _folder(given: Given) -> Path:
@@ -114,9 +115,9 @@ def _tell(folder: Path, *, as_json: bool) -> None:
         print("dev " + "  ".join(f"{name} {lookup(name).show(value)}" for name, value in measured.items()))
     recipe = load_recipe(folder / "recipe.yaml")
     say(f"the model is in {folder}; to try it:")
-    say(f"  seq2see predict {folder}{' INPUT' if recipe.inputs else ''}")
+    say(f"  {program()} predict {folder}{' INPUT' if recipe.inputs else ''}")
     if recipe.looked_at:
-        say(f"  seq2see look {folder} INPUT --out look.png")
+        say(f"  {program()} look {folder} INPUT --out look.png")
 
 
 def best_report(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seq2see.data.batches import SOS
 from seq2see.decoders import State, Step
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
@@ -70,7 +70,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     if not 0 <= step < len(outputs):
         known = f"0 to {len(outputs) - 1}" if len(outputs) > 1 else "0 alone"
         raise UserError(
-            f"step {step}: the output has {len(outputs)} steps, counted from 0: {known} ({' '.join(outputs)})"
+            f"step {step}: the output has {counted(len(outputs), 'step')}, counted from 0: {known} "
+            f"({' '.join(outputs)})"
         )
     network, recipe = bundle.network, bundle.recipe
     vocabulary = bundle.fields.output.vocabulary

@@ -45,9 +45,9 @@ class Progress:
     def reported(self, report: Report, metric: str) -> None:
         self.last = time.monotonic()
         shown = "  ".join(_measured(name, value, report) for name, value in report.dev.items())
-        star = " *" if report.best else ""
+        best = "  best so far" if report.best else ""
         self._line(
-            f"{counted(report.update, 'update')}  loss {report.loss:.3f}  dev {shown}{star}  "
+            f"{counted(report.update, 'update')}  loss {report.loss:.3f}  dev {shown}{best}  "
             f"{report.tokens_per_second:,.0f} {report.unit}/s{self.rest}"
         )
         for sample in report.samples:

@@ -89,7 +89,8 @@ def test_a_report_is_a_line_with_its_samples_below() -> None:
     Progress(out).reported(report(best=True, samples=samples), "exact")
     first, right, wrong, long = out.getvalue().splitlines()
     assert first == (
-        "1,200 updates  loss 0.412  dev exact 0.6100 (copying the input: 0.0000)  perplexity 1.50 *  9,840 tokens/s"
+        "1,200 updates  loss 0.412  dev exact 0.6100 (copying the input: 0.0000)  perplexity 1.50  best so far  "
+        "9,840 tokens/s"
     )
     assert right.strip() == "ab -> A B  (right)"
     assert wrong.strip() == "cd -> C  (should be C D)"
