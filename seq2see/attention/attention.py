@@ -88,7 +88,15 @@ class Attention(nn.Module):
         chosen: Chosen = self.choice(weights, generator=generator)
         context = torch.bmm(chosen.shares, prepared.values)
         places = prepared.mask.shape[1]
-        return Look(context, weights, energies, places, place=chosen.place, place_log_prob=chosen.log_prob)
+        return Look(
+            context,
+            weights,
+            energies,
+            places,
+            place=chosen.place,
+            place_log_prob=chosen.log_prob,
+            by_score=chosen.by_score,
+        )
 
     def _within(
         self,
@@ -113,7 +121,7 @@ class Attention(nn.Module):
         place = None if chosen.place is None else window.numbers.gather(-1, chosen.place[..., None]).squeeze(-1)
         shown = energies.masked_fill(~window.real, -torch.inf)
         places = prepared.mask.shape[1]
-        return Look(context, weights, shown, places, window.numbers, place, chosen.log_prob)
+        return Look(context, weights, shown, places, window.numbers, place, chosen.log_prob, by_score=chosen.by_score)
 
 
 def _forced(look: Look, values: Tensor, forced: Tensor) -> Look:
@@ -128,4 +136,4 @@ def _forced(look: Look, values: Tensor, forced: Tensor) -> Look:
         place = torch.where(given, forced.nan_to_num().argmax(-1), place)
         own = look.dense().gather(-1, place[..., None]).squeeze(-1)
         log_prob = torch.where(given, own.clamp(min=torch.finfo(own.dtype).tiny).log(), log_prob)
-    return Look(context, weights, energies, look.places, None, place, log_prob)
+    return Look(context, weights, energies, look.places, None, place, log_prob, by_score=look.by_score)

@@ -16,11 +16,13 @@ LEAST = 1e-20
 @dataclass
 class Chosen:
     """shares: (batch, queries, candidates), how much of each candidate enters the context; place, log_prob: (batch,
-    queries), for a hard choice the candidate and the log-probability of choosing it (0 where there was none)."""
+    queries), for a hard choice the candidate and the log-probability of choosing it (0 where there was none);
+    by_score: whether that log-probability is all the choice can be learned from."""
 
     shares: Float[Tensor, "batch queries candidates"]
     place: Int[Tensor, "batch queries"] | None = None
     log_prob: Float[Tensor, "batch queries"] | None = None
+    by_score: bool = False
 
 
 class Soft(nn.Module):
@@ -45,7 +47,7 @@ class Hard(nn.Module):
         if self.training:
             scores = scores + _gumbel(weights, generator)
         place = scores.argmax(-1)
-        return Chosen(_one_hot(place, weights), place, _log_prob(weights, place))
+        return Chosen(_one_hot(place, weights), place, _log_prob(weights, place), by_score=True)
 
 
 class StraightThrough(nn.Module):

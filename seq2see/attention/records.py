@@ -71,7 +71,8 @@ class Look:
     context: (..., value); weights, energies: (..., candidates), or (..., heads, candidates); numbers: like weights,
     where the candidates stand, None: all places in order; places: how many places the input has;
     place, place_log_prob: (...) or (..., heads), the one that was chosen and the log-probability of choosing it, where
-    the choice is hard; past: (..., places), what the score remembers after the look; heads: how many, 0: no such axis.
+    the choice is hard; past: (..., places), what the score remembers after the look; heads: how many, 0: no such axis;
+    by_score: no gradient passes through the choice, so that it is learned from `place_log_prob` alone.
     """
 
     context: Float[Tensor, "*rows value"]
@@ -83,6 +84,7 @@ class Look:
     place_log_prob: Float[Tensor, "*rows"] | None = None
     past: Float[Tensor, "*rows places"] | None = None
     heads: int = 0
+    by_score: bool = False
 
     def by_head(self) -> Float[Tensor, "*rows places"]:
         """The weights over all places of the input, zero at what was no candidate: (..., [heads,] places)."""

@@ -67,10 +67,40 @@ def query_of(recipe: Recipe) -> str:
     return "s_t" if recipe.attention.query == "current" else "s_{t-1}"
 
 
+def weights_equations(recipe: Recipe) -> list[str]:
+    """How energies become weights: which places are asked, and what makes the energies sum to one."""
+    settings = recipe.attention
+    sharp = "" if settings.temperature == 1 else f" / {settings.temperature:g}"
+    normalised = {
+        "softmax": f"a_tj = exp(e_tj{sharp}) / sum_i exp(e_ti{sharp})",
+        "sparsemax": f"a_tj = max(e_tj{sharp} - tau_t, 0)",
+        "entmax15": f"a_tj = max(e_tj{sharp} / 2 - tau_t, 0) ** 2",
+    }[settings.normaliser]
+    if settings.normaliser != "softmax":
+        normalised += ", tau_t such that they sum to one"
+    if settings.scope == "global":
+        return [f"{normalised}, over the real places"]
+    centre = "t" if settings.scope == "local-monotonic" else "M sigmoid(v' tanh(W q))"
+    lines = [f"p_t = {centre};  asked are the places j with |j - p_t| <= {settings.window}"]
+    if settings.gaussian:
+        lines.append(f"e_tj = e_tj - (j - p_t) ** 2 / (2 sigma ** 2), sigma = {settings.window / 2:g}")
+    return [*lines, f"{normalised}, over these"]
+
+
+def context_equation(recipe: Recipe) -> str:
+    """What the weights become."""
+    settings = recipe.attention
+    heads = f" (of each of {settings.heads} heads, joined by W_o)" if settings.heads > 1 else ""
+    if settings.choice == "soft":
+        return f"c_t = sum_j a_tj h_j{heads}"
+    drawn = "learned by its score" if settings.estimator == "score-function" else "learned straight through"
+    return f"c_t = h_j, j drawn by a_t while training ({drawn}), the likeliest one otherwise{heads}"
+
+
 def attention_equations(recipe: Recipe) -> list[str]:
     over = ", ".join(recipe.looked_at)
     lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
-    lines.append("a_tj = exp(e_tj) / sum_i exp(e_ti), over the real places;  c_t = sum_j a_tj h_j")
+    lines += [*weights_equations(recipe), context_equation(recipe)]
     if len(recipe.looked_at) > 1:
         lines.append("one attention for each of these inputs; c_t joins their contexts")
     return lines

@@ -16,11 +16,13 @@ from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
+    context_equation,
     output_equation,
     query_of,
     score_equation,
     start_equation,
     step_equation,
+    weights_equations,
 )
 
 LIKELIEST = 5
@@ -121,7 +123,7 @@ def _equations(bundle: Bundle) -> dict[str, str]:
     found: dict[str, str] = {}
     if recipe.looked_at:
         found |= {"query": f"q = {query_of(recipe)}", "energies": score_equation(recipe)}
-        found |= {"weights": "a_j = exp(e_j) / sum_i exp(e_i)", "context": "c = sum_j a_j h_j"}
+        found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
     if recipe.decoder.kind == "label":
         found["state"] = start_equation(recipe)
     else:

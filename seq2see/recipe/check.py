@@ -129,11 +129,18 @@ def _data(recipe: Recipe) -> list[str]:
     return found
 
 
-def _sizes(recipe: Recipe) -> list[str]:
+def _looks(recipe: Recipe) -> list[str]:
+    """Queries and places of sizes that do not meet."""
     found = []
-    places = {name: recipe.encoder_of(name).places_size for name in recipe.inputs}
-    summaries = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
-    if recipe.attention.score in ("dot", "scaled-dot", "cosine"):
+    places = {name: recipe.encoder_of(name).places_size for name in recipe.looked_at}
+    if recipe.attention.heads > 1:
+        for name in recipe.looked_at:
+            if places[name] % recipe.attention.heads:
+                found.append(
+                    f"attention.heads: {recipe.attention.heads} heads cannot share the {places[name]} numbers of the "
+                    f"places of '{name}'; allowed: what divides {places[name]}"
+                )
+    elif recipe.attention.score in ("dot", "scaled-dot", "cosine"):
         for name in recipe.looked_at:
             if places[name] != recipe.decoder.size:
                 found.append(
@@ -141,6 +148,12 @@ def _sizes(recipe: Recipe) -> list[str]:
                     f"'{name}', got {recipe.decoder.size} and {places[name]}; use general or additive, or set "
                     f"decoder.size={places[name]}"
                 )
+    return found
+
+
+def _sizes(recipe: Recipe) -> list[str]:
+    found = _looks(recipe)
+    summaries = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
     if recipe.decoder.start_by == "copy" and recipe.started_by:
         joined = sum(summaries[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
         if joined != recipe.decoder.size:

@@ -24,6 +24,20 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _training(recipe)
     found |= _data(recipe)
     found |= _output(recipe)
+    found |= _looks(recipe)
+    return found
+
+
+def _looks(recipe: Recipe) -> dict[str, str]:
+    attention, found = recipe.attention, dict[str, str]()
+    if not recipe.looked_at:
+        keys = ["doubly_stochastic", "entropy", "coverage"]
+        found |= _changed(recipe.loss, "loss", keys, "without attention there are no looks")
+    elif recipe.decoder.kind == "label":
+        found |= _changed(recipe.loss, "loss", ["coverage"], "a label is decoded in one step")
+    if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
+        keys = ["exploration", "baseline_decay"]
+        found |= _changed(recipe.loss, "loss", keys, "nothing is drawn and learned by its score")
     return found
 
 
@@ -44,13 +58,31 @@ def _attention(recipe: Recipe) -> dict[str, str]:
         return _changed(settings, "attention", keys, reason)
     if settings.score not in SCORES:
         return {}
-    unknown = sorted(frozenset().union(*SCORES.values()) - SCORES[settings.score])
+    predicted = {"size"} if settings.scope == "local-predicted" else set()
+    unknown = sorted(frozenset().union(*SCORES.values()) - SCORES[settings.score] - predicted)
     found = _changed(settings, "attention", unknown, f"score {settings.score} has no such setting")
     found |= _own_options(settings)
+    found |= _parts(settings)
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
     elif settings.query == "previous":
         found |= _changed(settings, "attention", ["input_feeding"], "with query previous the context always enters")
+    return found
+
+
+def _parts(settings: AttentionSettings) -> dict[str, str]:
+    """Settings of a scope, a choice or a normaliser that is not the one asked for."""
+    found: dict[str, str] = {}
+    if settings.scope == "global":
+        found |= _changed(settings, "attention", ["window", "gaussian"], "scope global has no window")
+        if settings.score == "uniform":
+            found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
+    if settings.scope == "local-predicted":
+        found |= _changed(settings, "attention", ["gaussian"], "a predicted p_t is learned through its Gaussian alone")
+    if settings.choice == "soft":
+        found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "choice soft draws nothing")
+    elif settings.estimator != "gumbel":
+        found |= _changed(settings, "attention", ["gumbel_temperature"], f"estimator {settings.estimator} has none")
     return found
 
 

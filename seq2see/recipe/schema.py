@@ -12,6 +12,7 @@ Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
+Amount = Annotated[float, Field(ge=0)]
 Scalar = bool | int | float | str
 
 
@@ -194,6 +195,20 @@ class LossSettings(Settings):
     label_smoothing: Share = Field(0.0, description="share of the target spread over all symbols")
     class_weights: Literal["none", "balanced"] | dict[str, Weight] = Field(
         "none", description="label outputs: balanced by frequency, or a weight for each class"
+    )
+    doubly_stochastic: Amount = Field(
+        0.0, description="weight of sum_j (T / M - sum_t a_tj) ** 2: each place is looked at about as much as any other"
+    )
+    entropy: Amount = Field(0.0, description="weight of the entropy of each look: sharper looks")
+    coverage: Amount = Field(
+        0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
+    )
+    exploration: Amount = Field(
+        0.01,
+        description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
+    )
+    baseline_decay: Share = Field(
+        0.9, description="choice hard, by score-function: how slowly the moving baseline of the rewards moves"
     )
 
 

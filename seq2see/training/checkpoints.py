@@ -44,6 +44,7 @@ class Standing:
     on_end: int = 0
     finished: bool = False
     fingerprint: str = ""
+    objective: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -14,18 +14,21 @@ from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.recipe.schema import LossSettings
+from seq2see.training.hard import drawn, score_function
+from seq2see.training.regularisers import look_terms
 
 
 @dataclass
 class Loss:
     """total: the sum over real targets (with gradient); targets: how many; count: the same, weighted where classes are.
 
-    A target is a symbol, or a row's label.
+    A target is a symbol, or a row's label. terms: what else is part of the total, beside -log P.
     """
 
     total: Float[Tensor, ""]
     count: float
     targets: int
+    terms: dict[str, float] = field(default_factory=dict)
 
     @property
     def mean(self) -> Float[Tensor, ""]:
@@ -33,9 +36,11 @@ class Loss:
 
 
 class Objective:
-    """What is minimised, from the recipe's `loss`."""
+    """What is minimised, from the recipe's `loss`; `state` is what it carries from update to update."""
 
     def __init__(self, settings: LossSettings, fields: Fields):
+        self.settings = settings
+        self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
 
@@ -58,7 +63,26 @@ class Objective:
         weights = None if self.weights is None else self.weights.to(targets.device)
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
         real = int(mask.sum())
-        return Loss(total, float(real if weights is None else weights[targets].sum()), real)
+        terms = self._terms(model, step, ready, targets, mask)
+        for term in terms.values():
+            total = total + term
+        count = float(real if weights is None else weights[targets].sum())
+        return Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
+
+    def _terms(
+        self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor
+    ) -> dict[str, Float[Tensor, ""]]:
+        """What looks cost or bring; a label is a row of one step."""
+        steps = mask.view(len(mask), -1)
+        terms: dict[str, Tensor] = {}
+        for name, look in step.looks.items():
+            for kind, term in look_terms(self.settings, look, places=ready.looks[name].mask, steps=steps).items():
+                terms[kind] = terms[kind] + term if kind in terms else term
+        if chosen := drawn(step.looks):
+            log_probs = torch.zeros(mask.shape, device=mask.device)
+            log_probs[mask] = model.head.given(step, ready, targets, mask=mask).detach()
+            terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
+        return terms
 
 
 def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:

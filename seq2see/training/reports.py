@@ -18,7 +18,8 @@ class Report:
     """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, the closest
     reference and whether the output is right;
     averaged: how many weights the model is the mean of, at the end of a run; unit: what `tokens_per_second` counts,
-    which is rows where a row has one label and no tokens to write."""
+    which is rows where a row has one label and no tokens to write; objective: what the loss carries along (of draws the
+    moving baseline and the variance of what they are learned from)."""
 
     update: int
     epoch: float
@@ -34,6 +35,7 @@ class Report:
     averaged: int = 0
     unit: str = "tokens"
     samples: list[dict[str, Any]] = field(default_factory=list)
+    objective: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if value not in ({}, [], "")}

@@ -60,6 +60,7 @@ class Trainer:
         self.objective = Objective(bundle.recipe.loss, bundle.fields)
         self.optimizer = build_optimizer(self.settings, self.network)
         self.standing = Standing(fingerprint=feed.fingerprint)
+        self.objective.state = self.standing.objective
         self.stopping = False
         self.norm = 0.0
         self.unit = "rows" if bundle.recipe.output.kind == "label" else "tokens"
@@ -107,6 +108,7 @@ class Trainer:
             torch.set_rng_state(found.random)
             restore_random_state(self.bundle.device, found.random_device)
             self.standing = found.standing
+            self.objective.state = self.standing.objective
             self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
             self.standing.finished = self._over() or self._patience_lost()
         else:
@@ -177,6 +179,7 @@ class Trainer:
         self.network.eval()
         report = self._judged()
         report.loss = standing.loss_total / max(standing.loss_count, 1)
+        report.objective = dict(standing.objective)
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         standing.loss_total = standing.loss_count = 0.0
         standing.reported = standing.updates

@@ -72,7 +72,7 @@ def test_every_shipped_recipe_can_be_shown(call: Call, name: str) -> None:
         ({"attention": {"query": "current", "input_feeding": False}}, "s_t = gru(s_{t-1}, [e(y_{t-1})])"),
         ({"attention": {"score": "concat"}}, "e_j = v' tanh(W [q; k_j]), with q"),
         (
-            {"attention": {"score": "cosine", "temperature": True}, "decoder": {"size": 512}},
+            {"attention": {"score": "cosine", "learned_temperature": True}, "decoder": {"size": 512}},
             "(|q| |k_j|), times a learned t",
         ),
         ({"attention": "none"}, "s_0 = tanh(W_start (summary of source) + b_start)"),

@@ -99,7 +99,7 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
         {**ONE, "attention": "adittive"},
         (
             "attention.score: unknown score 'adittive' (did you mean 'additive'?); allowed: dot, scaled-dot, cosine, "
-            "general, additive, concat, deep, location, static, uniform, none"
+            "general, additive, concat, deep, location, coverage, static, uniform, none"
         ),
     ),
     ({"attention": "dot"}, "attention.score: dot has nothing to look at in a model without inputs; allowed: none"),
