@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 class Ledger:
@@ -42,6 +43,7 @@ class _Anchor(torch.autograd.Function):
         return source.new_zeros(())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None]:
         total, ctx.ledger.sum = ctx.ledger.sum, None
         return None if total is None else total.view(ctx.shape), None
@@ -55,6 +57,7 @@ class _Take(torch.autograd.Function):
         return ledger.source.detach().reshape(-1, ledger.source.shape[-1])[index]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         ledger: Ledger = ctx.ledger
         (index,) = ctx.saved_tensors
