@@ -62,7 +62,7 @@ class Local(Scope):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         """p_t along each axis that is windowed (a line, columns, or rows and columns); `extent` is what is real."""
         raise NotImplementedError
 
@@ -109,7 +109,7 @@ class LocalMonotonic(Local):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         wanted = torch.as_tensor(positions, device=extent.device).expand(query.shape[:2])
         return torch.minimum(wanted, (extent[:, -1:] - 1).clamp(min=0))[..., None].float()
 
@@ -124,7 +124,7 @@ class LocalPredicted(Local):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         shares = torch.sigmoid(self.v(torch.tanh(self.W(query))).float())
         return extent[:, None] * shares
 
