@@ -93,7 +93,7 @@ def felt(recipe: Recipe, batch: Batch) -> list[float]:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             drawn = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(parameter.shape)
-            parameter.copy_(torch.from_numpy(0.5 * drawn))
+            parameter.copy_(torch.as_tensor(0.5 * drawn))
     objective, sizes = Objective(recipe.loss, cast("Fields", None)), []
     for seed in range(3 if recipe.attention.choice == "hard" else 1):
         torch.manual_seed(seed)
