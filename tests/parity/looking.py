@@ -48,7 +48,9 @@ def looked(
     energies: Array, values: Array, real: list[bool], where: list[tuple[int, ...]], window: Window
 ) -> tuple[Array, Array]:
     """Weights and context of one query: softmax over the real places inside the window."""
-    extent = tuple(len({at[axis] for at, there in zip(where, real, strict=True) if there}) for axis in range(len(where[0])))
+    extent = tuple(
+        len({at[axis] for at, there in zip(where, real, strict=True) if there}) for axis in range(len(where[0]))
+    )
     biased = np.full(len(real), -np.inf)
     for j, there in enumerate(real):
         if there:

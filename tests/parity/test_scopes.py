@@ -40,7 +40,12 @@ def made(scope: Scope, *, score: str = "additive") -> Attention:
 
 
 def compare(
-    attention: Attention, places: Places, where: list[tuple[int, ...]], windows: list[list[Window]], query: Tensor, t: int
+    attention: Attention,
+    places: Places,
+    where: list[tuple[int, ...]],
+    windows: list[list[Window]],
+    query: Tensor,
+    t: int,
 ) -> None:
     """Every row and query; energies without a window are the score's own, which have a test of their own."""
     look = attention(query, attention.prepare(places), positions=torch.arange(t, t + QUERIES))
