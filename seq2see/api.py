@@ -27,6 +27,8 @@ from seq2see.pipeline.predictor import check_ensemble, options_of, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.overrides import limits_of
+from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
@@ -34,6 +36,8 @@ from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
+
+__all__ = ["Model", "compare", "default_folder", "load", "train"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -331,11 +335,3 @@ def load(folder: str | Path, *, device: str = "cpu") -> Model:
 
 def default_folder(recipe: Recipe) -> Path:
     return Path("runs") / recipe.task
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
