@@ -14,6 +14,9 @@ from seq2see.evaluation.bootstrap import Interval
 from seq2see.evaluation.metrics import lookup
 from seq2see.evaluation.seeds import seeds_interval
 
+UNBROKEN = 500
+"""Characters a line may have: a table takes what it needs, and its cells are not broken."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -144,13 +147,13 @@ class Ranking:
             "models": [outcome.model for outcome in one.outcomes],
         }
 
-    def text(self, *, width: int = 110) -> str:
+    def text(self) -> str:
         """A table for a person to read, the verdict below it."""
         from rich.console import Console  # late: JSON needs no tables
         from rich.table import Table
 
         others = [name for name in self.best.outcomes[0].metrics if name != self.metric]
-        table = Table(self.varied, f"{self.metric}, {self.direction}", "", title=self._head)
+        table = Table(self.varied, self.metric, "", title=self._head)
         for name in [*others, "ms/update", "seconds", "parameters"]:
             table.add_column(name, justify="right")
         for one in self.contenders:
@@ -158,7 +161,7 @@ class Ranking:
             more = [lookup(name).show(one.mean(name)) for name in others]
             cost = [f"{1000 * one.seconds_per_update:,.1f}", f"{one.seconds:,.1f}", f"{one.parameters:,}"]
             table.add_row(one.name, self._shown(one), mark, *more, *cost)
-        console = Console(file=StringIO(), width=width, color_system=None)
+        console = Console(file=StringIO(), width=UNBROKEN, color_system=None)
         with console.capture() as captured:
             console.print(table)
         return f"{captured.get()}{self.verdict()}\n"
@@ -167,7 +170,9 @@ class Ranking:
     def _head(self) -> str:
         updates = sorted({outcome.updates for one in self.contenders for outcome in one.outcomes})
         span = counted(updates[0], "update") if len(updates) == 1 else f"{updates[0]:,} to {updates[-1]:,} updates"
-        return f"{span}, {counted(len(self.best.outcomes), 'seed')} each"
+        seeds = counted(len(self.best.outcomes), "seed")
+        interval = ", 95 % intervals" if len(self.best.outcomes) > 1 else ""
+        return f"{span}, {seeds} each; {self.metric}: {self.direction}{interval}"
 
     def _shown(self, one: Contender) -> str:
         show, interval = lookup(self.metric).show, one.interval(self.metric)

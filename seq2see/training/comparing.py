@@ -185,20 +185,19 @@ class _Contest:
     def _train(self, run: _Run) -> Outcome:
         """One run, begun or gone on with. One that was stopped by hand ends the comparison too."""
         folder = self.folder / "runs" / run.name
-        watch = Watch(self.listeners, self.heard)
-        bundle = train(run.recipe, self.sources, folder=folder, listeners=[watch], resume=_begun(folder))
+        told = [Watch(self.listeners, self.heard)]
+        bundle = train(run.recipe, self.sources, folder=folder, listeners=told, resume=_begun(folder))
         last = latest_checkpoint(folder / CHECKPOINTS)
         if last is None or not last.standing.finished:
             self.say("the comparison is stopped; the same command goes on from here")
             raise KeyboardInterrupt
         standing = last.standing
-        each = watch.seconds_per_update
         return Outcome(
             seed=run.recipe.training.seed,
             metrics=best_report(folder)["dev"],
             updates=standing.updates,
             seconds=round(standing.seconds, 3),
-            seconds_per_update=each if each is not None else standing.seconds / max(standing.updates, 1),
+            seconds_per_update=standing.update_seconds / max(standing.updates, 1),
             parameters=sum(parameter.numel() for parameter in bundle.network.parameters()),
             model=str(folder),
         )
