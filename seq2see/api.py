@@ -13,6 +13,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
+from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle, folders_of
@@ -20,6 +21,7 @@ from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
+from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -194,6 +196,19 @@ class Model:
         row = self.row(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
+
+    def faithful(
+        self,
+        data: str | Path | Sequence[Mapping[str, str]],
+        *,
+        columns: Sequence[str] | None = None,
+        rows: int = 200,
+        progress: Measuring | None = None,
+    ) -> Faithfulness:
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        told = None if progress is None else partial(progress, "rows asked")
+        return faithful(bundle, given, most=rows, told=told)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""

@@ -37,12 +37,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """Rows on an axis of their own; line: a value that all are read against, across all rows."""
+    """Rows on an axis of their own; line: a value they are read against; from_zero: amounts, whose ratios count."""
 
     label: str
     rows: Sequence[Row]
     line: float | None = None
     width: float = 1.0
+    from_zero: bool = False
 
 
 def interval_plot(
@@ -89,4 +90,6 @@ def _column(axes: Axes, column: Column, colours: Theme) -> None:
         face = colour if row.strong else colours.paper
         axes.plot([row.value], [height], "o", color=colour, markerfacecolor=face, markersize=7, markeredgewidth=1.5)
     dress(axes, colours, xlabel=column.label, ylabel="", title=None)
+    if column.from_zero:
+        axes.set_xlim(left=0)
     axes.grid(axis="x", color=colours.line, linewidth=0.7)

@@ -21,7 +21,7 @@ def draw(ranking: Ranking, *, title: str) -> list[Path]:
     over = "mean and 95 % interval over seeds, x: one seed" if len(ranking.best.outcomes) > 1 else "one seed"
     columns = [
         Column(f"{ranking.metric} on dev, {ranking.direction} ({over})", quality, ranking.best.mean(ranking.metric)),
-        Column("milliseconds per update", time, width=0.5),
+        Column("milliseconds per update", time, width=0.5, from_zero=True),
     ]
     paths = [Path(ranking.folder) / f"comparison.{suffix}" for suffix in ("png", "svg")]
     interval_plot(columns, title=f"{ranking.varied}: {title}", paths=paths)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.attention import scores
-from seq2see.data.output import unwritable
+from seq2see.data.output import unwritable, write_bytes
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.errors import UserError
@@ -23,20 +23,19 @@ RESULTS = "results.jsonl"
 
 
 class Results:
-    """Outcomes by the fingerprint of their runs. A line that a kill cut short is no line."""
+    """Outcomes by the fingerprint of their runs. A line that a kill cut short goes: its run is not finished."""
 
     def __init__(self, folder: Path):
         self.path = folder / RESULTS
-        self._found: dict[str, Outcome] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+            content = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise unwritable(folder, error) from None
-        for line in lines[:-1]:
-            self._read(line, last=False)
-        for line in lines[-1:]:
-            self._read(line, last=True)
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            write_bytes(self.path, whole)
+        self._found = dict(self._read(line) for line in whole.splitlines())
 
     def __contains__(self, fingerprint: str) -> bool:
         return fingerprint in self._found
@@ -49,23 +48,19 @@ class Results:
         self._found[fingerprint] = outcome
         record = {"run": fingerprint, "variant": dict(variant.changes), **asdict(outcome)}
         try:
-            whole = not self.path.exists() or self.path.read_bytes()[-1:] in (b"", b"\n")
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(("" if whole else "\n") + json.dumps(record, ensure_ascii=False) + "\n")
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
         except OSError as error:
             raise unwritable(self.path, error) from None
 
-    def _read(self, line: bytes, *, last: bool) -> None:
+    def _read(self, line: bytes) -> tuple[str, Outcome]:
         try:
             record: dict[str, Any] = json.loads(line)
             run = str(record.pop("run"))
             record.pop("variant")
-            self._found[run] = Outcome(**record)
+            return run, Outcome(**record)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            if not last:
-                raise UserError(
-                    f"{self.path}: damaged, a line is no result of a run: {line[:60]!r} ({error})"
-                ) from None
+            raise UserError(f"{self.path}: damaged, a line is no result of a run: {line[:60]!r} ({error})") from None
 
 
 def fingerprint(recipe: Recipe, sources: Sources) -> str:
