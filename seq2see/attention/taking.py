@@ -14,23 +14,22 @@ class Ledger:
     """Windows and weighted means of one source, (batch, places, size); their gradients are added up in one place.
 
     Autograd gives a plain gather, or a product, a gradient as large as the source at every step of a loop. Here each
-    window adds its own part to one sum, and of each mean the weights are kept; the source gets its gradient once, when
-    all have been accounted for. At reduced precision it is converted once, not at every step.
+    window puts down its own part, and of each mean the weights are kept; the source gets the sum once, when all have
+    been accounted for. At reduced precision it is converted once, not at every step.
     """
 
     def __init__(self, source: Float[Tensor, "batch *heads places size"]):
         self.source = source
-        self.sum: Tensor | None = None
+        self.parts: list[tuple[Tensor, Tensor]] = []
         self.mixed: list[tuple[Tensor, Tensor]] = []
         self._anchor: Tensor | None = None
         self._working: Tensor | None = None
 
-    def take(self, numbers: Int[Tensor, "folded queries window"]) -> Float[Tensor, "folded queries window size"]:
-        """What stands at those numbers of each row; `folded` is the batch, times heads where there are some."""
-        flat = self.source.flatten(0, -3) if self.source.dim() > 3 else self.source
-        index = numbers + torch.arange(len(flat), device=numbers.device)[:, None, None] * flat.shape[1]
+    def take(self, numbers: Int[Tensor, "batch queries window"]) -> Float[Tensor, "batch queries window size"]:
+        """What stands at those numbers of each row."""
+        index = numbers + torch.arange(len(numbers), device=numbers.device)[:, None, None] * self.source.shape[-2]
         if not (torch.is_grad_enabled() and self.source.requires_grad):
-            return flat.reshape(-1, flat.shape[-1])[index]
+            return self.source.reshape(-1, self.source.shape[-1])[index]
         taken: Tensor = _Take.apply(self.anchor, index, self)
         return taken
 
@@ -55,14 +54,17 @@ class Ledger:
             self._working = self.source.detach().to(wanted)
         return self._working
 
-    def settled(self) -> Tensor | None:
-        """The gradient of the source: the sum of what windows and means have brought, which is then forgotten."""
-        total, self.sum = self.sum, None
-        if self.mixed:
-            shares, grads = (torch.cat(parts, dim=1) for parts in zip(*self.mixed, strict=True))
-            self.mixed = []
-            means = torch.bmm(shares.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)
-            total = means if total is None else total.view_as(means) + means
+    def settle(self) -> Float[Tensor, "batch *heads places size"]:
+        """The gradient of the source: the sum of what windows and means have put down, which is then forgotten."""
+        parts, mixed, self.parts, self.mixed = self.parts, self.mixed, [], []
+        if mixed:
+            shares, grads = (torch.cat(all_of, dim=1) for all_of in zip(*mixed, strict=True))
+            total = torch.bmm(shares.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)
+        else:
+            total = torch.zeros_like(self.source, memory_format=torch.contiguous_format)
+        flat = total.view(-1, total.shape[-1])
+        for index, part in parts:
+            flat.index_add_(0, index, part)
         return total
 
 
@@ -71,14 +73,14 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, source: Tensor, ledger: Ledger) -> Tensor:
-        ctx.ledger, ctx.shape = ledger, source.shape
+        ctx.ledger = ledger
         return source.new_zeros(())
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None]:
-        total = ctx.ledger.settled()
-        return None if total is None else total.view(ctx.shape), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        ledger: Ledger = ctx.ledger
+        return ledger.settle(), None
 
 
 class _Take(torch.autograd.Function):
@@ -91,11 +93,9 @@ class _Take(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        ledger: Ledger = ctx.ledger
         (index,) = ctx.saved_tensors
-        if ledger.sum is None:
-            ledger.sum = torch.zeros_like(ledger.source).reshape(-1, ledger.source.shape[-1])
-        ledger.sum.index_add_(0, index.flatten(), grad.reshape(-1, grad.shape[-1]).to(ledger.sum.dtype))
+        part = grad.reshape(-1, grad.shape[-1]).to(ctx.ledger.source.dtype)
+        ctx.ledger.parts.append((index.flatten(), part))
         return grad.new_zeros(()), None, None
 
 

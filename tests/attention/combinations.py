@@ -103,7 +103,7 @@ def recipe_of(one: Mapping[str, str]) -> Recipe:
     label = one["task"].startswith("label")
     return load_recipe(
         {
-            "inputs": dict.fromkeys(inputs_of(one), {}),
+            "inputs": {name: {} for name in inputs_of(one)},
             "output": {"kind": "label" if label else "text"},
             "encoder": {"size": 4, **cells},
             "attention": attention,

@@ -1,4 +1,4 @@
-"""Sparsemax and entmax 1.5 against their definitions: tau by bisection in double precision, gradients by differences."""
+"""Sparsemax and entmax 1.5 against their definitions: tau by bisection in doubles, gradients by differences."""
 
 from __future__ import annotations
 
