@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.batches import PAD, SOS
+from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import OUTPUT, Resolution, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
@@ -191,12 +191,13 @@ def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
 
 
 def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
-    """How often each symbol the model can write stands in the outputs as they are predicted: rare ones are `<unk>`.
+    """How often each symbol of the vocabulary stands in the outputs as they are predicted: others are `<unk>`.
 
     (A vocabulary's own counts know nothing of `<unk>`, and where it is shared they are also those of the inputs.)
     """
     symbols = fields.output.vocabulary.symbols
     counts = np.zeros(len(symbols), dtype=np.int64)
     for start in range(0, len(ids), COUNTED_AT_ONCE):
-        counts += np.bincount(ids[start : start + COUNTED_AT_ONCE], minlength=len(symbols))
+        some = np.asarray(ids[start : start + COUNTED_AT_ONCE])
+        counts += np.bincount(np.where(some < len(symbols), some, UNK), minlength=len(symbols))
     return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}
