@@ -11,12 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seq2see.data.columns import ALIGNMENT, OUTPUT
 from seq2see.data.store import Ragged
 from seq2see.data.text import TextField
 from seq2see.errors import UserError, counted
-
-ALIGNMENT = "output.alignment"
-"""A row's links stand under this name beside its inputs and its output; it can be no input's."""
 
 _LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
 
@@ -71,7 +69,7 @@ class Aligning:
     def links(self, row: Mapping[str, str]) -> Links:
         """The links of a row, checked against its input and its output; those of what is cut off an input are left."""
         whole = self.source.splitter.split(self.source.normalise(row[self.name]))
-        symbols = self.output.symbols(row["output"])
+        symbols = self.output.symbols(row[OUTPUT])
         try:
             found = parse(row[ALIGNMENT], places=len(whole), symbols=len(symbols))
         except UserError as error:

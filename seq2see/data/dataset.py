@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.alignments import ALIGNMENT, shares
+from seq2see.data.alignments import shares
 from seq2see.data.batches import Batch
-from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE
 from seq2see.data.field import Chosen
 from seq2see.data.fields import Fields, sequences

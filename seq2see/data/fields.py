@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2see.data.alignments import ALIGNMENT, Aligning
+from seq2see.data.alignments import Aligning
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE, Copying
 from seq2see.data.field import Field, kinds
 from seq2see.data.label import LabelField

@@ -7,6 +7,7 @@ from typing import Literal
 
 from seq2see.errors import UserError
 from seq2see.evaluation import (  # noqa: F401 - importing a family registers its names
+    alignment,
     answers,
     diversity,
     labels,
