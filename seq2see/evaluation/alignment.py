@@ -29,8 +29,8 @@ class AlignmentErrorRate(Ratio):
     with no link at all in the table still has one that is found: null links are not known to attention.
     """
 
-    needs = "any"
     higher_is_better = False
+    cased = False
     of_outputs = False
 
     def counts(self, rows: Rows) -> Iterable[tuple[float, float]]:

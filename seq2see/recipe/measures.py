@@ -16,7 +16,7 @@ METRICS: dict[str, Taken] = {
     "accuracy": "label",
     "macro_f1": "label",
     "perplexity": "any",
-    "aer": "any",
+    "aer": "text",
     **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("distinct1", "distinct2"), "text"),
