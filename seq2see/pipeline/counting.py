@@ -17,7 +17,7 @@ Count = dict[Monomial, int]
 
 PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
-READING = "sEWUVvbc"
+READING = "sEWUVvwbc"
 DEEP = {"first": "W_1", "out": "v"}
 
 

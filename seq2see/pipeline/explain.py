@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2see.data.batches import SOS
-from seq2see.decoders import State, Step
+from seq2see.decoders import CopyHead, State, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
@@ -44,7 +44,8 @@ class Explanation:
     """Step `step` (from 0) of `steps`; reads: the symbol before; looks: none without attention.
 
     query: the state that asked (none without attention); state: s_t after the step;
-    likeliest: the best symbols with their probabilities; equations: how each number comes from the ones before.
+    likeliest: the best symbols with their probabilities; generating: g, the share of P that comes from the vocabulary,
+    where words can be copied; equations: how each number comes from the ones before.
     """
 
     step: int
@@ -58,11 +59,14 @@ class Explanation:
     probability: float
     likeliest: list[tuple[str, float]]
     equations: dict[str, str]
+    generating: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {
-            "likeliest": [{"text": text, "probability": probability} for text, probability in self.likeliest]
-        }
+        likeliest = [{"text": text, "probability": probability} for text, probability in self.likeliest]
+        found = asdict(self) | {"likeliest": likeliest}
+        if self.generating is None:
+            del found["generating"]
+        return found
 
 
 @torch.inference_mode()
@@ -80,7 +84,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     batch = bundle.fields.batch([row]).to(bundle.device)
     ready = network.ready(batch.inputs, 1)
     label = recipe.output.kind == "label"
-    numbers = {symbol: i for i, symbol in enumerate(vocabulary.symbols)}  # special symbols too
+    words = (network.head.words(ready) or [[]])[0]
+    numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
     before = state = network.begin(ready)
     made: Step | None = None
@@ -91,7 +96,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     if made is None:
         raise ValueError("no step was made")
     probabilities = network.log_probs(made, ready)[0].double().exp()
-    best = probabilities.topk(min(LIKELIEST, len(vocabulary)))
+    best = probabilities.topk(min(LIKELIEST, len(probabilities)))
+    texts = vocabulary.decode(best.indices.tolist(), words)
     return Explanation(
         step=step,
         steps=len(outputs),
@@ -111,10 +117,9 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         state=_numbers(_top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
-        likeliest=[
-            (vocabulary.symbols[i], p) for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ],
+        likeliest=list(zip(texts, best.values.tolist(), strict=True)),
         equations=_equations(bundle),
+        generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
     )
 
 
