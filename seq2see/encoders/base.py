@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.memory import InnerMap, LayoutKind, Places, View
+from seq2see.recipe.kinds import first_line
 from seq2see.registry import Registry
 
 
@@ -46,6 +47,11 @@ class Encoder(nn.Module):
 
     def read(self, column: Any) -> Encoded:
         raise NotImplementedError
+
+    @classmethod
+    def equations(cls, settings: Any) -> list[str]:
+        """What it is in a line, and how it reads, line by line: for `show`. The class's own words where it has none."""
+        return [first_line(cls) or settings.kind]
 
 
 encoders: Registry[type[Encoder]] = Registry("encoder")

@@ -164,10 +164,9 @@ def _encoder(recipe: Recipe) -> list[str]:
             lines.append(f"{name}: read by the encoder of {reader}")
             continue
         settings = recipe.encoder_of(name)
-        both = "in both directions" if settings.bidirectional else "from left to right"
-        places = f"places h_j of {settings.places_size} numbers"
-        lines.append(f"{name}: {settings.cell} of size {settings.size}, {both}; {places}")
-        lines += [f"  {line}" for line in equations.encoder_equations(recipe, name)]
+        headline, *rest = equations.encoder_equations(recipe, name)
+        lines.append(f"{name}: {headline}; places h_j of {settings.places_size} numbers")
+        lines += [f"  {line}" for line in rest]
     return lines
 
 

@@ -5,52 +5,21 @@ from __future__ import annotations
 import re
 
 from seq2see.attention.scores import scores
+from seq2see.encoders import encoders
 from seq2see.recipe.kinds import first_line
-from seq2see.recipe.schema import CellSettings, EmbeddingSettings, Recipe
+from seq2see.recipe.schema import Recipe
+from seq2see.recipe.words import cell_equation, embedding_equation
+
+__all__ = ["cell_equation", "embedding_equation"]
 
 REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
 """A score says its equation first; a comma, semicolon or colon outside brackets ends it, and remarks may follow."""
 
 
-def cell_equation(settings: CellSettings) -> str:
-    """How a cell goes from s_{t-1} to s_t, x_t being its input."""
-    f = settings.activation
-    if settings.cell == "rnn":
-        return f"s_t = {f}(W x_t + U s_{{t-1}} + b)"
-    if settings.cell == "lstm":
-        return (
-            "i, f, g, o = W x_t + U s_{t-1} + b;  m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g);  "
-            "s_t = logistic(o) * tanh(m_t)"
-        )
-    inner = "r * (U_n s_{t-1} + b_U)" if settings.reset == "after" else "U_n (r * s_{t-1})"
-    return (
-        f"r, z = logistic(W x_t + U s_{{t-1}} + b);  n = {f}(W_n x_t + {inner} + b_n);  "
-        "s_t = (1 - z) * n + z * s_{t-1}"
-    )
-
-
-def embedding_equation(settings: EmbeddingSettings, symbol: str) -> str:
-    if settings.kind == "one-hot":
-        return f"e({symbol}) the unit vector of the symbol (one-hot, nothing to learn)"
-    origin = ""
-    if settings.kind == "pretrained":
-        origin = f", from {settings.path}, {'tuned' if settings.tuned else 'frozen'}"
-    return f"e({symbol}) = a row of E ({settings.size} numbers{origin})"
-
-
 def encoder_equations(recipe: Recipe, name: str) -> list[str]:
-    """How the input of that name becomes places h_1 .. h_M and a summary h_M."""
+    """How the input of that name becomes places h_1 .. h_M and a summary, in the words of its encoder's own class."""
     settings = recipe.encoder_of(name)
-    cell = settings.cell
-    lines = [embedding_equation(settings.embedding, "x_j")]
-    if settings.bidirectional:
-        lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, e(x_j)),  g_j = {cell}(g_{{j+1}}, e(x_j))")
-        lines.append("summary = [f_M; g_1], the last state of each direction")
-    else:
-        lines.append(f"h_j = {cell}(h_{{j-1}}, e(x_j));  summary = h_M, the last state")
-    if settings.layers > 1:
-        lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
-    return [*lines, f"{cell}: {cell_equation(settings)}"]
+    return encoders[settings.kind].equations(settings)
 
 
 def score_equation(recipe: Recipe) -> str:

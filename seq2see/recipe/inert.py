@@ -7,6 +7,7 @@ from seq2see.recipe.schema import (
     AttentionSettings,
     CellSettings,
     EmbeddingSettings,
+    EncoderSettings,
     Recipe,
     Settings,
     TextSettings,
@@ -106,7 +107,16 @@ def _encoders(recipe: Recipe) -> dict[str, str]:
         keys = list(type(recipe.encoder).model_fields)
         found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
-        found |= _cell(path, settings) | _embedding(f"{path}.embedding", settings.embedding)
+        found |= _encoder(path, settings)
+    return found
+
+
+def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
+    found = _embedding(f"{path}.embedding", settings.embedding)
+    if isinstance(settings, CellSettings):
+        found |= _cell(path, settings)
+    elif settings.positions != "learned":
+        found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 
 
