@@ -7,6 +7,7 @@ from typing import Any
 
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.scores import SCORES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
