@@ -76,12 +76,12 @@ class Look:
     """
 
     context: Float[Tensor, "*rows value"]
-    weights: Float[Tensor, "*rows candidates"]
-    energies: Float[Tensor, "*rows candidates"] | None
+    weights: Float[Tensor, "*each candidates"]
+    energies: Float[Tensor, "*each candidates"] | None
     places: int
-    numbers: Int[Tensor, "*rows candidates"] | None = None
-    place: Int[Tensor, "*rows"] | None = None
-    place_log_prob: Float[Tensor, "*rows"] | None = None
+    numbers: Int[Tensor, "*each candidates"] | None = None
+    place: Int[Tensor, "*each"] | None = None
+    place_log_prob: Float[Tensor, "*each"] | None = None
     past: Float[Tensor, "*rows places"] | None = None
     heads: int = 0
     by_score: bool = False

@@ -7,6 +7,7 @@ from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
+from seq2see.decoders.transformer import TransformerDecoder
 
 __all__ = [
     "Conditions",
@@ -17,5 +18,6 @@ __all__ = [
     "SoftmaxHead",
     "State",
     "Step",
+    "TransformerDecoder",
     "decoders",
 ]

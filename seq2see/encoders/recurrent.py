@@ -42,7 +42,7 @@ class RecurrentEncoder(Encoder):
             self.layers.append(nn.ModuleList(build_cell(settings, {"x": width}) for _ in range(directions)))
             width = self.size
 
-    def read(self, column: Sequences) -> Encoded:
+    def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
 
     def forward(

@@ -134,11 +134,20 @@ class AttentionSettings(Settings):
 class DecoderSettings(CellSettings):
     """s_1 .. s_T: how the output is written, and what conditions it."""
 
-    kind: Literal["recurrent", "label"] = Field(
-        "recurrent", description="a recurrent network, or the decoder of one step that a label output brings along"
+    kind: Literal["recurrent", "transformer", "label"] = Field(
+        "recurrent",
+        description="a recurrent network, layers of self-attention, or the decoder of one step for label outputs",
     )
+    heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
+    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Literal["sinusoidal", "learned", "none"] = Field(
+        "sinusoidal", description="transformer: how a symbol knows where it stands"
+    )
+    longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
     embedding: EmbeddingSettings = EmbeddingSettings()
-    start: str | list[str] | None = Field(None, description="inputs whose summary makes s_0; none: s_0 is learned")
+    start: str | list[str] | None = Field(
+        None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
+    )
     start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
     every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
     join: Literal["concat", "compare"] = Field(
