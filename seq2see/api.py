@@ -13,6 +13,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
+from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle, folders_of
@@ -20,6 +21,7 @@ from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
+from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -27,6 +29,8 @@ from seq2see.pipeline.predictor import check_ensemble, options_of, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.overrides import limits_of
+from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
@@ -34,6 +38,8 @@ from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
+
+__all__ = ["Model", "compare", "default_folder", "load", "train"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -191,6 +197,19 @@ class Model:
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
 
+    def faithful(
+        self,
+        data: str | Path | Sequence[Mapping[str, str]],
+        *,
+        columns: Sequence[str] | None = None,
+        rows: int = 200,
+        progress: Measuring | None = None,
+    ) -> Faithfulness:
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        told = None if progress is None else partial(progress, "rows asked")
+        return faithful(bundle, given, most=rows, told=told)
+
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""
         return answers_of(self._single("describe"))
@@ -331,11 +350,3 @@ def load(folder: str | Path, *, device: str = "cpu") -> Model:
 
 def default_folder(recipe: Recipe) -> Path:
     return Path("runs") / recipe.task
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]

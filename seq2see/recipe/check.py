@@ -71,7 +71,8 @@ def _attention(recipe: Recipe) -> list[str]:
         return []
     if score not in SCORES:
         allowed = [*SCORES, "none"]
-        return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; allowed: {', '.join(allowed)}"]
+        known = f"allowed: {', '.join(allowed)}, or one that --plugin brings"
+        return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; {known}"]
     if not recipe.inputs:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
     if not recipe.looked_at:
