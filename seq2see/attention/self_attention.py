@@ -54,13 +54,12 @@ class SelfAttention(nn.Module):
 
     def _told(self, asked: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         energies = asked @ keys.transpose(-1, -2) / keys.shape[-1] ** 0.5
-        weights = softmax(energies) if mask is None else masked(softmax, energies.flatten(0, 1), self._each(mask))
-        weights = weights.view_as(energies)
+        if mask is None:
+            weights = softmax(energies)
+        else:
+            each = mask.expand(len(energies), -1, -1).repeat_interleave(self.heads, 0)
+            weights = masked(softmax, energies.flatten(0, 1), each).view_as(energies)
         return weights @ values, weights
-
-    def _each(self, mask: Tensor) -> Tensor:
-        """The mask for every head as a row of its own."""
-        return mask if len(mask) == 1 else mask.repeat_interleave(self.heads, 0)
 
     def _split(self, vectors: Float[Tensor, "rows places size"]) -> Float[Tensor, "rows heads places part"]:
         parts: Tensor = vectors.unflatten(-1, (self.heads, -1))

@@ -75,6 +75,10 @@ class TransformerEncoder(Encoder):
         )
         self.norm = nn.LayerNorm(settings.size)
 
+    @property
+    def embedding(self) -> Embedding | OneHot:
+        return self.entrance.embedding
+
     def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols, maps=maps)  # type: ignore[no-any-return]
 
