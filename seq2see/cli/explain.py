@@ -61,6 +61,8 @@ def lines(made: Explanation) -> list[str]:
     shown += ["", f"state    {how['state']}"]
     shown += [f"         {how['cell']}"] if "cell" in how else []
     shown += [f"         {_vector(made.state)}", "", f"output   {how['output']}"]
+    if made.generating is not None:
+        shown.append(f"         g = {made.generating:.4f} from the vocabulary, {1 - made.generating:.4f} copied")
     width = max(len(text) for text, _ in made.likeliest)
     for text, probability in made.likeliest:
         mark = "  <- written" if text == made.writes else ""

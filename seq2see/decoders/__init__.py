@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.decoders.base import Conditions, Decoder, decoders
+from seq2see.decoders.copying import CopyHead
 from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
@@ -11,6 +12,7 @@ from seq2see.decoders.transformer import TransformerDecoder
 
 __all__ = [
     "Conditions",
+    "CopyHead",
     "Decoder",
     "LabelDecoder",
     "Ready",

@@ -1,4 +1,4 @@
-"""Output layers: P(y_t | ...) = softmax(V s_t + c). Copying, tied weights and large-vocabulary losses live here."""
+"""Output layers: P(y_t | ...) = softmax(V s_t + c). Tied weights and large-vocabulary losses live here."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ class SoftmaxHead(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.c.device
+
+    def further(self, ready: Ready) -> Int[Tensor, " batch"]:
+        """How many words beyond the vocabulary each input makes writable: their ids follow its last."""
+        return torch.zeros(ready.rows, dtype=torch.long, device=self.device)
+
+    def words(self, ready: Ready) -> list[list[str]] | None:
+        """Those words, input by input, where anybody knows them."""
+        return None
+
+    def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """Ids as a decoder reads them."""
+        return tokens
 
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
         if self.W_o is not None:

@@ -207,6 +207,9 @@ def _loss(recipe: Recipe) -> list[str]:
         )
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
+    if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
+        links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
+        lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
     if not label:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling

@@ -17,7 +17,7 @@ Count = dict[Monomial, int]
 
 PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
-READING = "sEPWUVvbcn"
+READING = "sEPWUVvwbcn"
 DEEP = {"first": "W_1", "out": "v"}
 
 

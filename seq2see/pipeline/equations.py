@@ -148,12 +148,18 @@ def output_equation(recipe: Recipe) -> str:
         seen += ["c" if label else "c_t"] if recipe.looked_at else []
         seen += [] if label else ["e(y_{t-1})"]
     features = seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]"
+    seen_by_gate = features
     decoder = recipe.decoder
     direct = decoder.kind == "transformer" and decoder.embedding.size == decoder.size
     if decoder.readout or (decoder.tied and not direct):
         features = f"tanh(W_o {features} + b_o)"
     weights = "E" if recipe.decoder.tied and not label else "V"
-    return f"{probability(recipe)} = softmax({weights} {features} + c)"
+    spoken = f"softmax({weights} {features} + c)"
+    if recipe.copied_from is None:
+        return f"{probability(recipe)} = {spoken}"
+    pointed = f"sum_{{j: x_j = y_t}} a_tj (x: {recipe.copied_from})"
+    gate = f"g = sigmoid(w_g' {seen_by_gate} + b_g)"
+    return f"{probability(recipe)} = g {spoken} + (1 - g) {pointed};  {gate}"
 
 
 def probability(recipe: Recipe) -> str:

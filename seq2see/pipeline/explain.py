@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2see.data.batches import SOS
-from seq2see.decoders import State, Step
+from seq2see.decoders import CopyHead, State, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
@@ -46,7 +46,8 @@ class Explanation:
     """Step `step` (from 0) of `steps`; reads: the symbol before; looks: none without attention.
 
     query: the state that asked (none without attention, none of a transformer); state: s_t after the step;
-    likeliest: the best symbols with their probabilities; equations: how each number comes from the ones before.
+    likeliest: the best symbols with their probabilities; generating: g, the share of P that comes from the vocabulary,
+    where words can be copied; equations: how each number comes from the ones before.
     """
 
     step: int
@@ -60,11 +61,14 @@ class Explanation:
     probability: float
     likeliest: list[tuple[str, float]]
     equations: dict[str, str]
+    generating: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {
-            "likeliest": [{"text": text, "probability": probability} for text, probability in self.likeliest]
-        }
+        likeliest = [{"text": text, "probability": probability} for text, probability in self.likeliest]
+        found = asdict(self) | {"likeliest": likeliest}
+        if self.generating is None:
+            del found["generating"]
+        return found
 
 
 @torch.inference_mode()
@@ -82,7 +86,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     batch = bundle.fields.batch([row]).to(bundle.device)
     ready = network.ready(batch.inputs, 1)
     label = recipe.output.kind == "label"
-    numbers = {symbol: i for i, symbol in enumerate(vocabulary.symbols)}  # special symbols too
+    words = (network.head.words(ready) or [[]])[0]
+    numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
     before = state = network.begin(ready)
     made: Step | None = None
@@ -93,7 +98,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     if made is None:
         raise ValueError("no step was made")
     probabilities = network.log_probs(made, ready)[0].double().exp()
-    best = probabilities.topk(min(LIKELIEST, len(vocabulary)))
+    best = probabilities.topk(min(LIKELIEST, len(probabilities)))
+    texts = vocabulary.decode(best.indices.tolist(), words)
     return Explanation(
         step=step,
         steps=len(outputs),
@@ -113,10 +119,9 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         state=_numbers(made.features[0] if recipe.decoder.kind == "transformer" else _top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
-        likeliest=[
-            (vocabulary.symbols[i], p) for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ],
+        likeliest=list(zip(texts, best.values.tolist(), strict=True)),
         equations=_equations(bundle),
+        generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
     )
 
 

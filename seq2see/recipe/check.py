@@ -5,6 +5,7 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TransformerEncoderSettings, names
 from seq2see.recipe.scores import SCORES
@@ -19,6 +20,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += impossible(recipe)
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
@@ -37,6 +39,7 @@ def _names(recipe: Recipe) -> list[str]:
         "attention.over": recipe.attention.over,
         "decoder.start": recipe.decoder.start,
         "decoder.every_step": recipe.decoder.every_step,
+        "decoder.copy_from": recipe.decoder.copy_from,
     }
     for path, given in uses.items():
         for name in names(given):

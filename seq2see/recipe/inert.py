@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
     AttentionSettings,
     CellSettings,
@@ -27,6 +28,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _data(recipe)
     found |= _output(recipe)
     found |= _looks(recipe)
+    found |= idle(recipe)
     return found
 
 

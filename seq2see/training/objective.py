@@ -15,7 +15,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.recipe.schema import LossSettings
 from seq2see.training.hard import drawn, score_function
-from seq2see.training.regularisers import look_terms
+from seq2see.training.regularisers import alignment, look_terms
 
 
 @dataclass
@@ -43,6 +43,7 @@ class Objective:
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
+        self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
 
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one."""
@@ -64,6 +65,9 @@ class Objective:
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask)
+        if self.aligned is not None and batch.alignment is not None:
+            looked = step.looks[self.aligned].dense()
+            terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
         for term in terms.values():
             total = total + term
         count = float(real if weights is None else weights[targets].sum())
