@@ -53,20 +53,20 @@ class EncoderDecoder(nn.Module):
         """The encoder that reads the input of that name (inputs may share one)."""
         return self.encoders[self.reader_of[name]]
 
-    def remember(self, inputs: Mapping[str, Any], rows: int) -> Memory:
-        """Read every input: places to look at and summaries."""
+    def remember(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
+        """Read every input: places to look at and summaries; with `maps` also where encoders looked meanwhile."""
         memory = Memory(rows=rows)
         for name, column in inputs.items():
-            encoded = self.encoder(name).read(column)
+            encoded = self.encoder(name).read(column, maps=maps)
             memory.places[name] = replace(encoded.places, copyable=getattr(column, "copyable", None))
             memory.summaries[name] = encoded.summary
             memory.places |= {f"{name}.{key}": places for key, places in encoded.further.items()}
             memory.maps |= {f"{name}.{key}": one for key, one in encoded.maps.items()}
         return memory
 
-    def ready(self, inputs: Mapping[str, Any], rows: int) -> Ready:
+    def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
         """Read every input and prepare for decoding."""
-        return self.decoder.prepare(self.remember(inputs, rows))
+        return self.decoder.prepare(self.remember(inputs, rows, maps=maps))
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)
@@ -132,6 +132,7 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int) -> SoftmaxHead:
         readout=settings.readout,
         tied=_tied(recipe, decoder),
         dropout=settings.dropout,
+        direct=decoder.direct,
     )
 
 

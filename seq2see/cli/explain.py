@@ -53,7 +53,7 @@ def lines(made: Explanation) -> list[str]:
     if made.reads is not None:
         shown += [f"reads    y_{{t-1}} = {made.reads}"]
     if made.looks:
-        shown += [f"query    {how['query']}", f"         {_vector(made.query)}"]
+        shown += [f"query    {how['query']}", *(f"         {_vector(made.query)}" for _ in made.query[:1])]
     for look in made.looks:
         shown += ["", f"looks at {look.input}", f"         {how['energies']}", f"         {how['weights']}"]
         shown += _places(look)

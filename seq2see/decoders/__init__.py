@@ -8,6 +8,7 @@ from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
+from seq2see.decoders.transformer import TransformerDecoder
 
 __all__ = [
     "Conditions",
@@ -19,5 +20,6 @@ __all__ = [
     "SoftmaxHead",
     "State",
     "Step",
+    "TransformerDecoder",
     "decoders",
 ]

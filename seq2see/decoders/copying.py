@@ -63,8 +63,9 @@ class CopyHead(SoftmaxHead):
         readout: int = 0,
         tied: nn.Parameter | None = None,
         dropout: float = 0.0,
+        direct: bool = False,
     ):
-        super().__init__(features, symbols, readout=readout, tied=tied, dropout=dropout)
+        super().__init__(features, symbols, readout=readout, tied=tied, dropout=dropout, direct=direct)
         self.source = source
         self.w_g = nn.Linear(features, 1)
 

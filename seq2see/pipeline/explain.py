@@ -17,6 +17,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
     context_equation,
+    layer_equations,
     output_equation,
     query_of,
     score_equation,
@@ -24,6 +25,7 @@ from seq2see.pipeline.equations import (
     step_equation,
     weights_equations,
 )
+from seq2see.recipe import Recipe
 
 LIKELIEST = 5
 
@@ -43,7 +45,7 @@ class Looked:
 class Explanation:
     """Step `step` (from 0) of `steps`; reads: the symbol before; looks: none without attention.
 
-    query: the state that asked (none without attention); state: s_t after the step;
+    query: the state that asked (none without attention, none of a transformer); state: s_t after the step;
     likeliest: the best symbols with their probabilities; generating: g, the share of P that comes from the vocabulary,
     where words can be copied; equations: how each number comes from the ones before.
     """
@@ -103,7 +105,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         steps=len(outputs),
         outputs=outputs,
         reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
-        query=_numbers(_top(state if recipe.attention.query == "current" else before)) if recipe.looked_at else [],
+        query=_query(recipe, before, state),
         looks=[
             Looked(
                 name,
@@ -114,7 +116,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
             )
             for name, look in made.looks.items()
         ],
-        state=_numbers(_top(state)),
+        state=_numbers(made.features[0] if recipe.decoder.kind == "transformer" else _top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
         likeliest=list(zip(texts, best.values.tolist(), strict=True)),
@@ -131,10 +133,19 @@ def _equations(bundle: Bundle) -> dict[str, str]:
         found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
     if recipe.decoder.kind == "label":
         found["state"] = start_equation(recipe)
+    elif recipe.decoder.kind == "transformer":
+        found["state"] = ";  ".join(layer_equations(recipe))
     else:
         found["state"] = step_equation(recipe)
         found["cell"] = cell_equation(recipe.decoder)
     return found | {"output": output_equation(recipe)}
+
+
+def _query(recipe: Recipe, before: State, after: State) -> list[float]:
+    """The state that asked; a transformer asks in each layer anew, and keeps none of these states."""
+    if not recipe.looked_at or recipe.decoder.kind == "transformer":
+        return []
+    return _numbers(_top(after if recipe.attention.query == "current" else before))
 
 
 def _top(state: State) -> Tensor:

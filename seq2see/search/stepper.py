@@ -54,10 +54,11 @@ class Stepper:
         """
         log_probs, looks = [], []
         for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
+            layers = ready.by_layer()
             own = {
-                name: fitted(weights, ready.looks[name].mask.shape[-1])
+                name: fitted(weights, layers[name].mask.shape[-1])
                 for name, weights in (forced or {}).items()
-                if name in ready.looks
+                if name in layers
             }
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state

@@ -79,10 +79,11 @@ class Objective:
         """What looks cost or bring; a label is a row of one step."""
         steps = mask.view(len(mask), -1)
         terms: dict[str, Tensor] = {}
-        for name, look in step.looks.items():
-            for kind, term in look_terms(self.settings, look, places=ready.looks[name].mask, steps=steps).items():
+        looks, seen = step.by_layer(), ready.by_layer()
+        for name, look in looks.items():
+            for kind, term in look_terms(self.settings, look, places=seen[name].mask, steps=steps).items():
                 terms[kind] = terms[kind] + term if kind in terms else term
-        if chosen := drawn(step.looks):
+        if chosen := drawn(looks):
             log_probs = torch.zeros(mask.shape, device=mask.device)
             log_probs[mask] = model.head.given(step, ready, targets, mask=mask).detach()
             terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
