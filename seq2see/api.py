@@ -94,13 +94,13 @@ class Model:
         rows = [self.row(one) for one in (inputs if many else [inputs])]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if prefix is not None and self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, prefix, what="prefix"))
+            tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = options_of(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else self._prefix(prefix),
+            prefix=None if prefix is None else self._prefix(prefix, rows),
             oracle=forced,
             **options,
         )
@@ -265,15 +265,15 @@ class Model:
         tell(table.notes)
         return rows
 
-    def _prefix(self, prefix: str) -> list[int]:
+    def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
         if self.recipe.output.kind != "text":
             raise UserError("prefix: a label has no beginning to be given")
-        return self.bundle.fields.text_output.encode(prefix)
+        return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
         tell(self._noticed([row]))
         if self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, target, what="target"))
+            tell(unknown_in(self.bundle, target, [row], what="target"))
         return follow(self.bundles, row, target)
 
     def _noticed(

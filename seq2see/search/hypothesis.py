@@ -17,6 +17,7 @@ class Hypothesis:
     runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
+    words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
     forced: how many of the ids were given by the caller.
     """
 
@@ -29,4 +30,5 @@ class Hypothesis:
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
     forced: int = 0

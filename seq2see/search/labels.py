@@ -52,4 +52,5 @@ def classify(
             torch.ones_like(best, dtype=torch.bool).flatten(),
         )
         paths = history.read_off(endings)
-        return tell(paths, endings, places=stepper.places, prefixes=[()] * len(rows), options=options)
+        none = [()] * len(rows)
+        return tell(paths, endings, places=stepper.places, writable=stepper.writable, prefixes=none, options=options)

@@ -43,7 +43,7 @@ def search(
     with at_rest([model for model, _ in sources]):
         stepper = Stepper(moved(sources, device), len(rows))
         check_coverage(stepper.places, options)
-        allowed = Allowed(options, rows=len(rows), symbols=stepper.symbols, device=stepper.device)
+        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
         history = History(len(rows), options.runners_up)
         if options.beam > 1:
@@ -59,7 +59,14 @@ def search(
                 max_length=options.max_length,
             )
         paths = history.read_off(endings)
-        return tell(paths, endings, places=stepper.places, prefixes=allowed.prefixes, options=options)
+        return tell(
+            paths,
+            endings,
+            places=stepper.places,
+            writable=stepper.writable,
+            prefixes=allowed.prefixes,
+            options=options,
+        )
 
 
 def moved(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:
