@@ -34,4 +34,7 @@ def _(column: Sequences, places: Tensor) -> Sequences:
     if column.symbols is not None:
         chosen = zip(column.symbols, places.tolist(), strict=True)
         symbols = [[*row[:place], *row[place + 1 :]] for row, place in chosen]
-    return replace(column, ids=column.ids[kept].view(rows, -1), mask=column.mask[kept].view(rows, -1), symbols=symbols)
+    copyable = column.copyable
+    if copyable is not None:
+        copyable = replace(copyable, ids=copyable.ids[kept].view(rows, -1))
+    return Sequences(column.ids[kept].view(rows, -1), column.mask[kept].view(rows, -1), symbols, copyable)

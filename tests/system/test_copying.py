@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import seq2see
 from seq2see.api import Model
 from seq2see.cli.explain import lines
 from seq2see.errors import UserError
+from seq2see.pipeline.occlusion import without
+from seq2see.search import score_given
 from tests.system.small import write_table
 
 WAYS = ["my name is {}", "{} is my name", "I am {} today", "they call me {}"]
@@ -115,3 +118,18 @@ def test_what_is_said_of_words_the_model_does_not_know(model: Model) -> None:
 def test_models_that_copy_differently_are_no_ensemble(model: Model, plain: Model) -> None:
     with pytest.raises(UserError, match=r"copy the same words, and here decoder\.copy_from is source and none"):
         Model([model.bundle, plain.bundle])
+
+
+@pytest.mark.filterwarnings("ignore::seq2see.errors.Notice")
+def test_leaving_out_the_name_is_what_matters_to_a_copied_word(model: Model) -> None:
+    """What can be copied is left out with its place: without the name there is nothing left to copy."""
+    row = {"source": "my name is Xqz", "output": "hello Xqz"}
+    batch = model.bundle.fields.batch([row] * 4, target=True)
+    column = without(batch.inputs["source"], torch.arange(4))
+    assert column.copyable is not None
+    kept = [(row["source"].split()[:j] + row["source"].split()[j + 1 :]) for j in range(4)]
+    known, words = model.bundle.fields.output.vocabulary, (column.copyable.words or [])[0]
+    assert [known.decode(ids, words) for ids in column.copyable.ids.tolist()] == kept
+    batch.inputs["source"] = column
+    name = [given.log_probs[1] for given in score_given(model.bundle.network, batch)]
+    assert name[3] < min(name[:3]) - 10
