@@ -13,6 +13,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
+from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle, folders_of
@@ -20,6 +21,7 @@ from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
+from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -27,6 +29,8 @@ from seq2see.pipeline.predictor import check_ensemble, options_of, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.overrides import limits_of
+from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
@@ -34,6 +38,8 @@ from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
+
+__all__ = ["Model", "compare", "default_folder", "load", "train"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -72,6 +78,7 @@ class Model:
         replace_unknown: bool | None = None,
         first_row: int = 0,
         notices: Notices | None = None,
+        maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
@@ -81,6 +88,7 @@ class Model:
         the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
+        With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
         """
         many = isinstance(inputs, list)
         if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
@@ -88,18 +96,18 @@ class Model:
         rows = [self.row(one) for one in (inputs if many else [inputs])]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if prefix is not None and self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, prefix, what="prefix"))
+            tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = options_of(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else self._prefix(prefix),
+            prefix=None if prefix is None else self._prefix(prefix, rows),
             oracle=forced,
             **options,
         )
         tell(self._noticed(rows, into=notices))
-        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row)
+        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row, maps=maps)
         if forced is not None:
             tell(unreached(forced, found))
         return found if many else found[0]
@@ -179,7 +187,7 @@ class Model:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
             return self._follow(self.row(given), target)
-        return self.predict(self.row(given), **({} if beam is None else {"beam": beam}))
+        return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
         self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None
@@ -190,6 +198,19 @@ class Model:
         row = self.row(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
+
+    def faithful(
+        self,
+        data: str | Path | Sequence[Mapping[str, str]],
+        *,
+        columns: Sequence[str] | None = None,
+        rows: int = 200,
+        progress: Measuring | None = None,
+    ) -> Faithfulness:
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        told = None if progress is None else partial(progress, "rows asked")
+        return faithful(bundle, given, most=rows, told=told)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""
@@ -246,15 +267,15 @@ class Model:
         tell(table.notes)
         return rows
 
-    def _prefix(self, prefix: str) -> list[int]:
+    def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
         if self.recipe.output.kind != "text":
             raise UserError("prefix: a label has no beginning to be given")
-        return self.bundle.fields.text_output.encode(prefix)
+        return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
         tell(self._noticed([row]))
         if self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, target, what="target"))
+            tell(unknown_in(self.bundle, target, [row], what="target"))
         return follow(self.bundles, row, target)
 
     def _noticed(
@@ -331,11 +352,3 @@ def load(folder: str | Path, *, device: str = "cpu") -> Model:
 
 def default_folder(recipe: Recipe) -> Path:
     return Path("runs") / recipe.task
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]

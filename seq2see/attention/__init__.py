@@ -9,6 +9,7 @@ from seq2see.attention.heads import MultiHead
 from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax, sparsemax
 from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
+from seq2see.attention.self_attention import SelfAttention
 
 __all__ = [
     "NORMALISERS",
@@ -18,6 +19,7 @@ __all__ = [
     "MultiHead",
     "Prepared",
     "Score",
+    "SelfAttention",
     "build_attention",
     "build_score",
     "entmax15",

@@ -86,7 +86,7 @@ class Attention(nn.Module):
         energies = self.score(query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self._weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = torch.bmm(chosen.shares, prepared.values)
+        context = prepared.value_ledger.mix(chosen.shares)
         places = prepared.mask.shape[1]
         return Look(
             context,

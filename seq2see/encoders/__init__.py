@@ -5,5 +5,6 @@ from __future__ import annotations
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.recurrent import RecurrentEncoder
+from seq2see.encoders.transformer import TransformerEncoder
 
-__all__ = ["ByInput", "Encoded", "Encoder", "RecurrentEncoder", "encoders"]
+__all__ = ["ByInput", "Encoded", "Encoder", "RecurrentEncoder", "TransformerEncoder", "encoders"]

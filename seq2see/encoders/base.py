@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.memory import InnerMap, LayoutKind, Places, View
+from seq2see.recipe.kinds import first_line
 from seq2see.registry import Registry
 
 
@@ -44,8 +45,14 @@ class Encoder(nn.Module):
         """All that can be looked at in an input of that name."""
         return {name: View(self.size, self.layout)} | {f"{name}.{key}": view for key, view in self.further.items()}
 
-    def read(self, column: Any) -> Encoded:
+    def read(self, column: Any, *, maps: bool = False) -> Encoded:
+        """Read a column of a batch; with `maps` also tell where the encoder looked meanwhile, if that costs extra."""
         raise NotImplementedError
+
+    @classmethod
+    def equations(cls, settings: Any) -> list[str]:
+        """What it is in a line, and how it reads, line by line: for `show`. The class's own words where it has none."""
+        return [first_line(cls) or settings.kind]
 
 
 encoders: Registry[type[Encoder]] = Registry("encoder")

@@ -16,6 +16,7 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.memory import Layout, Places
 from seq2see.recipe.schema import RecurrentEncoderSettings
+from seq2see.recipe.words import cell_equation, embedding_equation
 
 
 @encoders.register("recurrent")
@@ -41,7 +42,7 @@ class RecurrentEncoder(Encoder):
             self.layers.append(nn.ModuleList(build_cell(settings, {"x": width}) for _ in range(directions)))
             width = self.size
 
-    def read(self, column: Sequences) -> Encoded:
+    def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
 
     def forward(
@@ -61,6 +62,20 @@ class RecurrentEncoder(Encoder):
         summary = dropout(summary, self.dropout, self.training)
         places = Places(states, mask, Layout("tokens"), tokens)
         return Encoded(places, summary)
+
+    @classmethod
+    def equations(cls, settings: RecurrentEncoderSettings) -> list[str]:
+        cell = settings.cell
+        both = "in both directions" if settings.bidirectional else "from left to right"
+        lines = [f"{cell} of size {settings.size}, {both}", embedding_equation(settings.embedding, "x_j")]
+        if settings.bidirectional:
+            lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, e(x_j)),  g_j = {cell}(g_{{j+1}}, e(x_j))")
+            lines.append("summary = [f_M; g_1], the last state of each direction")
+        else:
+            lines.append(f"h_j = {cell}(h_{{j-1}}, e(x_j));  summary = h_M, the last state")
+        if settings.layers > 1:
+            lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
+        return [*lines, f"{cell}: {cell_equation(settings)}"]
 
     def _cells(self) -> list[list[Cell]]:
         """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""

@@ -17,7 +17,7 @@ Count = dict[Monomial, int]
 
 PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
-READING = "sEWUVvbc"
+READING = "sEPWUVvwbcn"
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -97,7 +97,9 @@ def part_and_name(name: str) -> tuple[str, str]:
     if room == "head":
         return "output layer", _plain(rest)
     if rest[0] == "looking":
-        return f"attention over {rest[2]}", _plain(rest[4:])
+        return f"attention over {rest[2]}", _look_name(rest[3:])
+    if rest[0] == "layers" and rest[2] == "looking":
+        return f"attention over {rest[4]}", f"{_look_name(rest[5:])}, layer {int(rest[1]) + 1}"
     if rest[0] == "start":
         return "decoder", _plain(rest[1:])
     return "decoder", _cell_name(rest)
@@ -106,14 +108,21 @@ def part_and_name(name: str) -> tuple[str, str]:
 def _cell_name(path: list[str]) -> str:
     """W, U, b of a layer (and direction); E of an embedding."""
     if path[0] != "layers":
-        return path[-1]
+        return _plain(path[-2:]) if path[-1] in ("weight", "bias") else path[-1]
     where = [f"layer {int(path[1]) + 1}"]
     rest = path[2:]
+    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
+        return f"{_plain(rest[-2:])}, {where[0]}"
     if rest[0].isdigit():
         where.append(DIRECTIONS[int(rest[0])])
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
     return f"{short}, {' '.join(where)}"
+
+
+def _look_name(path: list[str]) -> str:
+    """A parameter of an attention, whichever of its parts holds it."""
+    return _plain([part for part in path if part not in ("inner", "score", "scope")])
 
 
 def _plain(path: list[str]) -> str:

@@ -50,11 +50,13 @@ def predict(
     replace_unknown: bool | None = None,
     first_row: int = 0,
     told: Told | None = None,
+    maps: bool = False,
 ) -> list[Prediction]:
     """One prediction per row, in their order; several bundles are an ensemble.
 
     first_row: the number of the first of these rows in the table they are a part of. What is drawn for a row depends
-    on its number, so that a table in parts is drawn like the whole.
+    on its number, so that a table in parts is drawn like the whole. maps: looks also tell heads and layers apart, for
+    those who want to see them: it takes memory, and measuring needs none of it.
     """
     first = bundles[0]
     check_ensemble(bundles)
@@ -65,9 +67,11 @@ def predict(
         batch.rows = [first_row + number for number in numbers]
         if first.recipe.output.kind == "label":
             readings = _readings(bundles, rows, numbers, batch)
-            hypotheses = classify(readings, batch.rows, options.n_best, oracle=_for_rows(options, numbers).oracle)
+            forced = _for_rows(options, numbers).oracle
+            hypotheses = classify(readings, batch.rows, options.n_best, oracle=forced, maps=maps)
         else:
-            hypotheses = search(_readings(bundles, rows, numbers, batch), batch.rows, _for_rows(options, numbers))
+            readings = _readings(bundles, rows, numbers, batch)
+            hypotheses = search(readings, batch.rows, _for_rows(options, numbers), maps=maps)
         for number, best in zip(numbers, hypotheses, strict=True):
             found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
     return [one for one in found if one is not None]
@@ -84,6 +88,23 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
                 f"an ensemble needs models with the same inputs, got {', '.join(first.recipe.inputs)} "
                 f"and {', '.join(other.recipe.inputs)}"
             )
+        _check_copied_alike(first.recipe, other.recipe)
+
+
+def _check_copied_alike(first: Recipe, other: Recipe) -> None:
+    """Words beyond the vocabulary are counted as they appear in an input: models must see the same ones in it."""
+
+    def seen(recipe: Recipe) -> dict[str, Any]:
+        name = recipe.copied_from
+        if name is None:
+            return {"decoder.copy_from": "none"}
+        how = recipe.inputs[name].model_dump(include={"tokens", "case", "unicode", "max_length"})
+        return {"decoder.copy_from": name} | {f"inputs.{name}.{key}": value for key, value in how.items()}
+
+    one, two = seen(first), seen(other)
+    differing = [f"{key} is {one[key]} and {two[key]}" for key in one if key in two and one[key] != two[key]]
+    if differing:
+        raise UserError(f"an ensemble needs models that copy the same words, and here {', '.join(differing)}")
 
 
 def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch) -> list[Source]:
@@ -134,16 +155,16 @@ def shown_input(row: Row) -> str | dict[str, str] | None:
 
 def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative:
     vocabulary = bundle.fields.output.vocabulary
-    symbols = [vocabulary.symbols[i] for i in one.ids]
+    symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
     if replace_unknown and looks.maps and looks.name in looks.inputs:
-        where = looks.weights if looks.weights.ndim == 2 else looks.weights.mean(0)
+        where = looks.weights
         for t, i in enumerate(one.ids):
             if i == UNK and where.shape[1]:
                 symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
         looks.outputs = symbols
     tokens = [
-        Token(symbol, float(np.exp(log_prob)), [(vocabulary.symbols[i], p) for i, p in others])
+        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], one.words)[0], p) for i, p in others])
         for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
     ]
     if isinstance(bundle.fields.output, TextField):
@@ -157,7 +178,8 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     """Where the model looked for this hypothesis, as a record that needs no model."""
     if not bundle.recipe.looked_at:
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    return Looks(dict(one.looks), dict(one.places), list(outputs), dict(one.layouts), bundle.recipe.looked_at[0])
+    maps, default = {**one.looks, **one.maps}, bundle.recipe.looked_at[0]
+    return Looks(maps, dict(one.places), list(outputs), dict(one.layouts), default)
 
 
 def why_no_looks(recipe: Recipe) -> str:

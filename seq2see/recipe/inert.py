@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
     AttentionSettings,
     CellSettings,
+    DecoderSettings,
     EmbeddingSettings,
+    EncoderSettings,
     Recipe,
     Settings,
     TextSettings,
@@ -25,6 +28,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _data(recipe)
     found |= _output(recipe)
     found |= _looks(recipe)
+    found |= idle(recipe)
     return found
 
 
@@ -76,6 +80,9 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
         found |= _changed(settings, "attention", ["filters", "kernel"], "a label has no earlier looks to cover")
+    elif recipe.decoder.kind == "transformer":
+        keys = ["query", "input_feeding"]
+        found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
     elif settings.query == "previous":
         found |= _changed(settings, "attention", ["input_feeding"], "with query previous the context always enters")
     return found
@@ -119,7 +126,16 @@ def _encoders(recipe: Recipe) -> dict[str, str]:
         keys = list(type(recipe.encoder).model_fields)
         found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
-        found |= _cell(path, settings) | _embedding(f"{path}.embedding", settings.embedding)
+        found |= _encoder(path, settings)
+    return found
+
+
+def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
+    found = _embedding(f"{path}.embedding", settings.embedding)
+    if isinstance(settings, CellSettings):
+        found |= _cell(path, settings)
+    elif settings.positions != "learned":
+        found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 
 
@@ -151,11 +167,12 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     settings = recipe.decoder
     if settings.kind == "label":
         keys = ["cell", "activation", "reset", "layers", "embedding", "every_step", "tied"]
+        keys += ["heads", "feedforward", "positions", "longest"]
         found = _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
         if not recipe.looked_at:
             found |= _changed(settings, "decoder", ["output"], "without attention a label decoder has its state alone")
     else:
-        found = _cell("decoder", settings) | _embedding("decoder.embedding", settings.embedding)
+        found = _written(settings) | _embedding("decoder.embedding", settings.embedding)
     if not recipe.started_by:
         found |= _changed(settings, "decoder", ["start_by"], "decoder.start is none")
         if not recipe.fed_every_step:
@@ -163,6 +180,18 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     if settings.tied:
         found |= _changed(settings, "decoder", ["readout"], "tied: the readout has the size of the embedding")
     return found
+
+
+def _written(settings: DecoderSettings) -> dict[str, str]:
+    """Settings of the other kind of decoder that writes."""
+    if settings.kind == "transformer":
+        found = _changed(settings, "decoder", ["cell", "activation", "reset"], "a transformer has no cell")
+        found |= _changed(settings, "decoder", ["output"], "the output layer of a transformer sees s_t")
+        if settings.positions != "learned":
+            found |= _changed(settings, "decoder", ["longest"], f"positions {settings.positions} have no limit")
+        return found
+    keys = ["heads", "feedforward", "positions", "longest"]
+    return _cell("decoder", settings) | _changed(settings, "decoder", keys, "only a transformer has such a setting")
 
 
 def _output(recipe: Recipe) -> dict[str, str]:

@@ -24,7 +24,7 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        limits = (limit for field in arguments[1:] for limit in field.metadata)
+        limits = (limit for field in arguments[1:] for limit in getattr(field, "metadata", ()))
         return kind_of(arguments[0], several=several) + bounds(limits)
     if origin is Literal or is_union(annotation):
         return any_of(_choices(annotation))
@@ -80,6 +80,11 @@ def given_in(annotation: Any) -> Any:
 
 def is_settings(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def kind_in(settings: type[BaseModel]) -> list[str]:
+    """The words its `kind` may be."""
+    return [str(word) for word in get_args(settings.model_fields["kind"].annotation)]
 
 
 def settings_in(annotation: Any) -> list[type[BaseModel]]:

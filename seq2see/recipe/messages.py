@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 
 from seq2see.errors import nearest
-from seq2see.recipe.kinds import given_in, is_settings, is_union, kind_of, settings_in
+from seq2see.recipe.kinds import given_in, is_settings, is_union, kind_in, kind_of, settings_in
 from seq2see.recipe.schema import Recipe
 
 
@@ -47,8 +47,8 @@ class Spot:
             return Spot(path, given_in(self.annotation.model_fields[str(part)].annotation))
         if kind is dict:
             return Spot(path, get_args(self.annotation)[1])
-        if is_union(self.annotation):
-            chosen = [one for one in settings_in(self.annotation) if one.model_fields["kind"].default == part]
+        if settings_in(self.annotation) and kind is not list:
+            chosen = [one for one in settings_in(self.annotation) if part in kind_in(one)]
             return Spot(self.path, chosen[0]) if chosen else self
         return Spot(path, get_args(self.annotation)[0]) if kind in (list, tuple) else self
 
@@ -80,4 +80,4 @@ def _refused(path: str, value: Any, allowed: list[str]) -> str:
 
 
 def _kinds(annotation: Any) -> list[str]:
-    return [str(one.model_fields["kind"].default) for one in settings_in(annotation)]
+    return [word for one in settings_in(annotation) for word in kind_in(one)]

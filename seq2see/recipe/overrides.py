@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
 
 import yaml
 from pydantic import ValidationError
 
 from seq2see.errors import UserError
 from seq2see.recipe.inert import inert
-from seq2see.recipe.kinds import settings_in
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.measures import unfit
-from seq2see.recipe.resolve import inherited, resolved, unconditioned
+from seq2see.recipe.resolve import SILENT, inherited, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
 
 Raw = dict[str, Any]
@@ -36,7 +36,7 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
     for path, value in changes.items():
         _put(after, path, value)
         after = spelled_out(after)
-    _follow_the_output(after, before, changes)
+    _follow_the_kinds(after, before, changes)
     for path in _meaningless(after).keys() - _meaningless(before).keys():
         if not _given(path, changes):
             _drop(after, path)
@@ -51,6 +51,14 @@ def spelled_out(raw: Raw) -> Raw:
     if isinstance(raw.get("output"), dict):
         raw["output"] = {"kind": "text", **raw["output"]}
     return raw
+
+
+def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
+    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
+    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
+    if all(value is None for value in given.values()):
+        return []
+    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
 
 
 def _parsed(override: str) -> tuple[str, Any]:
@@ -97,18 +105,40 @@ def _given(path: str, changes: Iterable[str]) -> bool:
     )
 
 
-def _follow_the_output(after: Raw, before: Raw, changes: Iterable[str]) -> None:
-    """An output of another kind brings its own decoder, and has no use for the keys of the old kind."""
-    output = after.get("output")
-    kinds = {one.model_fields["kind"].default: one for one in settings_in(Recipe.model_fields["output"].annotation)}
-    if not isinstance(output, dict) or output["kind"] == before.get("output", {"kind": "text"})["kind"]:
-        return
-    if output["kind"] not in kinds:
-        return
-    known = kinds[output["kind"]].model_fields
-    for path in [*(f"output.{key}" for key in output if key not in known), "decoder.kind"]:
-        if not _given(path, changes):
-            _drop(after, path)
+def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """What has become of another kind has no use for the keys of the old one; an output also brings its own decoder."""
+    for path, annotation, default in _groups_with_kinds(after):
+        new, old = _at(after, path), _at(before, path)
+        kind, was = new.get("kind", default), old.get("kind", default)
+        known = {word: one.model_fields for one in settings_in(annotation) for word in kind_in(one)}
+        if kind == was or kind not in known:
+            continue
+        if path == "output" and not _given("decoder.kind", changes):
+            _drop(after, "decoder.kind")
+        for key in [key for key in new if key not in known[kind] and not _given(f"{path}.{key}", changes)]:
+            _drop(after, f"{path}.{key}")
+
+
+def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
+    """Path, type and default kind of each group of keys that comes in several kinds."""
+    fields = Recipe.model_fields
+    one_input = get_args(fields["inputs"].annotation)[1]
+    yield "output", fields["output"].annotation, "text"
+    yield "encoder", fields["encoder"].annotation, SILENT["encoder"]
+    inputs = raw.get("inputs")
+    for name, given in inputs.items() if isinstance(inputs, dict) else ():
+        if isinstance(given, dict):
+            yield f"inputs.{name}", one_input, "text"
+            if isinstance(given.get("encoder"), dict):
+                common = _at(raw, "encoder").get("kind", SILENT["encoder"])
+                yield f"inputs.{name}.encoder", fields["encoder"].annotation, common
+
+
+def _at(raw: Raw, path: str) -> Raw:
+    here: Any = raw
+    for key in path.split("."):
+        here = here.get(key) if isinstance(here, dict) else None
+    return here if isinstance(here, dict) else {}
 
 
 def _meaningless(raw: Raw) -> dict[str, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from pydantic import BaseModel
+from seq2see.recipe.schema import Recipe
 
-from seq2see.recipe.kinds import settings_in
-from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings
+SILENT = {"encoder": "recurrent", "embedding": "learned"}
+"""The kind of a group of keys that does not say it."""
 
 
 def inherited(raw: dict[str, Any]) -> dict[str, Any]:
@@ -22,20 +22,21 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     if isinstance(common, dict) and isinstance(inputs, dict):
         for given in inputs.values():
             if isinstance(given, dict) and isinstance(given.get("encoder"), dict):
-                given["encoder"] = _over(common, given["encoder"], RecurrentEncoderSettings)
+                given["encoder"] = _over(common, given["encoder"])
     return raw
 
 
-def _over(common: dict[str, Any], own: dict[str, Any], settings: type[BaseModel]) -> dict[str, Any]:
+def _over(common: dict[str, Any], own: dict[str, Any], *, key: str = "encoder") -> dict[str, Any]:
     """Settings of the same kind are filled in, groups of keys inside them too; those of another kind stand alone."""
-    kind = common.get("kind", settings.model_fields["kind"].default)
+    kind = common.get("kind", SILENT.get(key))
     if own.get("kind", kind) != kind:
         return own
-    merged = {**common, **own}
-    for key, field in settings.model_fields.items():
-        if isinstance(common.get(key), dict) and isinstance(own.get(key), dict):
-            merged[key] = _over(common[key], own[key], settings_in(field.annotation)[0])
-    return merged
+    inner = {
+        name: _over(common[name], value, key=name)
+        for name, value in own.items()
+        if isinstance(common.get(name), dict) and isinstance(value, dict)
+    }
+    return {**common, **own, **inner}
 
 
 def resolved(recipe: Recipe) -> Recipe:
@@ -64,7 +65,7 @@ def unconditioned(recipe: Recipe) -> dict[str, str]:
     if recipe.attention.score != "none" or recipe.decoder.start != "none" or not unused:
         return {}
     lost = ", ".join(unused)
-    instead = ", or decoder.every_step" if recipe.decoder.kind == "recurrent" else ""
+    instead = ", or decoder.every_step" if recipe.decoder.kind != "label" else ""
     reason = f"with attention off, none leaves the decoder nothing of {lost}; allowed: {lost}{instead}, or attention"
     return {"decoder.start": reason}
 

@@ -4,93 +4,56 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Tokens = Literal["word", "character", "symbol", "bpe"]
-CellKind = Literal["rnn", "gru", "lstm"]
-Positive = Annotated[int, Field(gt=0)]
-Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]
-Weight = Annotated[float, Field(gt=0)]
-Amount = Annotated[float, Field(ge=0)]
-Scalar = bool | int | float | str
+from seq2see.recipe.basics import (
+    Amount,
+    CellKind,
+    CellSettings,
+    Count,
+    EmbeddingSettings,
+    Positive,
+    Scalar,
+    Settings,
+    Share,
+    TextSettings,
+    Tokens,
+    Weight,
+)
+from seq2see.recipe.encoder_settings import EncoderSettings, RecurrentEncoderSettings, TransformerEncoderSettings
 
-
-class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
-
+__all__ = [
+    "AttentionSettings",
+    "CellKind",
+    "CellSettings",
+    "DataSettings",
+    "DecoderSettings",
+    "EmbeddingSettings",
+    "EncoderSettings",
+    "EvaluationSettings",
+    "LabelOutput",
+    "LossSettings",
+    "Recipe",
+    "RecurrentEncoderSettings",
+    "SearchSettings",
+    "Settings",
+    "TextInput",
+    "TextOutput",
+    "TextSettings",
+    "Tokens",
+    "TrainingSettings",
+    "TransformerEncoderSettings",
+    "names",
+]
 
 # ---------------------------------------------------------------- data
-
-
-class TextSettings(Settings):
-    """How the text of one column becomes symbols."""
-
-    column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")
-    tokens: Tokens = Field("word", description="what one symbol is; symbol: what stands between spaces")
-    vocabulary: Count = Field(
-        0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
-    )
-    min_count: Positive = Field(1, description="rarer symbols become <unk>")
-    case: Literal["keep", "lower"] = Field("keep", description="lower: letters become lower case")
-    unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = Field("NFC", description="normal form of the text")
-    max_length: Count = Field(
-        0,
-        description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
-    )
-    share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
-
-
-class EmbeddingSettings(Settings):
-    """e(y): symbols as vectors."""
-
-    kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    size: Positive = Field(128, description="size of a learned embedding; one-hot and pretrained ones bring their own")
-    path: str | None = Field(None, description="pretrained: text file of vectors (word2vec, GloVe or fastText)")
-    tuned: bool = Field(True, description="pretrained: go on learning; false: frozen")
-    dropout: Share = Field(0.0, description="on the vectors")
-
-
-class CellSettings(Settings):
-    """A recurrent network of one or more layers."""
-
-    cell: CellKind = Field("gru", description="plain recurrent, GRU or LSTM")
-    activation: Literal["tanh", "logistic"] = Field(
-        "tanh", description="of the plain recurrent cell and the GRU's candidate"
-    )
-    reset: Literal["after", "before"] = Field(
-        "after", description="GRU: reset gate applied after the product (torch's form) or before it (the textbook's)"
-    )
-    size: Positive = Field(256, description="size of a state (of each direction, where there are two)")
-    layers: Positive = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="between layers and on the output of the last")
-
-
-class RecurrentEncoderSettings(CellSettings):
-    """h_1 .. h_M: how an input is read."""
-
-    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
-    bidirectional: bool = Field(True, description="read in both directions, the states joined")
-    embedding: EmbeddingSettings = EmbeddingSettings()
-
-    @property
-    def places_size(self) -> int:
-        """Numbers in each h_j: what is looked at."""
-        return self.size * (2 if self.bidirectional else 1)
-
-    @property
-    def summary_size(self) -> int:
-        """Numbers in the summary: what starts a decoder or enters its every step."""
-        return self.places_size
 
 
 class TextInput(TextSettings):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
 
     kind: Literal["text"] = Field("text", description="what the column holds")
-    encoder: RecurrentEncoderSettings | None = Field(
-        None, description="how its encoder differs from the recipe's `encoder`"
-    )
+    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 
 class TextOutput(TextSettings):
@@ -171,11 +134,20 @@ class AttentionSettings(Settings):
 class DecoderSettings(CellSettings):
     """s_1 .. s_T: how the output is written, and what conditions it."""
 
-    kind: Literal["recurrent", "label"] = Field(
-        "recurrent", description="a recurrent network, or the decoder of one step that a label output brings along"
+    kind: Literal["recurrent", "transformer", "label"] = Field(
+        "recurrent",
+        description="a recurrent network, layers of self-attention, or the decoder of one step for label outputs",
     )
+    heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
+    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Literal["sinusoidal", "learned", "none"] = Field(
+        "sinusoidal", description="transformer: how a symbol knows where it stands"
+    )
+    longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
     embedding: EmbeddingSettings = EmbeddingSettings()
-    start: str | list[str] | None = Field(None, description="inputs whose summary makes s_0; none: s_0 is learned")
+    start: str | list[str] | None = Field(
+        None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
+    )
     start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
     every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
     join: Literal["concat", "compare"] = Field(
@@ -184,9 +156,25 @@ class DecoderSettings(CellSettings):
     output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
     readout: Count = Field(0, description="size of a tanh layer before the output layer; 0: none")
     tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
+    copy_from: str | None = Field(
+        None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
+    )
 
 
 # ---------------------------------------------------------------- loss, training, use
+
+
+class AlignmentSettings(Settings):
+    """Supervised attention: where a decoder should look, as far as the table tells."""
+
+    column: str | None = Field(
+        None,
+        description="column of links `0-0 1-2 1?3` (place of the first input looked at, symbol of the output, from 0; "
+        "?: possible, not sure); not given: none",
+    )
+    weight: Amount = Field(
+        1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+    )
 
 
 class LossSettings(Settings):
@@ -203,6 +191,7 @@ class LossSettings(Settings):
     coverage: Amount = Field(
         0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
     )
+    alignment: AlignmentSettings = AlignmentSettings()
     exploration: Amount = Field(
         0.01,
         description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
@@ -286,7 +275,7 @@ class Recipe(Settings):
     inputs: dict[str, TextInput] = Field({}, description="inputs by name; none: a language model")
     output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
     data: DataSettings = DataSettings()
-    encoder: RecurrentEncoderSettings = RecurrentEncoderSettings()
+    encoder: EncoderSettings = RecurrentEncoderSettings()
     attention: AttentionSettings = AttentionSettings()
     decoder: DecoderSettings = DecoderSettings()
     loss: LossSettings = LossSettings()
@@ -309,7 +298,7 @@ class Recipe(Settings):
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
         return self.vocabulary_owner(name)
 
-    def encoder_of(self, name: str) -> RecurrentEncoderSettings:
+    def encoder_of(self, name: str) -> EncoderSettings:
         """The encoder settings of an input: its own, or the recipe's."""
         own = self.inputs[self.reader_of(name)].encoder
         return own if own is not None else self.encoder
@@ -328,6 +317,11 @@ class Recipe(Settings):
     @property
     def fed_every_step(self) -> list[str]:
         return names(self.decoder.every_step)
+
+    @property
+    def copied_from(self) -> str | None:
+        """Name of the input whose words can be copied, if there is one."""
+        return next(iter(names(self.decoder.copy_from)), None)
 
     @property
     def used(self) -> set[str]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from seq2see.decoders import Ready
-from seq2see.memory import Layout
+from seq2see.memory import Layout, Places
 
 
 @dataclass
@@ -20,23 +20,29 @@ class JointPlaces:
 
     mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
     see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning;
-    layout, tokens: how the places lie, and what stands there, as far as the encoder knows.
+    layout, tokens: how the places lie, and what stands there, as far as the encoder knows;
+    lower: the looks of that name are those of a layer below the last one, which tell how an output came about but do
+    not count as where the decoder looked.
     """
 
     mask: Bool[Tensor, "batch places"]
     agreed: Bool[Tensor, " batch"]
     layout: Layout
     tokens: list[list[str]] | None = None
+    lower: bool = False
 
 
 def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
     """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
-    names = dict.fromkeys(name for ready in readies for name in ready.looks)
-    return {name: _one_input(name, readies) for name in names}
+    every = [ready.by_layer() for ready in readies]
+    names = dict.fromkeys(name for looks in every for name in looks)
+    found = {name: _one_input([looks[name].places for looks in every if name in looks]) for name in names}
+    for name, joint in found.items():
+        joint.lower = not any(name in ready.looks for ready in readies)
+    return found
 
 
-def _one_input(name: str, readies: Sequence[Ready]) -> JointPlaces:
-    seen = [ready.looks[name].places for ready in readies if name in ready.looks]
+def _one_input(seen: Sequence[Places]) -> JointPlaces:
     masks = _same_width([places.mask for places in seen])
     agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
     told = [places.tokens for places in seen if places.tokens is not None]
@@ -46,7 +52,7 @@ def _one_input(name: str, readies: Sequence[Ready]) -> JointPlaces:
     return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None)
 
 
-def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows places"]]:
+def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
     """{name: (rows, places)}: the mean over the models that look at that input."""
     if len(looks) == 1:
         return dict(looks[0])

@@ -27,12 +27,14 @@ def search(
     options: SearchOptions | None = None,
     *,
     device: torch.device | str | None = None,
+    maps: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them.
 
     sources: one model with its inputs, or several that form an ensemble over one output vocabulary;
     rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled;
-    device: where the models are, if the inputs are still elsewhere.
+    device: where the models are, if the inputs are still elsewhere;
+    maps: also tell heads and layers apart (of a single model).
     What is found for an input does not depend on the other inputs of the batch.
     """
     options = options if options is not None else SearchOptions()
@@ -41,9 +43,9 @@ def search(
     if not rows:
         return []
     with at_rest([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows))
+        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
         check_coverage(stepper.places, options)
-        allowed = Allowed(options, rows=len(rows), symbols=stepper.symbols, device=stepper.device)
+        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
         history = History(len(rows), options.runners_up)
         if options.beam > 1:
@@ -59,7 +61,14 @@ def search(
                 max_length=options.max_length,
             )
         paths = history.read_off(endings)
-        return tell(paths, endings, places=stepper.places, prefixes=allowed.prefixes, options=options)
+        return tell(
+            paths,
+            endings,
+            places=stepper.places,
+            writable=stepper.writable,
+            prefixes=allowed.prefixes,
+            options=options,
+        )
 
 
 def moved(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:

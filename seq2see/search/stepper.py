@@ -15,6 +15,7 @@ from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.joint import fitted, joint_looks, joint_places
+from seq2see.search.writable import Writable
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and the columns of a batch that its encoders read."""
@@ -26,13 +27,18 @@ LEAST = -1e4
 class Stepper:
     """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
 
-    places: what can be looked at, for the inputs as they came (compaction leaves it as it is).
+    places: what can be looked at, writable: what can be written, both for the inputs as they came (compaction leaves
+    them as they are).
     """
 
-    def __init__(self, sources: Sequence[Source], rows: int):
+    def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False):
+        """maps: also tell each head and each layer apart, and where encoders looked (of one model, not of several)."""
         self._models = [model for model, _ in sources]
-        self.symbols = _one_vocabulary(self._models)
-        self._ready = [model.ready(inputs, rows) for model, inputs in sources]
+        self._apart = maps and len(sources) == 1
+        self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
+        self.writable = Writable.of(self._models, self._ready)
+        self.symbols = self.writable.symbols
+        self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
         self.places = joint_places(self._ready)
         self.device = self._models[0].head.device
@@ -43,26 +49,31 @@ class Stepper:
 
     def step(
         self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
-    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows _"]]]:
+    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows *heads _"]]]:
         """Every hypothesis reads its token: log P of each symbol, and {input name: (rows, places)}, where it looked.
 
+        Told apart, looks with heads are (rows, heads, places), and those of lower layers are there by their names.
         An ensemble's P is the mean of its models' P. `forced` weights take the place of the models' own (NaN: free).
         """
         log_probs, looks = [], []
         for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
+            layers = ready.by_layer()
             own = {
-                name: fitted(weights, ready.looks[name].mask.shape[-1])
+                name: fitted(weights, layers[name].mask.shape[-1])
                 for name, weights in (forced or {}).items()
-                if name in ready.looks
+                if name in layers
             }
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
-            log_probs.append(model.log_probs(step, ready))
-            looks.append({name: look.dense() for name, look in step.looks.items()})
+            log_probs.append(self.writable.padded(model.log_probs(step, ready)))
+            if self._apart:
+                looks.append({name: look.by_head() for name, look in step.by_layer().items()})
+            else:
+                looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
-        return joint.clamp_(min=LEAST), joint_looks(looks)
+        return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), joint_looks(looks)
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
         """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""
@@ -74,21 +85,13 @@ class Stepper:
         rows = (kept[:, None] * width + torch.arange(width, device=kept.device)).flatten()
         self.select(rows, width)
         self._ready = [ready.select(kept) for ready in self._ready]
+        self._inputs = self._inputs[kept]
 
 
 def _mean_probability(log_probs: list[Tensor]) -> Tensor:
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
-
-
-def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
-    if not models:
-        raise UserError("a search needs at least one model, got none")
-    sizes = [model.head.symbols for model in models]
-    if len(set(sizes)) > 1:
-        raise UserError(f"the models of an ensemble need one output vocabulary, got sizes {sizes}")
-    return sizes[0]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from seq2see.search.history import Endings, Paths
@@ -12,6 +13,7 @@ from seq2see.search.hypothesis import Hypothesis
 from seq2see.search.joint import JointPlaces
 from seq2see.search.options import SearchOptions
 from seq2see.search.scoring import normalised, overlooked
+from seq2see.search.writable import Writable
 
 
 def tell(
@@ -19,6 +21,7 @@ def tell(
     endings: Endings,
     *,
     places: Mapping[str, JointPlaces],
+    writable: Writable,
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
@@ -28,11 +31,13 @@ def tell(
     likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
     looks = {name: look.cpu() for name, look in paths.looks.items()}
     masks = {name: joint.mask.cpu() for name, joint in places.items()}
+    limits = writable.limits.tolist()
     told: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(whose):
         length = steps[output] + 1
         shared = [name for name in looks if places[name].agreed[row]]
-        seen = {name: looks[name][output, :length][:, masks[name][row]].float() for name in shared}
+        apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
+        seen = {name: _together(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output][:length]
         total = sum(each)
         told[row].append(
@@ -43,16 +48,27 @@ def tell(
                 score=_score(total, length, seen, options),
                 finished=finished[output],
                 runners_up=[
-                    list(zip(ids, shares, strict=True))
+                    [(one, share) for one, share in zip(ids, shares, strict=True) if one < limits[row]]
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
                 looks={name: weights.numpy() for name, weights in seen.items()},
-                places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
-                layouts={name: places[name].layout.to_dict(weights.shape[1]) for name, weights in seen.items()},
+                maps={
+                    name: weights.transpose(0, -2).numpy()
+                    for name, weights in apart.items()
+                    if weights.dim() > 2 or places[name].lower
+                },
+                places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
+                layouts={name: places[name].layout.to_dict(weights.shape[-1]) for name, weights in apart.items()},
+                words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )
         )
     return [_best(row, options.n_best) for row in told]
+
+
+def _together(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
+    """One look for each step: where there are heads, their mean."""
+    return weights if weights.dim() == 2 else weights.mean(1)
 
 
 def _score(log_probability: float, length: int, looks: dict[str, Tensor], options: SearchOptions) -> float:

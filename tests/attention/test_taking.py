@@ -75,3 +75,30 @@ def test_a_gradient_of_a_gradient_is_refused_rather_than_wrong() -> None:
     (grad,) = torch.autograd.grad(Ledger(leaf).take(numbers).square().sum(), leaf, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         grad.sum().backward()
+
+
+def test_means_and_windows_together_have_the_gradients_of_plain_products() -> None:
+    torch.manual_seed(3)
+    shares = [torch.randn(2, 3, 5, requires_grad=True) for _ in range(3)]
+    numbers = torch.randint(0, 5, (2, 3, 2))
+    grads = []
+    for ours in (True, False):
+        source = torch.arange(40.0).view(2, 5, 4).sin().requires_grad_()
+        ledger = Ledger(source)
+        means = [ledger.mix(one) if ours else one @ source for one in shares]
+        rows = torch.arange(2)[:, None, None]
+        window = ledger.take(numbers) if ours else source[rows, numbers]
+        for one in shares:
+            one.grad = None
+        (sum(mean.pow(2).sum() for mean in means) + window.pow(3).sum()).backward()
+        grads.append([source.grad, *(one.grad for one in shares)])
+    for ours, plain in zip(*grads, strict=True):
+        torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_a_source_without_a_gradient_is_mixed_as_it_is() -> None:
+    source, shares = torch.randn(2, 5, 4), torch.randn(2, 3, 5, requires_grad=True)
+    mean = Ledger(source).mix(shares)
+    torch.testing.assert_close(mean, shares @ source)
+    mean.sum().backward()
+    assert shares.grad is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.scores import SCORES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
@@ -29,7 +30,9 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     known = {key.path: key for key in keys()}
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
-    assert set(paths(text)) | set(paths(label)) == set(known) - {"inputs"}
+    kinds = [kind for one in settings_in(Recipe.model_fields["encoder"].annotation) for kind in kind_in(one)]
+    encoders = [load_recipe({"inputs": {"NAME": {}}, "encoder": {"kind": kind}}).to_dict() for kind in kinds]
+    assert {path for one in (text, label, *encoders) for path in paths(one)} == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 
 
