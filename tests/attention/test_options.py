@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from seq2see.data.batches import Batch
-from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.schema import AttentionSettings, LossSettings
 from seq2see.recipe.scores import SCORES
-from seq2see.training.objective import Objective
 from tests.attention.combinations import CLASSES, SYMBOLS, batch_of
+from tests.objectives import objective_of
 
 OTHERWISE: dict[str, list[Any]] = {
     "attention.score": ["additive", "dot", "none"],
@@ -51,8 +50,8 @@ OTHERWISE: dict[str, list[Any]] = {
     "loss.exploration": [0.5],
     "loss.baseline_decay": [0.2],
 }
-ELSEWHERE = {"attention.options", "loss.label_smoothing", "loss.class_weights"}
-"""Options of a user's own score, and what does not concern looks: they have tests of their own."""
+ELSEWHERE = {"attention.options", "loss.label_smoothing", "loss.class_weights", "loss.alignment"}
+"""Options of a user's own score, what does not concern looks, and what needs true alignments: tested by themselves."""
 
 NOT_FELT = {"attention.positions"}
 """Felt by longer inputs alone: it is the longest input that location can look at."""
@@ -94,7 +93,7 @@ def felt(recipe: Recipe, batch: Batch) -> list[float]:
         for name, parameter in model.named_parameters():
             drawn = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(parameter.shape)
             parameter.copy_(torch.as_tensor(0.5 * drawn))
-    objective, sizes = Objective(recipe.loss, cast("Fields", None)), []
+    objective, sizes = objective_of(recipe), []
     for seed in range(3 if recipe.attention.choice == "hard" else 1):
         torch.manual_seed(seed)
         objective(model, batch).total.backward()

@@ -11,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.data.batches import EOS, SOS, Batch, Labels, Sequences
-from seq2see.data.fields import Fields
 from seq2see.decoders import Conditions, LabelDecoder, Ready, SoftmaxHead, Step
 from seq2see.memory import Memory, Places, View
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings, LossSettings
-from seq2see.training.objective import Objective
+from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from tests.objectives import objective_of
 
 FIRST, LETTERS, LONG = 4, 8, 30
 UPDATES, GROWING = 700, 0.6
@@ -71,7 +70,7 @@ def writer(attention: Any, *, reverse: bool) -> EncoderDecoder:
         }
     )
     model = EncoderDecoder(recipe, Sizes({"source": FIRST + LETTERS}, FIRST + LETTERS)).train()
-    objective, generator = Objective(recipe.loss, cast("Fields", None)), torch.Generator().manual_seed(1)
+    objective, generator = objective_of(recipe), torch.Generator().manual_seed(1)
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for number, length in enumerate(lengths(generator)):
         optimizer.param_groups[0]["lr"] = 0.01 if number < 0.7 * UPDATES else 0.002
@@ -138,7 +137,8 @@ def marked(rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tenso
 @pytest.mark.parametrize("estimator", ["score-function", "gumbel"])
 def test_a_hard_look_finds_the_one_place_that_matters(estimator: str) -> None:
     finder = Finder(choice="hard", estimator=estimator).train()
-    objective, generator = Objective(LossSettings(), cast("Fields", None)), torch.Generator().manual_seed(1)
+    recipe = load_recipe({"inputs": {"source": {}}, "output": {"kind": "label"}})
+    objective, generator = objective_of(recipe), torch.Generator().manual_seed(1)
     optimizer = torch.optim.Adam(finder.parameters(), 0.01)
     for _ in range(800):
         ids, mask, answer, _ = marked(64, generator)
