@@ -28,10 +28,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class View:
-    """What can be looked at, before there is any input: places of so many numbers each, which lie like this."""
+    """What can be looked at, before there is any input: places of so many numbers each, which lie like this, and the
+    larger places they lie inside, if any."""
 
     size: int
     layout: LayoutKind = "tokens"
+    inside: View | None = None
 
 
 @dataclass
@@ -40,7 +42,8 @@ class Places:
 
     states: (batch, places, size); mask: (batch, places), True where a place is real;
     tokens: the input's own symbols, row by row (copying, unknown words);
-    parent: (batch, places), for each place the index of the larger place (sentence) that holds it.
+    parent: (batch, places), for each place the index of the larger place (sentence) that holds it;
+    inside: those larger places.
     """
 
     states: Float[Tensor, "batch places size"]
@@ -48,6 +51,7 @@ class Places:
     layout: Layout = field(default_factory=Layout)
     tokens: list[list[str]] | None = None
     parent: Int[Tensor, "batch places"] | None = None
+    inside: Places | None = None
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Places:
         """The same places for the chosen rows of the batch."""
@@ -57,6 +61,7 @@ class Places:
             mask=self.mask[rows],
             tokens=None if self.tokens is None else [self.tokens[i] for i in rows.tolist()],
             parent=None if self.parent is None else self.parent[rows],
+            inside=None if self.inside is None else self.inside.select(rows),
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from seq2see.data.batches import Batch
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.field import Chosen
-from seq2see.data.fields import Fields, sequences
+from seq2see.data.fields import Fields, readable, writable
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 
@@ -76,7 +76,7 @@ class Dataset:
     def batch(self, rows: Chosen) -> Batch:
         """The given rows, in the order given."""
         return Batch(
-            inputs={name: sequences(field.pad(self.stores[name], rows)) for name, field in self.fields.inputs.items()},
-            target=self.fields.output.pad(self.stores[OUTPUT], rows),
+            inputs={name: readable(field.pad(self.stores[name], rows)) for name, field in self.fields.inputs.items()},
+            target=writable(self.fields.output.pad(self.stores[OUTPUT], rows)),
             rows=[int(row) for row in rows],
         )

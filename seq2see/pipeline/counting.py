@@ -18,6 +18,9 @@ Count = dict[Monomial, int]
 PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
 READING = "sEWUVvbc"
+LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
+POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
+POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -97,17 +100,25 @@ def part_and_name(name: str) -> tuple[str, str]:
     if room == "head":
         return "output layer", _plain(rest)
     if rest[0] == "looking":
-        return f"attention over {rest[2]}", _plain(rest[4:])
+        return f"attention over {rest[2].replace('/', '.')}", _looking_name(rest[3:])
     if rest[0] == "start":
         return "decoder", _plain(rest[1:])
     return "decoder", _cell_name(rest)
 
 
+def _looking_name(path: list[str]) -> str:
+    """Parameters of a score, those of a look at two levels with the level they belong to."""
+    level = {"larger": ", sentences", "smaller": ", words"}.get(path[0], "")
+    return f"{_plain(path[2:] if level else path[1:])}{level}"
+
+
 def _cell_name(path: list[str]) -> str:
-    """W, U, b of a layer (and direction); E of an embedding."""
-    if path[0] != "layers":
+    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling."""
+    if path[0] in POOLING:
+        return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
+    if path[0] not in LAYERS:
         return path[-1]
-    where = [f"layer {int(path[1]) + 1}"]
+    where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
     if rest[0].isdigit():
         where.append(DIRECTIONS[int(rest[0])])

@@ -8,9 +8,11 @@ from seq2see.recipe.schema import (
     CellSettings,
     EmbeddingSettings,
     EncoderSettings,
+    HierarchicalEncoderSettings,
     Recipe,
     Settings,
     TextSettings,
+    TransformerEncoderSettings,
 )
 from seq2see.recipe.scores import SCORES, own_options
 
@@ -64,6 +66,8 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     found = _changed(settings, "attention", unknown, f"score {settings.score} has no such setting")
     found |= _own_options(settings)
     found |= _parts(settings)
+    if not any("." in name for name in recipe.looked_at):
+        found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
     elif settings.query == "previous":
@@ -108,6 +112,22 @@ def _encoders(recipe: Recipe) -> dict[str, str]:
         found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
         found |= _encoder(path, settings)
+        if isinstance(settings, HierarchicalEncoderSettings):
+            found |= _pooling(recipe, path, settings)
+    return found
+
+
+def _pooling(recipe: Recipe, path: str, settings: HierarchicalEncoderSettings) -> dict[str, str]:
+    own = {name: f"inputs.{name}.encoder" for name, one in recipe.inputs.items() if one.encoder is not None}
+    read = [name for name in recipe.inputs if own.get(name, "encoder") == path]
+    used = {*recipe.started_by, *recipe.fed_every_step}
+    if read and not used.intersection(read):
+        reason = "no summary is used; name an input it reads in decoder.start or decoder.every_step"
+        found = _changed(settings, path, ["pooling"], reason)
+    else:
+        found = {}
+    if settings.words == settings.pooling == "last":
+        found |= _changed(settings, path, ["pooling_size"], "last states are not weighed")
     return found
 
 
@@ -115,7 +135,7 @@ def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
     found = _embedding(f"{path}.embedding", settings.embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
-    elif settings.positions != "learned":
+    elif isinstance(settings, TransformerEncoderSettings) and settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 

@@ -116,8 +116,8 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
     """What `max_length` did to the rows."""
     said = []
     for name, cut in train.cut.items():
-        most = recipe.inputs[name].max_length
-        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than max_length {most} and were cut")
+        limit = train.fields.text_inputs[name].limit
+        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
     if train.left_out:
         most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
         said.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
