@@ -18,7 +18,9 @@ class Looks:
 
     inputs: for each map the symbols of the places;
     outputs: the symbols of the steps, `<eos>` included, one row for a label;
-    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]});
+    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many of them lie in each
+    of the larger places that hold them, words in sentences);
+    rows: what asks, for the maps in which it is not the output: where an encoder looked while it read;
     reason: why there is no map, where there is none.
     """
 
@@ -28,6 +30,7 @@ class Looks:
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     default: str | None = None
     reason: str | None = None
+    rows: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -54,6 +57,7 @@ class Looks:
         if len(self.maps) > 1:
             out["maps"] = {
                 name: {"inputs": self.inputs[name], "weights": _rounded(weights), "layout": self.layouts.get(name, {})}
+                | ({"rows": self.rows[name]} if name in self.rows else {})
                 for name, weights in self.maps.items()
             }
         return out

@@ -19,8 +19,8 @@ class Prepared:
     """What an attention computes once per input, beside the places as the encoder gave them.
 
     keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads. Windows of them are taken
-    through ledgers, so that a loop over time pays for its windows and not for all places. larger: the same of the places
-    that hold these, where they are looked at through them.
+    through ledgers, so that a loop over time pays for its windows and not for all places. larger: the
+    places that hold these, where they are looked at through them.
     """
 
     keys: Float[Tensor, "batch *heads places size"]
@@ -28,7 +28,7 @@ class Prepared:
     places: Places
     key_ledger: Ledger
     value_ledger: Ledger
-    larger: Prepared | None = None
+    larger: Larger | None = None
 
     @classmethod
     def of(
@@ -51,6 +51,23 @@ class Prepared:
         chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
         chosen.larger = None if self.larger is None else self.larger.select(rows)
         return chosen
+
+
+@dataclass
+class Larger:
+    """Larger places made ready, and which of the smaller ones each holds.
+
+    numbers, real: (batch, larger, inside), for each larger place the numbers of those inside it, and which are real;
+    back: (batch, places), where each of these stands in the flattened `numbers`.
+    """
+
+    prepared: Prepared
+    numbers: Int[Tensor, "batch larger inside"]
+    real: Bool[Tensor, "batch larger inside"]
+    back: Int[Tensor, "batch places"]
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Larger:
+        return Larger(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
 
 
 @dataclass

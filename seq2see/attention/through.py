@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from seq2see.attention.attention import Attention, forced_look
 from seq2see.attention.choices import Chosen
 from seq2see.attention.normalisers import masked
-from seq2see.attention.records import Candidates, Look, Prepared
+from seq2see.attention.records import Candidates, Larger, Look, Prepared
 from seq2see.attention.scopes import Positions
 from seq2see.memory import Places
 
@@ -26,10 +26,10 @@ class Through(nn.Module):
         self.larger, self.smaller = larger, smaller
 
     def prepare(self, places: Places) -> Prepared:
-        if places.inside is None or places.parent is None:
+        if places.inside is None:
             raise ValueError("these places lie inside no larger ones")
         prepared = self.smaller.prepare(places)
-        prepared.larger = self.larger.prepare(places.inside)
+        prepared.larger = _larger(places, self.larger.prepare(places.inside))
         return prepared
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
@@ -51,11 +51,11 @@ class Through(nn.Module):
             raise ValueError("what was prepared lies inside no larger places")
         past = past if past is not None else self.begin(prepared, query.shape[1])
         parent = places.parent[:, None].expand(-1, query.shape[1], -1)
-        above = None if past is None else _summed(past, parent, larger.mask.shape[1])
-        sentences: Look = self.larger(query, larger, positions=positions, past=above)
+        count = larger.prepared.mask.shape[1]
+        above = None if past is None else _summed(past, parent, count)
+        sentences: Look = self.larger(query, larger.prepared, positions=positions, past=above)
         energies = self.smaller.score(query, Candidates(prepared.keys, prepared.layout, past=past))
-        within = self._within(energies, places)
-        weights = within * sentences.weights.gather(-1, parent)
+        weights = self._within(energies, larger) * places.mask[:, None] * sentences.weights.gather(-1, parent)
         chosen: Chosen = self.smaller.choice(weights, generator=generator)
         look = Look(
             torch.bmm(chosen.shares, prepared.values),
@@ -68,57 +68,47 @@ class Through(nn.Module):
         )
         if forced is not None:
             look = forced_look(look, prepared.values, forced)
-        look.larger = _summed(look.weights, parent, larger.mask.shape[1])
+        look.larger = _summed(look.weights, parent, count)
         look.larger_energies = sentences.energies
         if past is not None:
             look.past = past + look.weights
         return look
 
     def _within(
-        self, energies: Float[Tensor, "batch queries places"], places: Places
+        self, energies: Float[Tensor, "batch queries places"], larger: Larger
     ) -> Float[Tensor, "batch queries places"]:
         """The weight of each word among those of its sentence: words laid out by sentence, normalised, laid back."""
-        numbers, real = _by_parent(places)
-        batch, queries = energies.shape[:2]
-        laid_out = energies.gather(-1, numbers.flatten(1)[:, None].expand(-1, queries, -1))
-        grid = laid_out.unflatten(-1, numbers.shape[1:])
+        queries, shape = energies.shape[1], larger.numbers.shape[1:]
+        laid_out = energies.gather(-1, _for_each(larger.numbers.flatten(1), queries)).unflatten(-1, shape)
         temperature = self.smaller.temperature
-        scaled = grid if temperature == 1.0 else grid / temperature
-        weights = masked(self.smaller.normalise, scaled, real[:, None])
-        back = _position(places) + _parent(places) * numbers.shape[-1]
-        return weights.flatten(2).gather(-1, back[:, None].expand(batch, queries, -1)) * places.mask[:, None]
+        scaled = laid_out if temperature == 1.0 else laid_out / temperature
+        weights = masked(self.smaller.normalise, scaled, larger.real[:, None])
+        return weights.flatten(2).gather(-1, _for_each(larger.back, queries))
 
 
-def _parent(places: Places) -> Int[Tensor, "batch places"]:
+def _for_each(numbers: Int[Tensor, "batch places"], queries: int) -> Int[Tensor, "batch queries places"]:
+    return numbers[:, None].expand(-1, queries, -1)
+
+
+def _larger(places: Places, prepared: Prepared) -> Larger:
+    """Words laid out by sentence; those of a sentence stand in a run."""
     if places.parent is None:
-        raise ValueError("these places lie inside no larger ones")
-    return places.parent
-
-
-def _position(places: Places) -> Int[Tensor, "batch places"]:
-    """Where each word stands in its sentence, from 0; words of a sentence stand in a run."""
-    parent = _parent(places)
+        raise ValueError("these places do not know the larger ones that hold them")
+    parent, mask = places.parent, places.mask
     numbers = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
-    opens = torch.ones_like(parent, dtype=torch.bool)
+    opens = torch.ones_like(mask)
     opens[:, 1:] = parent[:, 1:] != parent[:, :-1]
     first = torch.where(opens, numbers, 0).cummax(1).values
-    return torch.where(places.mask, numbers - first, 0)
-
-
-def _by_parent(places: Places) -> tuple[Int[Tensor, "batch larger inside"], Tensor]:
-    """For each sentence the numbers of its words, and which of them are real."""
-    if places.inside is None:
-        raise ValueError("these places lie inside no larger ones")
-    parent, position, mask = _parent(places), _position(places), places.mask
+    position = torch.where(mask, numbers - first, 0)
     width = int(position.max()) + 1 if position.numel() else 1
-    shape = (len(parent), places.inside.mask.shape[1], width)
-    numbers = torch.zeros(shape, dtype=torch.long, device=parent.device)
+    shape = (len(parent), prepared.mask.shape[1], width)
+    inside = torch.zeros(shape, dtype=torch.long, device=parent.device)
     real = torch.zeros(shape, dtype=torch.bool, device=parent.device)
     row, place = mask.nonzero(as_tuple=True)
     where = row, parent[row, place], position[row, place]
-    numbers[where] = place
+    inside[where] = place
     real[where] = True
-    return numbers, real
+    return Larger(prepared, inside, real, position + parent * width)
 
 
 def _summed(

@@ -45,8 +45,10 @@ class TextsField(TextField):
         """What is read of a value: symbols by sentence; a sentence without any does not count."""
         settings = self.settings
         rows = [row for row in map(self.splitter.split, self._texts(value)) if row]
-        kept = rows[: settings.max_sentences] if settings.max_sentences else rows
-        return [row[: settings.max_length] for row in kept] if settings.max_length else kept
+        if settings.max_sentences:
+            last = settings.keep == "last"
+            rows = rows[-settings.max_sentences :] if last else rows[: settings.max_sentences]
+        return [row[: settings.max_length] for row in rows] if settings.max_length else rows
 
     def symbols(self, value: str) -> list[str]:
         return [symbol for sentence in self.sentences(value) for symbol in sentence]

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seq2see.attention import Look
 from seq2see.data.batches import SOS
 from seq2see.decoders import State, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
+from seq2see.memory import Memory
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
@@ -98,16 +100,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         outputs=outputs,
         reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
         query=_numbers(_top(state if recipe.attention.query == "current" else before)) if recipe.looked_at else [],
-        looks=[
-            Looked(
-                name,
-                (batch.inputs[name].symbols or [[]])[0],
-                _numbers(look.dense_energies()[0]),
-                _numbers(look.dense()[0]),
-                _numbers(look.context[0]),
-            )
-            for name, look in made.looks.items()
-        ],
+        looks=[looked for name, look in made.looks.items() for looked in _looked(name, look, ready.memory)],
         state=_numbers(_top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
@@ -116,6 +109,22 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         ],
         equations=_equations(bundle),
     )
+
+
+def _looked(name: str, look: Look, memory: Memory) -> list[Looked]:
+    """A look; before it, where it went through larger places, the look at these, which has no context of its own."""
+    found = []
+    if look.larger is not None and look.larger_energies is not None:
+        above = name.partition(".")[0]
+        found.append(
+            Looked(above, _tokens(memory, above), _numbers(look.larger_energies[0]), _numbers(look.larger[0]), [])
+        )
+    energies, weights = _numbers(look.dense_energies()[0]), _numbers(look.dense()[0])
+    return [*found, Looked(name, _tokens(memory, name), energies, weights, _numbers(look.context[0]))]
+
+
+def _tokens(memory: Memory, name: str) -> list[str]:
+    return (memory.places[name].tokens or [[]])[0]
 
 
 def _equations(bundle: Bundle) -> dict[str, str]:

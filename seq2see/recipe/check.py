@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.documents import no_words_to_put_in, through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.resolve import unconditioned
@@ -15,10 +16,16 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe)] or [*_looked_at(recipe), *_readers(recipe)]
+    found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
-    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += [
+        *_attention(recipe),
+        *_decoder(recipe),
+        *_data(recipe),
+        *_sizes(recipe),
+        *_search(recipe),
+    ]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
@@ -42,31 +49,6 @@ def _names(recipe: Recipe) -> list[str]:
     return found
 
 
-def _looked_at(recipe: Recipe) -> list[str]:
-    """Names in `attention.over` that are neither inputs nor further places of one."""
-    further = {name: [f"{name}.{part}" for part in recipe.encoder_of(name).further] for name in recipe.inputs}
-    known = [one for name, parts in further.items() for one in (name, *parts)]
-    return [
-        f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
-        for name in names(recipe.attention.over)
-        if name not in known
-    ]
-
-
-def _readers(recipe: Recipe) -> list[str]:
-    """Inputs whose encoder reads another kind of input."""
-    found = []
-    for name, given in recipe.inputs.items():
-        if recipe.reader_of(name) != name:
-            continue
-        kind = recipe.encoder_of(name).kind
-        if (kind == "hierarchical") != (given.kind == "texts"):
-            path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
-            found.append(f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}")
-    return found
-
-
 def _shares(recipe: Recipe) -> list[str]:
     found = []
     fields = dict(recipe.inputs) | ({"output": recipe.output} if isinstance(recipe.output, TextOutput) else {})
@@ -84,8 +66,8 @@ def _shares(recipe: Recipe) -> list[str]:
             theirs = recipe.inputs[shared].tokens
             found.append(f"{path}: tokens are {given.tokens} here and {theirs} in {shared}: must be the same")
         elif name != "output" and given.kind != recipe.inputs[shared].kind:
-            theirs = recipe.inputs[shared].kind
-            found.append(f"{path}: kind is {given.kind} here and {theirs} in {shared}: one encoder reads one kind")
+            kind = recipe.inputs[shared].kind
+            found.append(f"{path}: kind is {given.kind} here and {kind} in {shared}: one encoder reads one kind")
     return found
 
 
@@ -100,30 +82,14 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
-    if recipe.attention.through is not None:
-        return _through(recipe)
+    if found := [*through(recipe), *unused_sentences(recipe)]:
+        return found
     if not _seen(recipe):
         return [
             "decoder.output: state leaves the context unseen; allowed: all"
             + (", or attention.input_feeding true" if recipe.decoder.kind == "recurrent" else "")
         ]
     return []
-
-
-def _through(recipe: Recipe) -> list[str]:
-    """Looking at words through their sentences is one look at all words of a document."""
-    found = []
-    settings = recipe.attention
-    for name in recipe.looked_at:
-        if "." not in name:
-            parts = [f"{name}.{part}" for part in recipe.encoder_of(name).further]
-            instead = f"; attention.over: {', '.join(parts)}" if parts else ""
-            found.append(f"attention.through: '{name}' has no places inside larger ones{instead}")
-    if settings.scope != "global":
-        found.append(f"attention.scope: {settings.scope} cannot go through sentences; allowed: global")
-    if settings.heads > 1:
-        found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
-    return found
 
 
 def _seen(recipe: Recipe) -> bool:
@@ -217,10 +183,4 @@ def _search(recipe: Recipe) -> list[str]:
     least, most = recipe.search.min_length, recipe.search.max_length
     if least > most:
         return [f"search.min_length: {least} is more than search.max_length {most}"]
-    first = next(iter(recipe.looked_at), None)
-    if recipe.search.replace_unknown and first is not None and recipe.view_of(first)[1] == "sentences":
-        return [
-            f"search.replace_unknown: the places of '{first}' are sentences, no words to put in; allowed: false, "
-            f"or attention.over {first}.words"
-        ]
-    return []
+    return no_words_to_put_in(recipe)

@@ -12,7 +12,7 @@ from seq2see.recipe.schema import (
     Recipe,
     Settings,
     TextSettings,
-    TransformerEncoderSettings,
+    TextsInput,
 )
 from seq2see.recipe.scores import SCORES, own_options
 
@@ -28,6 +28,9 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _data(recipe)
     found |= _output(recipe)
     found |= _looks(recipe)
+    for name, given in recipe.inputs.items():
+        if isinstance(given, TextsInput) and not given.max_sentences:
+            found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")
     return found
 
 
@@ -135,7 +138,7 @@ def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
     found = _embedding(f"{path}.embedding", settings.embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
-    elif isinstance(settings, TransformerEncoderSettings) and settings.positions != "learned":
+    elif settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 

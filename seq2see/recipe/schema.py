@@ -73,7 +73,10 @@ class TextsInput(TextSettings):
         "rule",
         description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",
     )
-    max_sentences: Count = Field(0, description="at most so many are read, the first ones; 0: no limit")
+    max_sentences: Count = Field(0, description="at most so many are read; 0: no limit")
+    keep: Literal["first", "last"] = Field(
+        "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
+    )
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 

@@ -10,6 +10,19 @@ from numpy.typing import NDArray
 
 
 @dataclass
+class InnerLook:
+    """Where an encoder itself looked: weights (rows, places), or (heads, rows, places).
+
+    inputs: the symbols of the places, asking: those of the rows, as far as they are known; layout: how the places lie.
+    """
+
+    weights: NDArray[np.float32]
+    layout: dict[str, Any]
+    inputs: list[str]
+    asking: list[str]
+
+
+@dataclass
 class Hypothesis:
     """ids: the output's symbols, the last one `<eos>` where it is finished (or the one label).
 
@@ -17,6 +30,7 @@ class Hypothesis:
     runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
+    inner: where the encoder looked while it read, whatever the output;
     forced: how many of the ids were given by the caller.
     """
 
@@ -29,4 +43,5 @@ class Hypothesis:
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    inner: dict[str, InnerLook] = field(default_factory=dict)
     forced: int = 0

@@ -52,4 +52,6 @@ def classify(
             torch.ones_like(best, dtype=torch.bool).flatten(),
         )
         paths = history.read_off(endings)
-        return tell(paths, endings, places=stepper.places, prefixes=[()] * len(rows), options=options)
+        return tell(
+            paths, endings, places=stepper.places, inner=stepper.inner, prefixes=[()] * len(rows), options=options
+        )

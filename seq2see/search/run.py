@@ -59,7 +59,9 @@ def search(
                 max_length=options.max_length,
             )
         paths = history.read_off(endings)
-        return tell(paths, endings, places=stepper.places, prefixes=allowed.prefixes, options=options)
+        return tell(
+            paths, endings, places=stepper.places, inner=stepper.inner, prefixes=allowed.prefixes, options=options
+        )
 
 
 def moved(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:

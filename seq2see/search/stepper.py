@@ -14,7 +14,7 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search.joint import fitted, joint_looks, joint_places
+from seq2see.search.joint import fitted, inner_looks, joint_looks, joint_places
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and the columns of a batch that its encoders read."""
@@ -26,7 +26,8 @@ LEAST = -1e4
 class Stepper:
     """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
 
-    places: what can be looked at, for the inputs as they came (compaction leaves it as it is).
+    places: what can be looked at, inner: where encoders looked; both for the inputs as they came (compaction leaves
+    them as they are).
     """
 
     def __init__(self, sources: Sequence[Source], rows: int):
@@ -35,6 +36,7 @@ class Stepper:
         self._ready = [model.ready(inputs, rows) for model, inputs in sources]
         self._states: list[State] = []
         self.places = joint_places(self._ready)
+        self.inner = inner_looks(self._ready)
         self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:

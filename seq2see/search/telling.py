@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from seq2see.search.history import Endings, Paths
-from seq2see.search.hypothesis import Hypothesis
+from seq2see.search.hypothesis import Hypothesis, InnerLook
 from seq2see.search.joint import JointPlaces
 from seq2see.search.options import SearchOptions
 from seq2see.search.scoring import normalised, overlooked
@@ -19,6 +19,7 @@ def tell(
     endings: Endings,
     *,
     places: Mapping[str, JointPlaces],
+    inner: Sequence[Mapping[str, InnerLook]],
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
@@ -48,7 +49,8 @@ def tell(
                 ],
                 looks={name: weights.numpy() for name, weights in seen.items()},
                 places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
-                layouts={name: places[name].layout.to_dict(weights.shape[1]) for name, weights in seen.items()},
+                layouts={name: places[name].layout_of(row) for name in seen},
+                inner=dict(inner[row]),
                 forced=min(len(prefixes[row]), length),
             )
         )

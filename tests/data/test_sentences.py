@@ -34,7 +34,10 @@ def test_marks_of_scripts_without_spaces_end_sentences_alone() -> None:
 
 
 def test_an_empty_line_ends_a_sentence_and_a_single_newline_does_not() -> None:
-    assert cut("A heading\n\nsome text that\nruns over lines", "rule") == ["A heading", "some text that\nruns over lines"]
+    assert cut("A heading\n\nsome text that\nruns over lines", "rule") == [
+        "A heading",
+        "some text that\nruns over lines",
+    ]
 
 
 @pytest.mark.parametrize("by", ["newline", "tab", "|||", "<s>"])
