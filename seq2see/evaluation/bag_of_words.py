@@ -53,14 +53,17 @@ class BagOfWords(Rewriter):
         return cls({name: labels[name] for name in names}, {word: [words[n][word] for n in names] for word in kept})
 
     def predict(self, inputs: Sequence[str]) -> list[str]:
-        return [self._label(Counter(_words(text))) for text in inputs]
+        names = list(self.labels)
+        scores = [self.scores(Counter(_words(text))) for text in inputs]
+        return [names[one.index(max(one))] for one in scores]
 
-    def _label(self, found: Mapping[str, int]) -> str:
+    def scores(self, found: Mapping[str, int]) -> list[float]:
+        """log P(y) + sum_w n_w log P(w | y) for each label; a word never seen in training says nothing."""
         scores = list(self._prior)
         for word, number in found.items():
             for i, seen in enumerate(self.counts.get(word, ())):
                 scores[i] += number * (math.log(seen + 1) - self._log_total[i])
-        return list(self.labels)[scores.index(max(scores))]
+        return scores
 
     def settings(self) -> dict[str, Any]:
         return {"labels": self.labels, "counts": self.counts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.documents import no_words_to_put_in, through, unknown_places, unread, unused_sentences
+from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.resolve import unconditioned
@@ -183,4 +183,4 @@ def _search(recipe: Recipe) -> list[str]:
     least, most = recipe.search.min_length, recipe.search.max_length
     if least > most:
         return [f"search.min_length: {least} is more than search.max_length {most}"]
-    return no_words_to_put_in(recipe)
+    return []

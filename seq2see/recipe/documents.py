@@ -62,12 +62,3 @@ def through(recipe: Recipe) -> list[str]:
     if settings.heads > 1:
         found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
     return found
-
-
-def no_words_to_put_in(recipe: Recipe) -> list[str]:
-    """Unknown words become the input's word most looked at, which has to be a word."""
-    first = next(iter(recipe.looked_at), None)
-    if not recipe.search.replace_unknown or first is None or recipe.view_of(first)[1] != "sentences":
-        return []
-    allowed = f"false, or attention.over {first}.words"
-    return [f"search.replace_unknown: the places of '{first}' are sentences, no words; allowed: {allowed}"]

@@ -195,6 +195,10 @@ def _output(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
     if not recipe.looked_at:
         found |= _changed(recipe.search, "search", ["replace_unknown"], "without attention no place is looked at")
+    elif recipe.view_of(recipe.looked_at[0])[1] == "sentences":
+        first = recipe.looked_at[0]
+        reason = f"the places of '{first}' are sentences, no words to put in; attention.over {first}.words has some"
+        found |= _changed(recipe.search, "search", ["replace_unknown"], reason)
     return found
 
 
