@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seq2see.api import Model, load, train
+    from seq2see.api import Model, compare, load, train
     from seq2see.errors import UserError
     from seq2see.looks import Looks, Prediction
     from seq2see.recipe import Recipe
@@ -19,12 +19,13 @@ _HOMES = {
     "Prediction": "seq2see.looks",
     "Recipe": "seq2see.recipe",
     "UserError": "seq2see.errors",
+    "compare": "seq2see.api",
     "load": "seq2see.api",
     "train": "seq2see.api",
 }
 _ROOMS = ("attention", "decoders", "encoders", "search")
 
-__all__ = ["Looks", "Model", "Prediction", "Recipe", "UserError", "load", "train"]
+__all__ = ["Looks", "Model", "Prediction", "Recipe", "UserError", "compare", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:

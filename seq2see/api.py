@@ -14,6 +14,7 @@ from seq2see.data.references import group
 from seq2see.data.sentences import together
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
+from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
 from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle, folders_of
@@ -21,6 +22,7 @@ from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
+from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -28,6 +30,8 @@ from seq2see.pipeline.predictor import check_ensemble, options_of, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.overrides import limits_of
+from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, lists_in, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
@@ -35,6 +39,8 @@ from seq2see.training.resuming import gone_on, same_sources
 from seq2see.training.run import Sources, check_free, resumable
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
+
+__all__ = ["Model", "compare", "default_folder", "load", "train"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -89,13 +95,13 @@ class Model:
         rows = [self.row(one) for one in (inputs if many else [inputs])]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if prefix is not None and self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, prefix, what="prefix"))
+            tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = options_of(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else self._prefix(prefix),
+            prefix=None if prefix is None else self._prefix(prefix, rows),
             oracle=forced,
             **options,
         )
@@ -192,6 +198,19 @@ class Model:
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
 
+    def faithful(
+        self,
+        data: str | Path | Sequence[Mapping[str, str]],
+        *,
+        columns: Sequence[str] | None = None,
+        rows: int = 200,
+        progress: Measuring | None = None,
+    ) -> Faithfulness:
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        told = None if progress is None else partial(progress, "rows asked")
+        return faithful(bundle, given, most=rows, told=told)
+
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""
         return answers_of(self._single("describe"))
@@ -245,15 +264,15 @@ class Model:
         tell(table.notes)
         return rows
 
-    def _prefix(self, prefix: str) -> list[int]:
+    def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
         if self.recipe.output.kind != "text":
             raise UserError("prefix: a label has no beginning to be given")
-        return self.bundle.fields.text_output.encode(prefix)
+        return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
         tell(self._noticed([row]))
         if self.recipe.output.kind == "text":
-            tell(unknown_in(self.bundle, target, what="target"))
+            tell(unknown_in(self.bundle, target, [row], what="target"))
         return follow(self.bundles, row, target)
 
     def _noticed(
@@ -341,11 +360,3 @@ def load(folder: str | Path, *, device: str = "cpu") -> Model:
 
 def default_folder(recipe: Recipe) -> Path:
     return Path("runs") / recipe.task
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]

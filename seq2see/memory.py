@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -37,13 +38,36 @@ class View:
 
 
 @dataclass
+class Copyable:
+    """What stands at the places of an input, as the output would write it.
+
+    ids: (batch, places), below the number of the output's symbols where its vocabulary has the word; from there on the
+    words of this input that it lacks are counted, in the order in which they first appear;
+    words: those words, row by row, where somebody will read them.
+    """
+
+    ids: Int[Tensor, "batch places"]
+    words: list[list[str]] | None = None
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Copyable:
+        return Copyable(self.ids[rows], None if self.words is None else [self.words[i] for i in rows.tolist()])
+
+    def to(self, device: torch.device | str) -> Copyable:
+        return replace(self, ids=self.ids.to(device))
+
+    def further(self, symbols: int) -> Int[Tensor, " batch"]:
+        """How many words of each input lie beyond an output vocabulary of so many symbols."""
+        return (self.ids.amax(1) + 1 - symbols).clamp(min=0)
+
+
+@dataclass
 class Places:
     """Places of one input.
 
     states: (batch, places, size); mask: (batch, places), True where a place is real;
-    tokens: the input's own symbols, row by row (copying, unknown words);
-    parent: (batch, places), for each place the index of the larger place (sentence) that holds it;
-    inside: those larger places.
+    tokens: the input's own symbols, row by row (to be shown, and for unknown words);
+    parent: (batch, places), for each place the index of the larger place (sentence) that holds it; inside: those larger
+    places; copyable: what the output would write for its symbols, where a model may copy them.
     """
 
     states: Float[Tensor, "batch places size"]
@@ -52,6 +76,7 @@ class Places:
     tokens: list[list[str]] | None = None
     parent: Int[Tensor, "batch places"] | None = None
     inside: Places | None = None
+    copyable: Copyable | None = None
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Places:
         """The same places for the chosen rows of the batch."""
@@ -62,6 +87,7 @@ class Places:
             tokens=None if self.tokens is None else [self.tokens[i] for i in rows.tolist()],
             parent=None if self.parent is None else self.parent[rows],
             inside=None if self.inside is None else self.inside.select(rows),
+            copyable=None if self.copyable is None else self.copyable.select(rows),
         )
 
 

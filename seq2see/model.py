@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -11,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
-from seq2see.decoders import Conditions, Decoder, Ready, SoftmaxHead, State, Step, decoders
+from seq2see.decoders import Conditions, CopyHead, Decoder, Ready, SoftmaxHead, State, Step, decoders
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, encoders
 from seq2see.errors import UserError
-from seq2see.memory import Memory
+from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
 
 
@@ -45,32 +46,27 @@ class EncoderDecoder(nn.Module):
             every={name: summaries[name] for name in recipe.fed_every_step},
         )
         self.decoder: Decoder = kind(recipe.decoder, recipe.attention, conditions)
-        self.head = SoftmaxHead(
-            self.decoder.features_size,
-            sizes.output,
-            readout=recipe.decoder.readout,
-            tied=_tied(recipe, self.decoder),
-            dropout=recipe.decoder.dropout,
-        )
+        _check_copied(recipe, views)
+        self.head = _build_head(recipe, self.decoder, sizes.output)
 
     def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""
         return self.encoders[self.reader_of[name]]
 
-    def remember(self, inputs: Mapping[str, Any], rows: int) -> Memory:
-        """Read every input: places to look at and summaries."""
+    def remember(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
+        """Read every input: places to look at and summaries; with `maps` also where encoders looked meanwhile."""
         memory = Memory(rows=rows)
         for name, column in inputs.items():
-            encoded = self.encoder(name).read(column)
-            memory.places[name] = encoded.places
+            encoded = self.encoder(name).read(column, maps=maps)
+            memory.places[name] = replace(encoded.places, copyable=getattr(column, "copyable", None))
             memory.summaries[name] = encoded.summary
             memory.places |= {f"{name}.{key}": places for key, places in encoded.further.items()}
             memory.maps |= {f"{name}.{key}": one for key, one in encoded.maps.items()}
         return memory
 
-    def ready(self, inputs: Mapping[str, Any], rows: int) -> Ready:
+    def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
         """Read every input and prepare for decoding."""
-        return self.decoder.prepare(self.remember(inputs, rows))
+        return self.decoder.prepare(self.remember(inputs, rows, maps=maps))
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)
@@ -84,7 +80,8 @@ class EncoderDecoder(nn.Module):
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
     ) -> Step:
-        return self.decoder.step(ready, state, token, forced=forced, generator=generator)
+        read = None if token is None else self.head.readable(token)
+        return self.decoder.step(ready, state, read, forced=forced, generator=generator)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return self.head.log_probs(step, ready)
@@ -92,7 +89,7 @@ class EncoderDecoder(nn.Module):
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
         """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
         state = state if state is not None else self.begin(ready)
-        return self.decoder.teach(ready, state, shifted(targets))
+        return self.decoder.teach(ready, state, self.head.readable(shifted(targets)))
 
     def read_on(self, ready: Ready, tokens: Int[Tensor, "batch steps"], state: State) -> Step:
         """Every step of reading the given symbols from a state on (contiguous streams)."""
@@ -123,6 +120,28 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
         embedding = build_embedding(settings.embedding, sizes.inputs[name], vectors=sizes.vectors.get(name))
         made[name] = encoders[settings.kind](settings, symbols=sizes.inputs[name], embedding=embedding)
     return made
+
+
+def _build_head(recipe: Recipe, decoder: Decoder, symbols: int) -> SoftmaxHead:
+    settings = recipe.decoder
+    source = recipe.copied_from
+    kind = SoftmaxHead if source is None else partial(CopyHead, source=source)
+    return kind(
+        decoder.features_size,
+        symbols,
+        readout=settings.readout,
+        tied=_tied(recipe, decoder),
+        dropout=settings.dropout,
+        direct=decoder.direct,
+    )
+
+
+def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
+    source = recipe.copied_from
+    if source is not None and views[source].layout != "tokens":
+        raise UserError(
+            f"decoder.copy_from: the places of '{source}' are {views[source].layout}, not words that could be copied"
+        )
 
 
 def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:

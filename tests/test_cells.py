@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from seq2see import cells as cells_room
 from seq2see.cells import GRU, LSTM, Cell, CellState, Plain, build_cell
 from seq2see.recipe.schema import CellSettings
 
@@ -222,3 +223,22 @@ def test_an_lstm_starts_with_its_forget_gate_open() -> None:
     cell = LSTM({"x": WIDTH}, SIZE)
     assert (cell.b[SIZE : 2 * SIZE] == 1).all()
     assert cell.b.sum() == SIZE
+
+
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+def test_long_inputs_train_in_a_loop_to_the_gradients_of_the_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(5)
+    cell = build_cell(CellSettings(cell=kind, size=6), {"x": 4})
+    steps = cells_room.LONG + 3
+    inputs, mask = torch.randn(3, steps, 4), torch.arange(steps) < torch.tensor([steps, 7, 0])[:, None]
+    found = []
+    for long in (1, 10**6):
+        monkeypatch.setattr(cells_room, "LONG", long)
+        cell.zero_grad()
+        outputs, last = cell.run({"x": inputs}, mask=mask, reverse=True)
+        (outputs.pow(2).sum() + last[0].sum()).backward()
+        found.append(
+            [outputs.detach(), last[0].detach(), *(p.grad.clone() for p in cell.parameters() if p.grad is not None)]
+        )
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)

@@ -10,6 +10,7 @@ from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax,
 from seq2see.attention.pooling import Pooling
 from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
+from seq2see.attention.self_attention import SelfAttention
 from seq2see.attention.through import Through
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Pooling",
     "Prepared",
     "Score",
+    "SelfAttention",
     "Through",
     "build_attention",
     "build_score",

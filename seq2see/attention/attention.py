@@ -65,7 +65,7 @@ class Attention(nn.Module):
         positions: the number of the step; past: the sum of earlier looks, not given: there were none.
         """
         past = past if past is not None else self.begin(prepared, query.shape[1])
-        window = self.scope.window(query, prepared.mask, prepared.layout, positions)
+        window = self.scope.window(query, prepared, positions)
         if window is None:
             look = self._everywhere(query, prepared, past=past, generator=generator)
         else:
@@ -86,7 +86,7 @@ class Attention(nn.Module):
         energies = self.score(query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self._weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = torch.bmm(chosen.shares, prepared.values)
+        context = prepared.value_ledger.mix(chosen.shares)
         places = prepared.mask.shape[1]
         return Look(
             context,

@@ -17,7 +17,7 @@ class MultiHead(nn.Module):
     """c = W_o [c^1; ..; c^H] + b_o, head i looking with W_q^i q at the keys W_k^i h_j and the values W_v^i h_j.
 
     The heads share one score (and scope), which sees queries and keys of size / heads numbers; with scaled-dot this is
-    torch.nn.MultiheadAttention.
+    torch.nn.MultiheadAttention. Where no place is real the context is zero, b_o included.
     """
 
     def __init__(self, query: int, key: int, *, heads: int, inner: Attention):
@@ -60,7 +60,7 @@ class MultiHead(nn.Module):
         batch = len(query)
         look: Look = self.inner(
             self._split(self.W_q(query)).flatten(0, 1),
-            self._folded(prepared),
+            prepared.folded,
             positions=positions,
             past=None if past is None else self._split(past).flatten(0, 1),
             forced=None if forced is None else forced.repeat_interleave(self.heads, 0),
@@ -68,7 +68,7 @@ class MultiHead(nn.Module):
         )
         remembered = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))
         apart: Look = look.map(lambda part: part.unflatten(0, (batch, self.heads)).transpose(1, 2))
-        apart.context = self.W_o(apart.context.flatten(2))
+        apart.context = self.W_o(apart.context.flatten(2)) * (prepared.extent[:, None, :1] > 0)
         apart.past = remembered
         apart.heads = self.heads
         return apart
@@ -79,10 +79,3 @@ class MultiHead(nn.Module):
 
     def _joined(self, parts: Float[Tensor, "batch heads rows part"]) -> Float[Tensor, "batch rows width"]:
         return parts.transpose(1, 2).flatten(2)
-
-    def _folded(self, prepared: Prepared) -> Prepared:
-        """The heads as rows of the batch."""
-        values = prepared.values.flatten(0, 1)
-        mask = prepared.mask.repeat_interleave(self.heads, 0)
-        places = Places(values, mask, prepared.layout)
-        return Prepared(prepared.keys.flatten(0, 1), values, places, prepared.key_ledger, prepared.value_ledger)

@@ -18,16 +18,19 @@ from seq2see.memory import Layout, Places
 class Prepared:
     """What an attention computes once per input, beside the places as the encoder gave them.
 
-    keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads. Windows of them are taken
-    through ledgers, so that a loop over time pays for its windows and not for all places. larger: the
-    places that hold these, where they are looked at through them.
+    keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads; extent: (batch, axes), how
+    far real places reach along each axis; folded: where there are heads, the same with heads as rows of the batch;
+    larger: the places that hold these, where they are looked at through them.
+    Windows are taken through ledgers. A loop over time pays for its windows, not for all places.
     """
 
     keys: Float[Tensor, "batch *heads places size"]
     values: Float[Tensor, "batch *heads places value"]
     places: Places
+    extent: Int[Tensor, "batch axes"]
     key_ledger: Ledger
     value_ledger: Ledger
+    folded: Prepared | None = None
     larger: Larger | None = None
 
     @classmethod
@@ -37,7 +40,11 @@ class Prepared:
         values: Float[Tensor, "batch *heads places value"],
         places: Places,
     ) -> Prepared:
-        return cls(keys, values, places, Ledger(keys), Ledger(values))
+        made = cls(keys, values, places, extent_of(places.mask, places.layout), Ledger(keys), Ledger(values))
+        if keys.dim() == 4:
+            flat, mask = values.flatten(0, 1), places.mask.repeat_interleave(keys.shape[1], 0)
+            made.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout))
+        return made
 
     @property
     def mask(self) -> Bool[Tensor, "batch places"]:
@@ -70,6 +77,18 @@ class Larger:
         return Larger(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
 
 
+def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:
+    """How far the real places reach: their number in a line; rows and columns on a grid.
+
+    >>> extent_of(torch.tensor([[True, True, False, False]]), Layout("grid", (2, 2)))
+    tensor([[1, 2]])
+    """
+    if layout.kind != "grid":
+        return mask.sum(1, keepdim=True)
+    grid = mask.view(len(mask), *layout.shape)
+    return torch.stack([grid.any(2).sum(1), grid.any(1).sum(1)], dim=1)
+
+
 @dataclass
 class Candidates:
     """The places a score is asked about: all of an input's, or for each query a window of its own.
@@ -98,12 +117,12 @@ class Look:
     """
 
     context: Float[Tensor, "*rows value"]
-    weights: Float[Tensor, "*rows candidates"]
-    energies: Float[Tensor, "*rows candidates"] | None
+    weights: Float[Tensor, "*looks candidates"]
+    energies: Float[Tensor, "*looks candidates"] | None
     places: int
-    numbers: Int[Tensor, "*rows candidates"] | None = None
-    place: Int[Tensor, "*rows"] | None = None
-    place_log_prob: Float[Tensor, "*rows"] | None = None
+    numbers: Int[Tensor, "*looks candidates"] | None = None
+    place: Int[Tensor, "*looks"] | None = None
+    place_log_prob: Float[Tensor, "*looks"] | None = None
     past: Float[Tensor, "*rows places"] | None = None
     heads: int = 0
     by_score: bool = False

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from seq2see.attention.records import Prepared
 from seq2see.errors import UserError
-from seq2see.memory import Layout, View
+from seq2see.memory import View
 
 Positions = int | Int[Tensor, " queries"]
 """The number t of the step a query belongs to (from 0): one for all queries, or one for each."""
@@ -33,11 +33,7 @@ class Scope(nn.Module):
     """Picks candidates. `window` gives None where every place is one."""
 
     def window(
-        self,
-        query: Float[Tensor, "batch queries query"],
-        mask: Bool[Tensor, "batch places"],
-        layout: Layout,
-        positions: Positions,
+        self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
     ) -> Window | None:
         raise NotImplementedError
 
@@ -46,11 +42,7 @@ class Global(Scope):
     """Every place."""
 
     def window(
-        self,
-        query: Float[Tensor, "batch queries query"],
-        mask: Bool[Tensor, "batch places"],
-        layout: Layout,
-        positions: Positions,
+        self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
     ) -> Window | None:
         return None
 
@@ -70,21 +62,17 @@ class Local(Scope):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         """p_t along each axis that is windowed (a line, columns, or rows and columns); `extent` is what is real."""
         raise NotImplementedError
 
     def window(
-        self,
-        query: Float[Tensor, "batch queries query"],
-        mask: Bool[Tensor, "batch places"],
-        layout: Layout,
-        positions: Positions,
+        self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
     ) -> Window | None:
-        extent = _extent(mask, layout)
+        mask, extent = prepared.mask, prepared.extent
         centres = self.centres(query, extent, positions)
         axes = centres.shape[-1]
-        shape = layout.shape if self.grid else (mask.shape[1],)
+        shape = prepared.layout.shape if self.grid else (mask.shape[1],)
         near = torch.arange(-self.reach, self.reach + 1, device=mask.device)
         lines, distances = [], []
         for axis in range(axes):
@@ -121,7 +109,7 @@ class LocalMonotonic(Local):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         wanted = torch.as_tensor(positions, device=extent.device).expand(query.shape[:2])
         return torch.minimum(wanted, (extent[:, -1:] - 1).clamp(min=0))[..., None].float()
 
@@ -136,17 +124,9 @@ class LocalPredicted(Local):
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
-    ) -> Float[Tensor, "batch queries axes"]:
+    ) -> Float[Tensor, "batch queries windowed"]:
         shares = torch.sigmoid(self.v(torch.tanh(self.W(query))).float())
         return extent[:, None] * shares
-
-
-def _extent(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:
-    """How far the real places reach: their number in a line; rows and columns on a grid."""
-    if layout.kind != "grid":
-        return mask.sum(1, keepdim=True)
-    grid = mask.view(len(mask), *layout.shape)
-    return torch.stack([grid.any(2).sum(1), grid.any(1).sum(1)], dim=1)
 
 
 def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gaussian: bool = True) -> Scope:

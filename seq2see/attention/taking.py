@@ -7,30 +7,65 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 class Ledger:
-    """Windows of one source, (batch, places, size); the gradients of all of them are added up in one place.
+    """Windows and weighted means of one source, (batch, places, size); their gradients are added up in one place.
 
-    Autograd gives a plain gather a gradient as large as the source, at every step of a loop. Here each window adds its
-    own part to one sum, which the source gets once, when all windows have been accounted for.
+    Autograd gives a plain gather, or a product, a gradient as large as the source at every step of a loop. Here each
+    window puts down its own part, and of each mean the weights are kept; the source gets the sum once, when all have
+    been accounted for. At reduced precision it is converted once, not at every step.
     """
 
     def __init__(self, source: Float[Tensor, "batch *heads places size"]):
         self.source = source
-        self.sum: Tensor | None = None
+        self.parts: list[tuple[Tensor, Tensor]] = []
+        self.mixed: list[tuple[Tensor, Tensor]] = []
         self._anchor: Tensor | None = None
+        self._working: Tensor | None = None
 
-    def take(self, numbers: Int[Tensor, "folded queries window"]) -> Float[Tensor, "folded queries window size"]:
-        """What stands at those numbers of each row; `folded` is the batch, times heads where there are some."""
-        flat = self.source.flatten(0, -3) if self.source.dim() > 3 else self.source
-        index = numbers + torch.arange(len(flat), device=numbers.device)[:, None, None] * flat.shape[1]
+    def take(self, numbers: Int[Tensor, "batch queries window"]) -> Float[Tensor, "batch queries window size"]:
+        """What stands at those numbers of each row."""
+        index = numbers + torch.arange(len(numbers), device=numbers.device)[:, None, None] * self.source.shape[-2]
         if not (torch.is_grad_enabled() and self.source.requires_grad):
-            return flat.reshape(-1, flat.shape[-1])[index]
+            return self.source.reshape(-1, self.source.shape[-1])[index]
+        taken: Tensor = _Take.apply(self.anchor, index, self)
+        return taken
+
+    def mix(self, shares: Float[Tensor, "batch queries places"]) -> Float[Tensor, "batch queries size"]:
+        """sum_j shares_j source_j"""
+        if not (torch.is_grad_enabled() and self.source.requires_grad):
+            return torch.bmm(shares, self.source)
+        mean: Tensor = _Mix.apply(self.anchor, shares, self)
+        return mean
+
+    @property
+    def anchor(self) -> Tensor:
         if self._anchor is None:
             self._anchor = _Anchor.apply(self.source, self)
-        taken: Tensor = _Take.apply(self._anchor, index, self)
-        return taken
+        return self._anchor
+
+    def working(self) -> Float[Tensor, "batch places size"]:
+        """The source without its gradient, at the precision products are taken in."""
+        kind = self.source.device.type
+        if self._working is None:
+            wanted = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.source.dtype
+            self._working = self.source.detach().to(wanted)
+        return self._working
+
+    def settle(self) -> Float[Tensor, "batch *heads places size"]:
+        """The gradient of the source: the sum of what windows and means have put down, which is then forgotten."""
+        parts, mixed, self.parts, self.mixed = self.parts, self.mixed, [], []
+        if mixed:
+            shares, grads = (torch.cat(all_of, dim=1) for all_of in zip(*mixed, strict=True))
+            total = torch.bmm(shares.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)
+        else:
+            total = torch.zeros_like(self.source, memory_format=torch.contiguous_format)
+        flat = total.view(-1, total.shape[-1])
+        for index, part in parts:
+            flat.index_add_(0, index, part)
+        return total
 
 
 class _Anchor(torch.autograd.Function):
@@ -38,13 +73,14 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, source: Tensor, ledger: Ledger) -> Tensor:
-        ctx.ledger, ctx.shape = ledger, source.shape
+        ctx.ledger = ledger
         return source.new_zeros(())
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None]:
-        total, ctx.ledger.sum = ctx.ledger.sum, None
-        return None if total is None else total.view(ctx.shape), None
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        ledger: Ledger = ctx.ledger
+        return ledger.settle(), None
 
 
 class _Take(torch.autograd.Function):
@@ -55,10 +91,27 @@ class _Take(torch.autograd.Function):
         return ledger.source.detach().reshape(-1, ledger.source.shape[-1])[index]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        ledger: Ledger = ctx.ledger
         (index,) = ctx.saved_tensors
-        if ledger.sum is None:
-            ledger.sum = torch.zeros_like(ledger.source).reshape(-1, ledger.source.shape[-1])
-        ledger.sum.index_add_(0, index.flatten(), grad.reshape(-1, grad.shape[-1]).to(ledger.sum.dtype))
+        part = grad.reshape(-1, grad.shape[-1]).to(ctx.ledger.source.dtype)
+        ctx.ledger.parts.append((index.flatten(), part))
         return grad.new_zeros(()), None, None
+
+
+class _Mix(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, shares: Tensor, ledger: Ledger) -> Tensor:
+        ctx.ledger, ctx.dtype = ledger, shares.dtype
+        source = ledger.working()
+        used = shares.to(source.dtype)
+        ctx.save_for_backward(used)
+        return torch.bmm(used, source)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        (used,) = ctx.saved_tensors
+        ledger: Ledger = ctx.ledger
+        ledger.mixed.append((used, grad))
+        return grad.new_zeros(()), torch.bmm(grad, ledger.working().transpose(1, 2)).to(ctx.dtype), None

@@ -9,6 +9,7 @@ from importlib import import_module
 from seq2see import __version__
 from seq2see.cli.guard import guarded
 from seq2see.cli.parser import Parser
+from seq2see.cli.plugins import bring
 from seq2see.cli.program import program
 from seq2see.errors import UserError, nearest
 
@@ -21,6 +22,8 @@ COMMANDS = {
     "score": "log-probability and perplexity of given outputs",
     "look": "a picture of where a model looks",
     "explain": "one decoding step worked out with real numbers",
+    "compare": "variants of a recipe under the same updates and seeds: which is best, and is that real",
+    "faithful": "whether attention tells the truth: its agreement with occlusion and gradients",
     "encode": "inputs as vectors, and which are nearest to each other",
     "demo": "train for two minutes, and see what it learned",
 }
@@ -56,7 +59,9 @@ def run(arguments: Sequence[str]) -> None:
         command = import_module(f"seq2see.cli.{name}")
         parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
         command.arguments(parser)
-        command.run(parser.read(arguments[1:]))
+        read = parser.read(arguments[1:])
+        bring(getattr(read, "plugins", []))
+        command.run(read)
     else:
         what = "option" if name.startswith("-") else "command"
         raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; the commands: {', '.join(COMMANDS)}")

@@ -55,7 +55,7 @@ def lines(made: Explanation) -> list[str]:
     if made.reads is not None:
         shown += [f"reads    y_{{t-1}} = {made.reads}"]
     if made.looks:
-        shown += [f"query    {how['query']}", f"         {_vector(made.query)}"]
+        shown += [f"query    {how['query']}", *(f"         {_vector(made.query)}" for _ in made.query[:1])]
     for look in made.looks:
         shown += ["", f"looks at {look.input}", f"         {how['energies']}", f"         {how['weights']}"]
         shown += _places(look)
@@ -63,6 +63,8 @@ def lines(made: Explanation) -> list[str]:
     shown += ["", f"state    {how['state']}"]
     shown += [f"         {how['cell']}"] if "cell" in how else []
     shown += [f"         {_vector(made.state)}", "", f"output   {how['output']}"]
+    if made.generating is not None:
+        shown.append(f"         g = {made.generating:.4f} from the vocabulary, {1 - made.generating:.4f} copied")
     width = max(len(text) for text, _ in made.likeliest)
     for text, probability in made.likeliest:
         mark = "  <- written" if text == made.writes else ""

@@ -10,6 +10,7 @@ from seq2see.cli.parser import Parser, listed, whole
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
     more = "; several joined by + are an ensemble" if ensembles else ""
     parser.add_argument("model", metavar="MODEL", help=f"a folder that train wrote{more}")
+    add_plugin(parser)
 
 
 def add_input(parser: Parser) -> None:
@@ -61,6 +62,19 @@ def add_changes(parser: Parser) -> None:
         action="append",
         default=[],
         help="change one key of the recipe (decoder.size=256); may be given several times",
+    )
+    add_plugin(parser)
+
+
+def add_plugin(parser: Parser) -> None:
+    """Wherever a recipe or a model is named: either may name a score, an encoder or a decoder of the user's own."""
+    parser.add_argument(
+        "--plugin",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import a module of yours, which registers scores, encoders or decoders; may be given several times",
     )
 
 

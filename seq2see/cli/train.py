@@ -5,9 +5,7 @@ Progress goes to stderr; at the end the dev metrics of the model are printed.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from seq2see.cli.options import add_changes, add_columns, add_json
 from seq2see.cli.parser import Given, Parser, number, whole
@@ -103,6 +101,7 @@ def _folder(given: Given) -> Path:
 def _tell(folder: Path, *, as_json: bool) -> None:
     """The dev metrics on stdout; where the model lies and what to do with it on stderr."""
     from seq2see.recipe import load_recipe
+    from seq2see.training.reports import best_report
 
     report = best_report(folder)
     measured: dict[str, float] = report.get("dev", {})
@@ -118,10 +117,3 @@ def _tell(folder: Path, *, as_json: bool) -> None:
     say(f"  {program()} predict {folder}{' INPUT' if recipe.inputs else ''}")
     if recipe.looked_at:
         say(f"  {program()} look {folder} INPUT --out look.png")
-
-
-def best_report(folder: Path) -> dict[str, Any]:
-    """The report of metrics.jsonl whose weights were kept."""
-    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
-    reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})

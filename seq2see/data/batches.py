@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+
+from seq2see.memory import Copyable
 
 PAD, UNK, SOS, EOS = 0, 1, 2, 3
 
@@ -20,16 +22,19 @@ class Sequences:
     """Symbols of one column for a batch of rows.
 
     ids: (batch, length), 0 where there is nothing; mask: (batch, length), True where a symbol is real;
-    symbols: the real symbols as they were written, whether the vocabulary has them or not, where that is known.
+    symbols: the real symbols as they were written, whether the vocabulary has them or not, where that is known;
+    copyable: what the output would write for them, where a model may copy them.
     The length is at least 1 even if every row is empty, so that no tensor downstream is.
     """
 
     ids: Int[Tensor, "batch length"]
     mask: Bool[Tensor, "batch length"]
     symbols: list[list[str]] | None = None
+    copyable: Copyable | None = None
 
     def to(self, device: torch.device | str) -> Sequences:
-        return replace(self, ids=self.ids.to(device), mask=self.mask.to(device))
+        copyable = None if self.copyable is None else self.copyable.to(device)
+        return replace(self, ids=self.ids.to(device), mask=self.mask.to(device), copyable=copyable)
 
     @property
     def lengths(self) -> Int[Tensor, " batch"]:
@@ -49,18 +54,23 @@ class Labels:
 
 @dataclass
 class Batch:
-    """Inputs by name, each a column of whatever its encoder reads; the target where it is known; and which rows of the
-    data set these are."""
+    """Inputs by name, each a column of whatever its encoder reads, the target where it is known, and which rows of the
+    data set these are.
+
+    alignment: (batch, steps, places), where each step should look, where that is known (zeros where it is not).
+    """
 
     inputs: dict[str, Any]
     target: Sequences | Labels | None = None
     rows: list[int] = field(default_factory=list)
+    alignment: Float[Tensor, "batch steps places"] | None = None
 
     def to(self, device: torch.device | str) -> Batch:
         return Batch(
             inputs={name: column.to(device) for name, column in self.inputs.items()},
             target=None if self.target is None else self.target.to(device),
             rows=self.rows,
+            alignment=None if self.alignment is None else self.alignment.to(device),
         )
 
     def __len__(self) -> int:

@@ -15,6 +15,8 @@ from seq2see.data.tables import Table
 from seq2see.errors import UserError, nearest
 
 OUTPUT = "output"
+ALIGNMENT = "output.alignment"
+"""A row's links between input and output stand under this name, which can be no input's."""
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.alignments import shares
 from seq2see.data.batches import Batch
-from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
+from seq2see.data.copying import COPYABLE
 from seq2see.data.field import Chosen
-from seq2see.data.fields import Fields, readable, writable
+from seq2see.data.fields import Fields, readable, sequences, writable
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
+from seq2see.memory import Copyable
 
 
 class Dataset:
@@ -40,15 +44,15 @@ class Dataset:
 
         training: rows whose output is too long are left out (and counted), as the recipe's `max_length` says.
         """
-        every, left_out, cut = fields.all, 0, Counter[str]()
+        left_out, cut = 0, Counter[str]()
         with ExitStack() as opened:
             if isinstance(rows, Generator):
                 opened.enter_context(closing(rows))
-            paths = {name: None if folder is None else folder / name for name in every}
+            paths = {name: None if folder is None else folder / name for name in fields.stored}
             writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
             for number, row in enumerate(rows, start=1):
                 try:
-                    encoded = {name: field.ids(row[name]) for name, field in every.items()}
+                    encoded = fields.ids(row)
                 except UserError as error:
                     raise UserError(f"{place_of(row, number)}: {error}") from None
                 if training and not fields.output.fits(encoded[OUTPUT]):
@@ -75,8 +79,14 @@ class Dataset:
 
     def batch(self, rows: Chosen) -> Batch:
         """The given rows, in the order given."""
-        return Batch(
-            inputs={name: readable(field.pad(self.stores[name], rows)) for name, field in self.fields.inputs.items()},
-            target=writable(self.fields.output.pad(self.stores[OUTPUT], rows)),
-            rows=[int(row) for row in rows],
-        )
+        fields, stores = self.fields, self.stores
+        inputs = {name: readable(field.pad(stores[name], rows)) for name, field in fields.inputs.items()}
+        target = writable(fields.output.pad(stores[OUTPUT], rows))
+        made = Batch(inputs, target, [int(row) for row in rows])
+        if fields.copying is not None:
+            column = sequences(inputs[fields.copying.name])
+            inputs[fields.copying.name] = replace(column, copyable=Copyable(stores[COPYABLE].pad(rows, eos=False).ids))
+        if fields.aligning is not None:
+            steps, places = (sequences(one).ids.shape[1] for one in (target, inputs[fields.aligning.name]))
+            made.alignment = shares(stores[ALIGNMENT], made.rows, steps=steps, places=places)
+        return made

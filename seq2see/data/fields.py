@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2see.data.alignments import Aligning
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.columns import OUTPUT, place_of
+from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
+from seq2see.data.copying import COPYABLE, Copying
 from seq2see.data.field import Column, Field, kinds
 from seq2see.data.label import LabelField
 from seq2see.data.nested import Nested
@@ -22,11 +24,23 @@ Values = Mapping[str, str]
 
 
 class Fields:
-    """Inputs by name, and the output."""
+    """Inputs by name, and the output.
 
-    def __init__(self, inputs: dict[str, Field], output: Field):
+    copying: where words of an input may be copied into the output; aligning: where it is known which comes from which.
+    """
+
+    def __init__(
+        self,
+        inputs: dict[str, Field],
+        output: Field,
+        *,
+        copying: Copying | None = None,
+        aligning: Aligning | None = None,
+    ):
         self.inputs = inputs
         self.output = output
+        self.copying = copying
+        self.aligning = aligning
 
     @property
     def all(self) -> dict[str, Field]:
@@ -71,7 +85,7 @@ class Fields:
                 _text(field).settle([_text(every[name]) for name in members if name != owner])
             else:
                 field.settle()
-        return cls._of(every)
+        return cls._of(recipe, every)
 
     @classmethod
     def load(cls, folder: Path, recipe: Recipe) -> Fields:
@@ -85,11 +99,18 @@ class Fields:
                 if every[name].vocabulary != every[owner].vocabulary:
                     raise UserError(f"{folder}: '{name}' and '{owner}' share a vocabulary, but their files differ")
                 _text(every[name]).use(_text(every[owner]))
-        return cls._of(every)
+        return cls._of(recipe, every)
 
     @classmethod
-    def _of(cls, every: dict[str, Field]) -> Fields:
-        return cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+    def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
+        made = cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+        copied, column = recipe.copied_from, recipe.loss.alignment.column
+        if copied is not None:
+            made.copying = Copying(copied, _text(every[copied]), made.text_output)
+        if column is not None:
+            aligned = recipe.looked_at[0]
+            made.aligning = Aligning(column, aligned, _text(every[aligned]), made.text_output)
+        return made
 
     def save(self, folder: Path) -> None:
         """Every field's files into a model's folder."""
@@ -97,13 +118,42 @@ class Fields:
         for name, field in self.all.items():
             field.save(folder, name)
 
+    @property
+    def stored(self) -> list[str]:
+        """Names of all that is stored of a row."""
+        further = {COPYABLE: self.copying, ALIGNMENT: self.aligning}
+        return [*self.all, *(name for name, part in further.items() if part is not None)]
+
+    def ids(self, row: Values) -> dict[str, list[int]]:
+        """A row as it is stored: the ids of every column, and what only several columns together can tell."""
+        found = {name: field.ids(row[name]) for name, field in self.all.items()}
+        if self.copying is not None:
+            found |= self.copying.ids(row)
+        if self.aligning is not None:
+            found[ALIGNMENT] = self.aligning.ids(row)
+        return found
+
+    def target_ids(self, row: Values, value: str) -> list[int]:
+        """The ids of an output, without `<eos>`, beside the inputs of a row (whose words may be copied)."""
+        if self.copying is None:
+            return self.output.ids(value)
+        return self.copying.target(value, self.copying.words(row))
+
     def batch(self, rows: Sequence[Values], *, target: bool = False) -> Batch:
         """Values as they come, with the inputs' own symbols (prediction, evaluation); the target where asked for."""
-        return Batch(
-            inputs={name: readable(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()},
-            target=writable(self.output.batch([row[OUTPUT] for row in rows])) if target else None,
-            rows=list(range(len(rows))),
-        )
+        inputs = {name: readable(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()}
+        outputs = writable(self.output.batch([row[OUTPUT] for row in rows])) if target else None
+        if self.copying is not None:
+            column = inputs[self.copying.name] = self.copying.read(sequences(inputs[self.copying.name]))
+            if outputs is not None:
+                outputs = self.copying.targets(sequences(outputs), column, [row[OUTPUT] for row in rows])
+        return Batch(inputs=inputs, target=outputs, rows=list(range(len(rows))))
+
+
+def sequences(column: Column) -> Sequences:
+    """A column of plain text: what can be copied from, and what links lead from and to."""
+    assert isinstance(column, Sequences)
+    return column
 
 
 def readable(column: Column) -> Sequences | Nested:

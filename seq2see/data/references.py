@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from seq2see.data.columns import OUTPUT
+from seq2see.data.columns import ALIGNMENT, OUTPUT
 
 
 @dataclass
@@ -27,7 +27,7 @@ def group(rows: Iterable[Mapping[str, str]]) -> list[Question]:
     """
     questions: dict[tuple[str, ...], Question] = {}
     for number, row in enumerate(rows):
-        inputs = {name: value for name, value in row.items() if name != OUTPUT}
+        inputs = {name: value for name, value in row.items() if name not in (OUTPUT, ALIGNMENT)}
         key = tuple(inputs.values()) if inputs else (str(number),)
         question = questions.setdefault(key, Question(inputs))
         question.rows.append(number)

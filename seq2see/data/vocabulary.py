@@ -60,8 +60,10 @@ class Vocabulary:
         find = self.ids.get
         return [find(symbol, 1) for symbol in symbols]
 
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        return [self.symbols[i] for i in ids]
+    def decode(self, ids: Iterable[int], words: Sequence[str] = ()) -> list[str]:
+        """Symbols; words: what ids beyond the vocabulary stand for, where an input's own words can be copied."""
+        known = len(self.symbols)
+        return [self.symbols[i] if i < known else words[i - known] for i in ids]
 
     def save(self, path: Path) -> None:
         """A header with the number of symbols, then `symbol<tab>count`, line by line in the order of ids."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from seq2see.decoders.base import Conditions, Decoder, decoders
+from seq2see.decoders.copying import CopyHead
 from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
+from seq2see.decoders.transformer import TransformerDecoder
 
 __all__ = [
     "Conditions",
+    "CopyHead",
     "Decoder",
     "LabelDecoder",
     "Ready",
@@ -17,5 +20,6 @@ __all__ = [
     "SoftmaxHead",
     "State",
     "Step",
+    "TransformerDecoder",
     "decoders",
 ]

@@ -34,10 +34,12 @@ class Conditions:
 class Decoder(nn.Module):
     """Writes while looking at a memory.
 
-    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels).
+    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels);
+    direct: its features are made to be compared with embeddings as they are, where the output layer is tied to them.
     """
 
     one_step: bool = False
+    direct: bool = False
     features_size: int
     looking: Looking
 

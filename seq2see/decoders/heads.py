@@ -1,4 +1,4 @@
-"""Output layers: P(y_t | ...) = softmax(V s_t + c). Copying, tied weights and large-vocabulary losses live here."""
+"""Output layers: P(y_t | ...) = softmax(V s_t + c). Tied weights and large-vocabulary losses live here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from seq2see.decoders.records import Ready, Step
 class SoftmaxHead(nn.Module):
     """log softmax(V f + c), with f the features, or tanh(W_o features + b_o) where a readout size is given.
 
-    tied: V is the embedding matrix E of the output's symbols; the readout then has E's width.
+    tied: V is the embedding matrix E of the output's symbols; the readout then has E's width, or there is none where
+    features of that width are `direct`.
     """
 
     def __init__(
@@ -24,9 +25,12 @@ class SoftmaxHead(nn.Module):
         readout: int = 0,
         tied: nn.Parameter | None = None,
         dropout: float = 0.0,
+        direct: bool = False,
     ):
         super().__init__()
         width = tied.shape[1] if tied is not None else readout
+        if tied is not None and direct and width == features:
+            width = 0
         self.dropout = dropout
         self.W_o = nn.Linear(features, width) if width else None
         if tied is not None:
@@ -44,6 +48,18 @@ class SoftmaxHead(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.c.device
+
+    def further(self, ready: Ready) -> Int[Tensor, " batch"]:
+        """How many words beyond the vocabulary each input makes writable: their ids follow its last."""
+        return torch.zeros(ready.rows, dtype=torch.long, device=self.device)
+
+    def words(self, ready: Ready) -> list[list[str]] | None:
+        """Those words, input by input, where anybody knows them."""
+        return None
+
+    def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """Ids as a decoder reads them."""
+        return tokens
 
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
         if self.W_o is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -13,13 +14,16 @@ from seq2see.attention import Look, Prepared
 from seq2see.cells import CellState
 from seq2see.memory import Memory
 
+T = TypeVar("T")
+
 
 @dataclass
 class Ready:
     """A memory made ready for decoding: keys per attention, first states, what enters every step.
 
     looks: {input name: keys, values, mask}; start: per layer the first cell state (batch, size);
-    every: (batch, gates), the product of the summary that enters every step; memory: what all of it was made from.
+    every: (batch, gates), the product of the summary that enters every step; memory: what all of it was made from;
+    lower: the same as `looks` for each layer below the last one, where every layer of a decoder looks for itself.
     """
 
     rows: int
@@ -27,6 +31,11 @@ class Ready:
     looks: dict[str, Prepared] = field(default_factory=dict)
     start: list[CellState] = field(default_factory=list)
     every: Float[Tensor, "batch gates"] | None = None
+    lower: list[dict[str, Prepared]] = field(default_factory=list)
+
+    def by_layer(self) -> dict[str, Prepared]:
+        """What is looked at, under the names of the looks of every layer."""
+        return layered(self.looks, self.lower)
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Ready:
         return Ready(
@@ -35,6 +44,7 @@ class Ready:
             looks={name: prepared.select(rows) for name, prepared in self.looks.items()},
             start=[tuple(part[rows] for part in state) for state in self.start],
             every=None if self.every is None else self.every[rows],
+            lower=[{name: prepared.select(rows) for name, prepared in one.items()} for one in self.lower],
         )
 
 
@@ -104,18 +114,44 @@ class State:
 class Step:
     """The state after a step (or after a whole target), what the output layer sees, and where the decoder looked.
 
-    features: (rows, size), or (rows, steps, size) for a whole target; looks: {name: a look of so many rows, steps}.
+    features: (rows, size), or (rows, steps, size) for a whole target; looks: {name: a look of so many rows, steps};
+    lower: where every layer looks for itself, the looks of those below the last one, from the bottom.
     """
 
     state: State
     features: Float[Tensor, "rows *steps size"]
     looks: dict[str, Look] = field(default_factory=dict)
+    lower: list[dict[str, Look]] = field(default_factory=list)
+
+    def by_layer(self) -> dict[str, Look]:
+        """All looks: the last layer's by the name of the input, those below it as `name.layer-1`, `name.layer-2`, .."""
+        return layered(self.looks, self.lower)
 
     @classmethod
     def stacked(cls, steps: Sequence[Step]) -> Step:
         """Successive steps as one: (rows, steps, ...)."""
-        looks = {name: Look.stacked([step.looks[name] for step in steps]) for name in steps[-1].looks}
-        return cls(steps[-1].state, stack([step.features for step in steps]), looks)
+        looks = _stacked([step.looks for step in steps])
+        lower = [_stacked(list(each)) for each in zip(*(step.lower for step in steps), strict=True)]
+        return cls(steps[-1].state, stack([step.features for step in steps]), looks, lower)
+
+
+def _stacked(looks: Sequence[Mapping[str, Look]]) -> dict[str, Look]:
+    return {name: Look.stacked([one[name] for one in looks]) for name in looks[-1]}
+
+
+def layered(last: Mapping[str, T], lower: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """One mapping of all layers, the last one under plain names.
+
+    >>> layered({"source": 3}, [{"source": 1}, {"source": 2}])
+    {'source': 3, 'source.layer-1': 1, 'source.layer-2': 2}
+    """
+    below = {layer_name(name, i): one for i, layer in enumerate(lower) for name, one in layer.items()}
+    return {**last, **below}
+
+
+def layer_name(name: str, number: int) -> str:
+    """What the looks of a layer below the last one (by its number, from 0) are called: people count from 1."""
+    return f"{name}.layer-{number + 1}"
 
 
 def last_of(states: list[CellState]) -> Tensor:

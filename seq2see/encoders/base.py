@@ -45,7 +45,8 @@ class Encoder(nn.Module):
         """All that can be looked at in an input of that name."""
         return {name: View(self.size, self.layout)} | {f"{name}.{key}": view for key, view in self.further.items()}
 
-    def read(self, column: Any) -> Encoded:
+    def read(self, column: Any, *, maps: bool = False) -> Encoded:
+        """Read a column of a batch; with `maps` also tell where the encoder looked meanwhile, if that costs extra."""
         raise NotImplementedError
 
     @classmethod

@@ -45,7 +45,7 @@ class HierarchicalEncoder(Encoder):
         self.sentence_pooling = Pooling(self.size, hidden=hidden) if settings.pooling == "attention" else None
         self.further = {"words": View(self.size, "tokens", inside=View(self.size, "sentences"))}
 
-    def read(self, column: Nested) -> Encoded:
+    def read(self, column: Nested, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols, column.texts)  # type: ignore[no-any-return]
 
     def forward(

@@ -31,7 +31,7 @@ class RecurrentEncoder(Encoder):
         self.layers = RecurrentLayers(settings, self.embedding.size, bidirectional=settings.bidirectional)
         self.size = self.summary_size = self.layers.size
 
-    def read(self, column: Sequences) -> Encoded:
+    def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
 
     def forward(

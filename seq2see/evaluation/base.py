@@ -20,13 +20,14 @@ class Metric(ABC):
 
     needs: the kind of output it is for; top: 1 for fractions, 100 for BLEU and its like, which also rules how
     many decimals are printed; name: as it was asked for, for messages; lowercase: capital letters do not count;
-    of_outputs: outputs are all it takes (no probabilities, no n-best lists).
+    of_outputs: outputs are all it takes (no probabilities, no n-best lists); cased: letters are what it looks at.
     """
 
     needs: ClassVar[Needs] = "text"
     higher_is_better: ClassVar[bool] = True
     top: ClassVar[float] = 1.0
     of_outputs: ClassVar[bool] = True
+    cased: ClassVar[bool] = True
 
     def __init__(self, name: str, *, lowercase: bool = False):
         self.name = name

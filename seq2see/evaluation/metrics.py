@@ -7,6 +7,7 @@ from typing import Literal
 
 from seq2see.errors import UserError
 from seq2see.evaluation import (  # noqa: F401 - importing a family registers its names
+    alignment,
     answers,
     diversity,
     labels,
@@ -33,7 +34,7 @@ def lookup(name: str) -> Metric:
     plain = name.removesuffix(_LOWERCASE)
     kind = METRICS["exact@n" if plain.startswith("exact@") else plain]
     lowercase = plain != name
-    if lowercase and kind.needs != "text":
+    if lowercase and (kind.needs != "text" or not kind.cased):
         raise UserError(f"unknown metric '{name}': '{plain}' does not look at letters, so it has no {_LOWERCASE} form")
     return kind(plain, lowercase=lowercase)
 

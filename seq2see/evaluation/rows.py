@@ -31,7 +31,8 @@ class Rows:
     unit: what the outputs are made of; input_unit: what the inputs are made of, where that differs;
     alternatives: further hypotheses, best first (the prediction itself may be among them);
     targets: the symbols whose probability was taken, `<eos>` included where the model predicts it;
-    log_probabilities: of the whole of each row's target.
+    log_probabilities: of the whole of each row's target;
+    alignments: links that were found between input and output, beside the known ones (see `alignment.Aligned`).
     """
 
     predictions: Sequence[str]
@@ -42,6 +43,7 @@ class Rows:
     alternatives: Sequence[Sequence[str]] | None = None
     targets: Sequence[Sequence[str]] | None = None
     log_probabilities: Sequence[float] | None = None
+    alignments: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.predictions:
@@ -74,7 +76,7 @@ class Rows:
 
     def answered(self, predictions: Sequence[str]) -> Rows:
         """The same rows with other answers; what belonged to the old ones is left out."""
-        return replace(self, predictions=predictions, alternatives=None, log_probabilities=None)
+        return replace(self, predictions=predictions, alternatives=None, log_probabilities=None, alignments=None)
 
     def lowercased(self) -> Rows:
         """The same rows without capital letters."""
@@ -87,7 +89,7 @@ class Rows:
         )
 
 
-_BY_ROW = ("predictions", "references", "inputs", "alternatives", "targets", "log_probabilities")
+_BY_ROW = ("predictions", "references", "inputs", "alternatives", "targets", "log_probabilities", "alignments")
 
 
 def _lower(texts: Sequence[str]) -> list[str]:

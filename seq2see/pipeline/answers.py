@@ -176,7 +176,9 @@ def _decoder(recipe: Recipe) -> list[str]:
         lines = [f"one step that gives a label, state s of {decoder.size} numbers"]
     else:
         layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
-        lines = [f"{decoder.cell} of size {decoder.size}{layers}"]
+        heads = f", {decoder.heads} heads" if decoder.kind == "transformer" else ""
+        kind = decoder.cell if decoder.kind == "recurrent" else decoder.kind
+        lines = [f"{kind} of size {decoder.size}{layers}{heads}"]
         lines.append(f"  {equations.embedding_equation(decoder.embedding, 'y')}")
     lines.append(f"start       {equations.start_equation(recipe)}")
     if recipe.fed_every_step:
@@ -186,9 +188,12 @@ def _decoder(recipe: Recipe) -> list[str]:
         lines += [f"attention   {first}", *(f"            {line}" for line in rest)]
     else:
         lines.append("attention   none")
-    if decoder.kind != "label":
+    if decoder.kind == "recurrent":
         lines.append(f"step        {equations.step_equation(recipe)}")
         lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
+    elif decoder.kind == "transformer":
+        first, *rest = equations.layer_equations(recipe)
+        lines += [f"step        {first}", *(f"            {line}" for line in rest)]
     return [*lines, f"output      {equations.output_equation(recipe)}"]
 
 
@@ -202,6 +207,9 @@ def _loss(recipe: Recipe) -> list[str]:
         )
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
+    if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
+        links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
+        lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
     if not label:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling

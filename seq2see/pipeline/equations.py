@@ -8,7 +8,7 @@ from seq2see.attention.scores import scores
 from seq2see.encoders import encoders
 from seq2see.recipe.kinds import first_line
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.words import cell_equation, embedding_equation
+from seq2see.recipe.words import cell_equation, embedding_equation, position_words
 
 __all__ = ["cell_equation", "embedding_equation"]
 
@@ -33,6 +33,8 @@ def query_of(recipe: Recipe) -> str:
     """The state that asks."""
     if recipe.decoder.kind == "label":
         return "s"
+    if recipe.decoder.kind == "transformer":
+        return "norm(x_t)"
     return "s_t" if recipe.attention.query == "current" else "s_{t-1}"
 
 
@@ -77,6 +79,8 @@ def attention_equations(recipe: Recipe) -> list[str]:
     over = ", ".join(recipe.looked_at)
     lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
     lines += [*weights_equations(recipe), context_equation(recipe)]
+    if recipe.decoder.kind == "transformer" and recipe.decoder.layers > 1:
+        lines.append("each layer looks for itself; the last one's looks are shown first, the others as layer-1, ...")
     if len(recipe.looked_at) > 1:
         lines.append("one attention for each of these inputs; c_t joins their contexts")
     return lines
@@ -92,6 +96,10 @@ def joined(names: list[str], join: str) -> str:
 
 def start_equation(recipe: Recipe) -> str:
     s = "s" if recipe.decoder.kind == "label" else "s_0"
+    if recipe.decoder.kind == "transformer":
+        if not recipe.started_by:
+            return "from <sos> alone"
+        s = "x_1 = x_1 + s_0,  s_0"
     if not recipe.started_by:
         return f"{s} is a parameter, learned with the rest"
     summary = joined(recipe.started_by, recipe.decoder.join)
@@ -111,6 +119,30 @@ def step_inputs(recipe: Recipe) -> list[str]:
     return parts
 
 
+def layer_equations(recipe: Recipe) -> list[str]:
+    """How a transformer goes from the symbols so far to s_t."""
+    decoder = recipe.decoder
+    projected = "W_e " * (decoder.embedding.kind == "one-hot" or decoder.embedding.size != decoder.size)
+    entered = f"x_t = sqrt({decoder.size}) {projected}e(y_{{t-1}})"
+    if recipe.fed_every_step:
+        entered += f" + W_h {joined(recipe.fed_every_step, decoder.join)}"
+    parts = ["x_t = x_t + self(norm(x))_t over x_1 .. x_t"]
+    if recipe.looked_at:
+        projects = recipe.attention.heads == 1 or _places_size(recipe) != decoder.size
+        parts.append(f"x_t = x_t + {'W_c c_t + b_c' if projects else 'c_t'}")
+    parts.append("x_t = x_t + W_2 relu(W_1 norm(x_t) + b_1) + b_2")
+    return [
+        entered + position_words(decoder.positions, decoder.longest, "t"),
+        f"each layer: {';  '.join(parts)}",
+        "self(x)_t = W_o [c_t of each head] + b_o,  c_t = sum_i softmax_i(W_q x_t . W_k x_i / sqrt(d)) W_v x_i",
+        "s_t = norm(x_t)",
+    ]
+
+
+def _places_size(recipe: Recipe) -> int:
+    return sum(recipe.encoder_of(name).places_size for name in recipe.looked_at)
+
+
 def step_equation(recipe: Recipe) -> str:
     return f"s_t = {recipe.decoder.cell}(s_{{t-1}}, [{'; '.join(step_inputs(recipe))}])"
 
@@ -119,14 +151,22 @@ def output_equation(recipe: Recipe) -> str:
     """The output layer, V being E where they are tied."""
     label = recipe.decoder.kind == "label"
     seen = ["s" if label else "s_t"]
-    if recipe.decoder.output == "all":
+    if recipe.decoder.output == "all" and recipe.decoder.kind != "transformer":
         seen += ["c" if label else "c_t"] if recipe.looked_at else []
         seen += [] if label else ["e(y_{t-1})"]
     features = seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]"
-    if recipe.decoder.readout or recipe.decoder.tied:
+    seen_by_gate = features
+    decoder = recipe.decoder
+    direct = decoder.kind == "transformer" and decoder.embedding.size == decoder.size
+    if decoder.readout or (decoder.tied and not direct):
         features = f"tanh(W_o {features} + b_o)"
     weights = "E" if recipe.decoder.tied and not label else "V"
-    return f"{probability(recipe)} = softmax({weights} {features} + c)"
+    spoken = f"softmax({weights} {features} + c)"
+    if recipe.copied_from is None:
+        return f"{probability(recipe)} = {spoken}"
+    pointed = f"sum_{{j: x_j = y_t}} a_tj (x: {recipe.copied_from})"
+    gate = f"g = sigmoid(w_g' {seen_by_gate} + b_g)"
+    return f"{probability(recipe)} = g {spoken} + (1 - g) {pointed};  {gate}"
 
 
 def probability(recipe: Recipe) -> str:

@@ -9,14 +9,17 @@ from functools import partial
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import Question, group
 from seq2see.data.split import number_of
+from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, evaluate
 from seq2see.looks import Prediction
+from seq2see.pipeline.aligning import align, aligned
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told
 from seq2see.pipeline.measures import PERPLEXITY, check_metrics, metrics_of
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import Row, score_rows, score_stream
 from seq2see.recipe import Recipe
+from seq2see.recipe.measures import LOOKS
 from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions
 
@@ -48,7 +51,8 @@ def judge(
 ) -> Judged:
     """Measure on rows; those with equal inputs are references of each other. most: at most so many distinct inputs.
 
-    The perplexity of text is measured unasked: it is comparable where outputs are not.
+    The perplexity of text is measured unasked: it is comparable where outputs are not. So is the alignment error rate
+    of rows whose links are known.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
@@ -58,7 +62,7 @@ def judge(
         return Judged(_stream_report(bundles, rows, _told(progress, "symbols scored")), [], [])
     questions = some(group(rows), most)
     chosen = [rows[number] for question in questions for number in question.rows]
-    spoken = [name for name in names if name != PERPLEXITY]
+    spoken = [name for name in names if name not in (PERPLEXITY, LOOKS)]
     predictions: list[Prediction] = []
     report = Report(len(chosen), {})
     if spoken:
@@ -69,7 +73,9 @@ def judge(
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
     if recipe.output.kind == "text" or PERPLEXITY in names:
         report = report.joined(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
-    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY] if name in report.metrics}
+    if LOOKS in names or aligned(chosen):
+        report = report.joined(_aligned_report(bundles, aligned(chosen), _told(progress, "outputs aligned")))
+    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, LOOKS] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
     return Judged(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
 
@@ -116,6 +122,16 @@ def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Tol
     """Perplexity of every row's output (an input may have several), the unigram model beside it."""
     scored = score_rows(bundles, rows, told=told)
     return _likelihoods(bundles[0], [one.symbols for one in scored], [one.log_probability for one in scored])
+
+
+def _aligned_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
+    """The alignment error rate of the rows whose links are known."""
+    if not rows:
+        column = bundles[0].recipe.loss.alignment.column
+        raise UserError(f"metric '{LOOKS}' needs the column '{column}' of links, and the table has none")
+    nothing = [""] * len(rows)
+    made = Rows(nothing, [[""]] * len(rows), alignments=align(bundles, rows, told=told))
+    return evaluate([LOOKS], made, baselines=bundles[0].baselines)
 
 
 def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seq2see.attention import Look
 from seq2see.data.batches import SOS
-from seq2see.decoders import State, Step
+from seq2see.decoders import CopyHead, State, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.memory import Memory
@@ -19,6 +19,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
     context_equation,
+    layer_equations,
     output_equation,
     query_of,
     score_equation,
@@ -26,6 +27,7 @@ from seq2see.pipeline.equations import (
     step_equation,
     weights_equations,
 )
+from seq2see.recipe import Recipe
 
 LIKELIEST = 5
 
@@ -45,8 +47,9 @@ class Looked:
 class Explanation:
     """Step `step` (from 0) of `steps`; reads: the symbol before; looks: none without attention.
 
-    query: the state that asked (none without attention); state: s_t after the step;
-    likeliest: the best symbols with their probabilities; equations: how each number comes from the ones before.
+    query: the state that asked (none without attention, none of a transformer); state: s_t after the step;
+    likeliest: the best symbols with their probabilities; generating: g, the share of P that comes from the vocabulary,
+    where words can be copied; equations: how each number comes from the ones before.
     """
 
     step: int
@@ -60,11 +63,14 @@ class Explanation:
     probability: float
     likeliest: list[tuple[str, float]]
     equations: dict[str, str]
+    generating: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {
-            "likeliest": [{"text": text, "probability": probability} for text, probability in self.likeliest]
-        }
+        likeliest = [{"text": text, "probability": probability} for text, probability in self.likeliest]
+        found = asdict(self) | {"likeliest": likeliest}
+        if self.generating is None:
+            del found["generating"]
+        return found
 
 
 @torch.inference_mode()
@@ -82,7 +88,8 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     batch = bundle.fields.batch([row]).to(bundle.device)
     ready = network.ready(batch.inputs, 1)
     label = recipe.output.kind == "label"
-    numbers = {symbol: i for i, symbol in enumerate(vocabulary.symbols)}  # special symbols too
+    words = (network.head.words(ready) or [[]])[0]
+    numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
     before = state = network.begin(ready)
     made: Step | None = None
@@ -93,21 +100,21 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     if made is None:
         raise ValueError("no step was made")
     probabilities = network.log_probs(made, ready)[0].double().exp()
-    best = probabilities.topk(min(LIKELIEST, len(vocabulary)))
+    best = probabilities.topk(min(LIKELIEST, len(probabilities)))
+    texts = vocabulary.decode(best.indices.tolist(), words)
     return Explanation(
         step=step,
         steps=len(outputs),
         outputs=outputs,
         reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
-        query=_numbers(_top(state if recipe.attention.query == "current" else before)) if recipe.looked_at else [],
+        query=_query(recipe, before, state),
         looks=[looked for name, look in made.looks.items() for looked in _looked(name, look, ready.memory)],
-        state=_numbers(_top(state)),
+        state=_numbers(made.features[0] if recipe.decoder.kind == "transformer" else _top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
-        likeliest=[
-            (vocabulary.symbols[i], p) for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ],
+        likeliest=list(zip(texts, best.values.tolist(), strict=True)),
         equations=_equations(bundle),
+        generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
     )
 
 
@@ -135,10 +142,19 @@ def _equations(bundle: Bundle) -> dict[str, str]:
         found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
     if recipe.decoder.kind == "label":
         found["state"] = start_equation(recipe)
+    elif recipe.decoder.kind == "transformer":
+        found["state"] = ";  ".join(layer_equations(recipe))
     else:
         found["state"] = step_equation(recipe)
         found["cell"] = cell_equation(recipe.decoder)
     return found | {"output": output_equation(recipe)}
+
+
+def _query(recipe: Recipe, before: State, after: State) -> list[float]:
+    """The state that asked; a transformer asks in each layer anew, and keeps none of these states."""
+    if not recipe.looked_at or recipe.decoder.kind == "transformer":
+        return []
+    return _numbers(_top(after if recipe.attention.query == "current" else before))
 
 
 def _top(state: State) -> Tensor:

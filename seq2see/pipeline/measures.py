@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from seq2see.errors import UserError
 from seq2see.evaluation import check
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import allowed, measures_of
+from seq2see.recipe.measures import LOOKS, allowed, measures_of
 
 PERPLEXITY = "perplexity"
 
@@ -18,6 +18,11 @@ def check_metrics(names: Sequence[str], recipe: Recipe, *, key: str = "metrics")
         check(names, recipe.output.kind)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
+    if LOOKS in names and recipe.loss.alignment.column is None:
+        raise UserError(
+            f"{key}: metric '{LOOKS}' needs to know which word comes from which, and the recipe names no column of "
+            "links; set loss.alignment.column (and loss.alignment.weight=0 to measure without learning from it)"
+        )
     unasked = [name for name in names if name != PERPLEXITY] if not recipe.inputs else []
     if unasked:
         raise UserError(

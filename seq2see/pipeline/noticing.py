@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 from seq2see.data.columns import OUTPUT
+from seq2see.data.copying import Copying
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.data.vocabulary import SPECIALS
@@ -33,7 +34,7 @@ class Notices:
     def read(self, rows: Iterable[Mapping[str, str]]) -> None:
         for row in rows:
             for reader in self._readers:
-                reader.read(row[reader.name])
+                reader.read(row)
 
     def lines(self) -> list[str]:
         return list(dict.fromkeys(line for reader in self._readers for line in reader.lines()))
@@ -48,10 +49,13 @@ def tell(lines: Iterable[str]) -> None:
         warnings.warn(line, Notice, stacklevel=depth)
 
 
-def unknown_in(bundle: Bundle, text: str, *, what: str) -> list[str]:
-    """A line if an output that is given (`what`: prefix, target) has symbols that the model has never seen."""
-    field = bundle.fields.text_output
+def unknown_in(bundle: Bundle, text: str, rows: Iterable[Mapping[str, str]], *, what: str) -> list[str]:
+    """A line if an output given for rows (`what`: prefix, target) has symbols that the model cannot write there."""
+    field, copying = bundle.fields.text_output, bundle.fields.copying
     missing = [symbol for symbol in dict.fromkeys(field.symbols(text)) if symbol not in field.vocabulary]
+    if missing and copying is not None:
+        copied = [set(copying.words(row)) for row in rows]
+        missing = [symbol for symbol in missing if not all(symbol in words for words in copied)]
     return [f"{what}: {_not_known(missing)}"] if missing else []
 
 
@@ -60,7 +64,17 @@ def _readers(bundle: Bundle, *, outputs: bool) -> list[_Reader]:
     if outputs and isinstance(bundle.fields.output, TextField):
         fields[OUTPUT] = bundle.fields.output
     several = len(fields) > 1
-    return [_Reader(name, field, open_ended=_open_ended(recipe, name), named=several) for name, field in fields.items()]
+    copying = bundle.fields.copying
+    return [
+        _Reader(
+            name,
+            field,
+            open_ended=_open_ended(recipe, name),
+            named=several,
+            copying=copying if name == OUTPUT else None,
+        )
+        for name, field in fields.items()
+    ]
 
 
 def _open_ended(recipe: Recipe, name: str) -> bool:
@@ -72,20 +86,24 @@ def _open_ended(recipe: Recipe, name: str) -> bool:
 
 
 class _Reader:
-    """The notices of one column."""
+    """The notices of one column; copying: how words of an input become known to it."""
 
-    def __init__(self, name: str, field: TextField, *, open_ended: bool, named: bool):
-        self.name, self.field, self.open_ended = name, field, open_ended
+    def __init__(self, name: str, field: TextField, *, open_ended: bool, named: bool, copying: Copying | None):
+        self.name, self.field, self.open_ended, self.copying = name, field, open_ended, copying
         self.noun = "output" if field.output else "input"
         self.start = f"'{name}': " if named else ""
         self.rows, self.longest = 0, 0
         self.cut, self.partly, self.wholly = 0, 0, 0
         self.unknown: dict[str, None] = {}
 
-    def read(self, value: str) -> None:
+    def read(self, row: Mapping[str, str]) -> None:
+        value = row[self.name]
         whole = self.field.whole(value)
         read = self.field.symbols(value)
         missing = [symbol for symbol in read if symbol not in self.field.vocabulary]
+        if missing and self.copying is not None:
+            copied = self.copying.words(row)
+            missing = [symbol for symbol in missing if symbol not in copied]
         self.rows += 1
         self.longest = max(self.longest, len(whole))
         self.cut += len(whole) > len(read)

@@ -84,6 +84,23 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
                 f"an ensemble needs models with the same inputs, got {', '.join(first.recipe.inputs)} "
                 f"and {', '.join(other.recipe.inputs)}"
             )
+        _check_copied_alike(first.recipe, other.recipe)
+
+
+def _check_copied_alike(first: Recipe, other: Recipe) -> None:
+    """Words beyond the vocabulary are counted as they appear in an input: models must see the same ones in it."""
+
+    def seen(recipe: Recipe) -> dict[str, Any]:
+        name = recipe.copied_from
+        if name is None:
+            return {"decoder.copy_from": "none"}
+        how = recipe.inputs[name].model_dump(include={"tokens", "case", "unicode", "max_length"})
+        return {"decoder.copy_from": name} | {f"inputs.{name}.{key}": value for key, value in how.items()}
+
+    one, two = seen(first), seen(other)
+    differing = [f"{key} is {one[key]} and {two[key]}" for key in one if key in two and one[key] != two[key]]
+    if differing:
+        raise UserError(f"an ensemble needs models that copy the same words, and here {', '.join(differing)}")
 
 
 def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch) -> list[Source]:
@@ -134,7 +151,7 @@ def shown_input(row: Row) -> str | dict[str, str] | None:
 
 def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative:
     vocabulary = bundle.fields.output.vocabulary
-    symbols = [vocabulary.symbols[i] for i in one.ids]
+    symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
     if replace_unknown and looks.maps and looks.name in looks.inputs:
         where = looks.weights if looks.weights.ndim == 2 else looks.weights.mean(0)
@@ -143,7 +160,7 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
                 symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
         looks.outputs = symbols
     tokens = [
-        Token(symbol, float(np.exp(log_prob)), [(vocabulary.symbols[i], p) for i, p in others])
+        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], one.words)[0], p) for i, p in others])
         for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
     ]
     if isinstance(bundle.fields.output, TextField):

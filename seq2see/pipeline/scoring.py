@@ -92,8 +92,11 @@ def _score_rows(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[
     for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
         batch.rows = numbers
         scored = score_given(bundle.network, batch.to(bundle.device))
+        copied = None if bundle.fields.copying is None else batch.inputs[bundle.fields.copying.name].copyable
+        words = None if copied is None else copied.words
         for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
-            found[number] = Scored(given.total, vocabulary.decode(_target_ids(batch, place)), given.log_probs)
+            symbols = vocabulary.decode(_target_ids(batch, place), words[place] if words else ())
+            found[number] = Scored(given.total, symbols, given.log_probs)
     return [one for one in found if one is not None]
 
 

@@ -19,7 +19,7 @@ def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Pr
     field = bundles[0].fields.output
     if not isinstance(field, TextField):
         return _label(bundles, row, target)
-    ids = [*field.encode(target), EOS]
+    ids = [*bundles[0].fields.target_ids(row, target), EOS]
     options = options_of(bundles[0].recipe, beam=1, n_best=1, prefix=ids, min_length=0, max_length=len(ids))
     return predict(bundles, [row], options, replace_unknown=False)[0]
 

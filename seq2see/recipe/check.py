@@ -6,8 +6,9 @@ from seq2see.errors import nearest
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
-from seq2see.recipe.schema import Recipe, TextOutput, names
+from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TransformerEncoderSettings, names
 from seq2see.recipe.scores import SCORES
 
 RESERVED = ("none", "output", "training")
@@ -19,13 +20,8 @@ def problems(recipe: Recipe) -> list[str]:
     found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
-    found += [
-        *_attention(recipe),
-        *_decoder(recipe),
-        *_data(recipe),
-        *_sizes(recipe),
-        *_search(recipe),
-    ]
+    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += impossible(recipe)
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
@@ -40,7 +36,11 @@ def _names(recipe: Recipe) -> list[str]:
                 f"inputs.{name}: not a name for an input; allowed: letters, digits and _, a letter first, "
                 f"but not {', '.join(RESERVED)}"
             )
-    uses = {"decoder.start": recipe.decoder.start, "decoder.every_step": recipe.decoder.every_step}
+    uses = {
+        "decoder.start": recipe.decoder.start,
+        "decoder.every_step": recipe.decoder.every_step,
+        "decoder.copy_from": recipe.decoder.copy_from,
+    }
     for path, given in uses.items():
         for name in names(given):
             if name not in known:
@@ -77,7 +77,8 @@ def _attention(recipe: Recipe) -> list[str]:
         return []
     if score not in SCORES:
         allowed = [*SCORES, "none"]
-        return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; allowed: {', '.join(allowed)}"]
+        known = f"allowed: {', '.join(allowed)}, or one that --plugin brings"
+        return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; {known}"]
     if not recipe.inputs:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
     if not recipe.looked_at:
@@ -95,7 +96,8 @@ def _attention(recipe: Recipe) -> list[str]:
 def _seen(recipe: Recipe) -> bool:
     """Whether what is looked at goes anywhere: into the output layer, or into the recurrence."""
     recurrence = recipe.attention.query == "previous" or recipe.attention.input_feeding
-    return recipe.decoder.output == "all" or (recipe.decoder.kind == "recurrent" and recurrence)
+    writes = {"recurrent": recurrence, "transformer": True, "label": False}[recipe.decoder.kind]
+    return recipe.decoder.output == "all" or writes
 
 
 def _decoder(recipe: Recipe) -> list[str]:
@@ -103,7 +105,7 @@ def _decoder(recipe: Recipe) -> list[str]:
     if (recipe.decoder.kind == "label") != (recipe.output.kind == "label"):
         found.append(
             f"decoder.kind: {recipe.decoder.kind} cannot write an output of kind {recipe.output.kind}; "
-            f"allowed: {'label' if recipe.output.kind == 'label' else 'recurrent'}"
+            f"allowed: {'label' if recipe.output.kind == 'label' else 'recurrent, transformer'}"
         )
     if recipe.decoder.tied and recipe.decoder.embedding.kind == "one-hot":
         found.append("decoder.tied: a one-hot embedding has no weights to tie; allowed: false")
@@ -119,6 +121,11 @@ def _data(recipe: Recipe) -> list[str]:
     if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
         found.append(
             "data.stream: only a language model (no inputs, output of kind text) reads a stream; allowed: false"
+        )
+    if recipe.data.stream and recipe.decoder.kind == "transformer":
+        found.append(
+            "data.stream: a transformer looks back at all it has read, and a stream does not end; allowed: false, or "
+            "decoder.kind recurrent"
         )
     if not recipe.inputs and recipe.output.kind == "label":
         found.append("inputs: a label needs at least one input")
@@ -159,8 +166,43 @@ def _looks(recipe: Recipe) -> list[str]:
     return found
 
 
+def _heads(recipe: Recipe) -> list[str]:
+    """Heads of self-attention that their size does not divide into."""
+    groups: dict[str, DecoderSettings | TransformerEncoderSettings] = {}
+    if recipe.inputs and isinstance(recipe.encoder, TransformerEncoderSettings):
+        groups["encoder"] = recipe.encoder
+    for name, given in recipe.inputs.items():
+        if isinstance(given.encoder, TransformerEncoderSettings):
+            groups[f"inputs.{name}.encoder"] = given.encoder
+    if recipe.decoder.kind == "transformer":
+        groups["decoder"] = recipe.decoder
+    return [
+        f"{path}.heads: {given.heads} heads cannot share {given.size} numbers; allowed: what divides {path}.size"
+        for path, given in groups.items()
+        if given.size % given.heads
+    ]
+
+
+def _lengths(recipe: Recipe) -> list[str]:
+    """Texts that may be longer than learned positions reach."""
+    limits: dict[str, tuple[int, int, str]] = {}
+    for name, given in recipe.inputs.items():
+        settings = recipe.encoder_of(name)
+        if isinstance(settings, TransformerEncoderSettings) and settings.positions == "learned":
+            path = f"inputs.{recipe.reader_of(name)}.encoder" if given.encoder is not None else "encoder"
+            limits[f"inputs.{name}.max_length"] = (given.max_length, settings.longest, f"{path}.longest")
+    decoder = recipe.decoder
+    if isinstance(recipe.output, TextOutput) and decoder.kind == "transformer" and decoder.positions == "learned":
+        limits["output.max_length"] = (recipe.output.max_length, decoder.longest - 1, "decoder.longest")
+    return [
+        f"{path}: {most or 'no limit'}, and learned positions have one; allowed: 1 to {longest}, or a larger {key}"
+        for path, (most, longest, key) in limits.items()
+        if not 0 < most <= longest
+    ]
+
+
 def _sizes(recipe: Recipe) -> list[str]:
-    found = _looks(recipe)
+    found = [*_looks(recipe), *_heads(recipe), *_lengths(recipe)]
     summaries = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
     if recipe.decoder.start_by == "copy" and recipe.started_by:
         joined = sum(summaries[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
@@ -183,4 +225,8 @@ def _search(recipe: Recipe) -> list[str]:
     least, most = recipe.search.min_length, recipe.search.max_length
     if least > most:
         return [f"search.min_length: {least} is more than search.max_length {most}"]
+    decoder = recipe.decoder
+    if decoder.kind == "transformer" and decoder.positions == "learned" and most > decoder.longest:
+        allowed = f"1 to {decoder.longest}, or a larger decoder.longest"
+        return [f"search.max_length: {most} is more than decoder.longest {decoder.longest}; allowed: {allowed}"]
     return []

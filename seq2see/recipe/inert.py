@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
     AttentionSettings,
     CellSettings,
+    DecoderSettings,
     EmbeddingSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
@@ -28,6 +30,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _data(recipe)
     found |= _output(recipe)
     found |= _looks(recipe)
+    found |= idle(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
             found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")
@@ -73,6 +76,9 @@ def _attention(recipe: Recipe) -> dict[str, str]:
         found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
+    elif recipe.decoder.kind == "transformer":
+        keys = ["query", "input_feeding"]
+        found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
     elif settings.query == "previous":
         found |= _changed(settings, "attention", ["input_feeding"], "with query previous the context always enters")
     return found
@@ -171,11 +177,12 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     settings = recipe.decoder
     if settings.kind == "label":
         keys = ["cell", "activation", "reset", "layers", "embedding", "every_step", "tied"]
+        keys += ["heads", "feedforward", "positions", "longest"]
         found = _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
         if not recipe.looked_at:
             found |= _changed(settings, "decoder", ["output"], "without attention a label decoder has its state alone")
     else:
-        found = _cell("decoder", settings) | _embedding("decoder.embedding", settings.embedding)
+        found = _written(settings) | _embedding("decoder.embedding", settings.embedding)
     if not recipe.started_by:
         found |= _changed(settings, "decoder", ["start_by"], "decoder.start is none")
         if not recipe.fed_every_step:
@@ -183,6 +190,18 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     if settings.tied:
         found |= _changed(settings, "decoder", ["readout"], "tied: the readout has the size of the embedding")
     return found
+
+
+def _written(settings: DecoderSettings) -> dict[str, str]:
+    """Settings of the other kind of decoder that writes."""
+    if settings.kind == "transformer":
+        found = _changed(settings, "decoder", ["cell", "activation", "reset"], "a transformer has no cell")
+        found |= _changed(settings, "decoder", ["output"], "the output layer of a transformer sees s_t")
+        if settings.positions != "learned":
+            found |= _changed(settings, "decoder", ["longest"], f"positions {settings.positions} have no limit")
+        return found
+    keys = ["heads", "feedforward", "positions", "longest"]
+    return _cell("decoder", settings) | _changed(settings, "decoder", keys, "only a transformer has such a setting")
 
 
 def _output(recipe: Recipe) -> dict[str, str]:

@@ -16,6 +16,7 @@ METRICS: dict[str, Taken] = {
     "accuracy": "label",
     "macro_f1": "label",
     "perplexity": "any",
+    "aer": "text",
     **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("distinct1", "distinct2"), "text"),
@@ -31,6 +32,10 @@ BASELINES: dict[str, Taken] = {
 LANGUAGE_MODEL = "perplexity"
 """The one metric that needs no output of the model's own: all that can be taken of a model that has nothing to answer,
 and what every model can be picked by."""
+
+
+LOOKS = "aer"
+"""The one metric of looks, not outputs: taken where the recipe names a column of links."""
 
 
 LANGUAGE_BASELINE = "unigram"
@@ -52,7 +57,8 @@ def allowed(recipe: Recipe) -> list[str]:
     """The metrics that can be taken of this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_MODEL]
-    return [name for name, taken in METRICS.items() if taken in (recipe.output.kind, "any")]
+    fitting = [name for name, taken in METRICS.items() if taken in (recipe.output.kind, "any")]
+    return [name for name in fitting if name != LOOKS or recipe.loss.alignment.column is not None]
 
 
 def baselines(recipe: Recipe) -> list[str]:

@@ -53,6 +53,14 @@ def spelled_out(raw: Raw) -> Raw:
     return raw
 
 
+def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
+    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
+    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
+    if all(value is None for value in given.values()):
+        return []
+    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
+
+
 def _parsed(override: str) -> tuple[str, Any]:
     path, equals, value = override.partition("=")
     if not equals or not path.strip():

@@ -166,11 +166,20 @@ class AttentionSettings(Settings):
 class DecoderSettings(CellSettings):
     """s_1 .. s_T: how the output is written, and what conditions it."""
 
-    kind: Literal["recurrent", "label"] = Field(
-        "recurrent", description="a recurrent network, or the decoder of one step that a label output brings along"
+    kind: Literal["recurrent", "transformer", "label"] = Field(
+        "recurrent",
+        description="a recurrent network, layers of self-attention, or the decoder of one step for label outputs",
     )
+    heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
+    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Literal["sinusoidal", "learned", "none"] = Field(
+        "sinusoidal", description="transformer: how a symbol knows where it stands"
+    )
+    longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
     embedding: EmbeddingSettings = EmbeddingSettings()
-    start: str | list[str] | None = Field(None, description="inputs whose summary makes s_0; none: s_0 is learned")
+    start: str | list[str] | None = Field(
+        None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
+    )
     start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
     every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
     join: Literal["concat", "compare"] = Field(
@@ -179,9 +188,25 @@ class DecoderSettings(CellSettings):
     output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
     readout: Count = Field(0, description="size of a tanh layer before the output layer; 0: none")
     tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
+    copy_from: str | None = Field(
+        None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
+    )
 
 
 # ---------------------------------------------------------------- loss, training, use
+
+
+class AlignmentSettings(Settings):
+    """Supervised attention: where a decoder should look, as far as the table tells."""
+
+    column: str | None = Field(
+        None,
+        description="column of links `0-0 1-2 1?3` (place of the first input looked at, symbol of the output, from 0; "
+        "?: possible, not sure); not given: none",
+    )
+    weight: Amount = Field(
+        1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+    )
 
 
 class LossSettings(Settings):
@@ -198,6 +223,7 @@ class LossSettings(Settings):
     coverage: Amount = Field(
         0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
     )
+    alignment: AlignmentSettings = AlignmentSettings()
     exploration: Amount = Field(
         0.01,
         description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
@@ -329,6 +355,11 @@ class Recipe(Settings):
     @property
     def fed_every_step(self) -> list[str]:
         return names(self.decoder.every_step)
+
+    @property
+    def copied_from(self) -> str | None:
+        """Name of the input whose words can be copied, if there is one."""
+        return next(iter(names(self.decoder.copy_from)), None)
 
     @property
     def used(self) -> set[str]:

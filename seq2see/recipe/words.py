@@ -29,3 +29,12 @@ def embedding_equation(settings: EmbeddingSettings, symbol: str) -> str:
     if settings.kind == "pretrained":
         origin = f", from {settings.path}, {'tuned' if settings.tuned else 'frozen'}"
     return f"e({symbol}) = a row of E ({settings.size} numbers{origin})"
+
+
+def position_words(positions: str, longest: int, symbol: str) -> str:
+    """What is added to an embedding, to say where it stands."""
+    if positions == "none":
+        return ", without positions"
+    if positions == "learned":
+        return f" + p_{symbol}, a row of P (at most {longest} positions)"
+    return f" + p_{symbol}, sines and cosines of {symbol}"

@@ -11,6 +11,7 @@ from torch import Tensor
 from seq2see.data.batches import EOS, PAD, SOS
 from seq2see.errors import UserError
 from seq2see.search.options import SearchOptions
+from seq2see.search.writable import Writable
 
 FREE = -1
 
@@ -18,10 +19,12 @@ FREE = -1
 class Allowed:
     """prefixes: the ids each input's outputs begin with, checked; one list for each row of the batch."""
 
-    def __init__(self, options: SearchOptions, *, rows: int, symbols: int, device: torch.device):
+    def __init__(self, options: SearchOptions, *, writable: Writable, device: torch.device):
+        limits = writable.limits.tolist()
+        rows = len(limits)
         self.prefixes = _per_row(options.prefix, rows)
-        for row, ids in enumerate(self.prefixes):
-            _check(ids, row, symbols=symbols, longest=options.max_length)
+        for row, (ids, limit) in enumerate(zip(self.prefixes, limits, strict=True)):
+            _check(ids, row, symbols=limit, longest=options.max_length)
         self.longest = max(map(len, self.prefixes), default=0)
         padded = [ids + [FREE] * (self.longest - len(ids)) for ids in self.prefixes]
         self._wanted = torch.tensor(padded, dtype=torch.long, device=device).view(rows, self.longest)

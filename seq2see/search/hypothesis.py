@@ -31,6 +31,7 @@ class Hypothesis:
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
     inner: where the encoder looked while it read, whatever the output;
+    words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
     forced: how many of the ids were given by the caller.
     """
 
@@ -44,4 +45,5 @@ class Hypothesis:
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     inner: dict[str, InnerLook] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
     forced: int = 0

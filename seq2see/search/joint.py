@@ -41,12 +41,12 @@ class JointPlaces:
 
 def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
     """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
-    names = dict.fromkeys(name for ready in readies for name in ready.looks)
-    return {name: _one_input(name, readies) for name in names}
+    every = [ready.by_layer() for ready in readies]
+    names = dict.fromkeys(name for looks in every for name in looks)
+    return {name: _one_input([looks[name].places for looks in every if name in looks]) for name in names}
 
 
-def _one_input(name: str, readies: Sequence[Ready]) -> JointPlaces:
-    seen = [ready.looks[name].places for ready in readies if name in ready.looks]
+def _one_input(seen: Sequence[Places]) -> JointPlaces:
     masks = _same_width([places.mask for places in seen])
     agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
     told = [places.tokens for places in seen if places.tokens is not None]

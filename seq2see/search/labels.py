@@ -53,5 +53,11 @@ def classify(
         )
         paths = history.read_off(endings)
         return tell(
-            paths, endings, places=stepper.places, inner=stepper.inner, prefixes=[()] * len(rows), options=options
+            paths,
+            endings,
+            places=stepper.places,
+            inner=stepper.inner,
+            writable=stepper.writable,
+            prefixes=[()] * len(rows),
+            options=options,
         )

@@ -43,7 +43,7 @@ def search(
     with at_rest([model for model, _ in sources]):
         stepper = Stepper(moved(sources, device), len(rows))
         check_coverage(stepper.places, options)
-        allowed = Allowed(options, rows=len(rows), symbols=stepper.symbols, device=stepper.device)
+        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
         history = History(len(rows), options.runners_up)
         if options.beam > 1:
@@ -60,7 +60,13 @@ def search(
             )
         paths = history.read_off(endings)
         return tell(
-            paths, endings, places=stepper.places, inner=stepper.inner, prefixes=allowed.prefixes, options=options
+            paths,
+            endings,
+            places=stepper.places,
+            inner=stepper.inner,
+            writable=stepper.writable,
+            prefixes=allowed.prefixes,
+            options=options,
         )
 
 

@@ -15,6 +15,7 @@ from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.joint import fitted, inner_looks, joint_looks, joint_places
+from seq2see.search.writable import Writable
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and the columns of a batch that its encoders read."""
@@ -26,14 +27,16 @@ LEAST = -1e4
 class Stepper:
     """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
 
-    places: what can be looked at, inner: where encoders looked; both for the inputs as they came (compaction leaves
-    them as they are).
+    places: what can be looked at, inner: where encoders looked, writable: what can be written; all for the inputs as
+    they came (compaction leaves them as they are).
     """
 
     def __init__(self, sources: Sequence[Source], rows: int):
         self._models = [model for model, _ in sources]
-        self.symbols = _one_vocabulary(self._models)
         self._ready = [model.ready(inputs, rows) for model, inputs in sources]
+        self.writable = Writable.of(self._models, self._ready)
+        self.symbols = self.writable.symbols
+        self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
         self.places = joint_places(self._ready)
         self.inner = inner_looks(self._ready)
@@ -52,19 +55,20 @@ class Stepper:
         """
         log_probs, looks = [], []
         for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
+            layers = ready.by_layer()
             own = {
-                name: fitted(weights, ready.looks[name].mask.shape[-1])
+                name: fitted(weights, layers[name].mask.shape[-1])
                 for name, weights in (forced or {}).items()
-                if name in ready.looks
+                if name in layers
             }
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
-            log_probs.append(model.log_probs(step, ready))
+            log_probs.append(self.writable.padded(model.log_probs(step, ready)))
             looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
-        return joint.clamp_(min=LEAST), joint_looks(looks)
+        return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), joint_looks(looks)
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
         """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""
@@ -76,21 +80,13 @@ class Stepper:
         rows = (kept[:, None] * width + torch.arange(width, device=kept.device)).flatten()
         self.select(rows, width)
         self._ready = [ready.select(kept) for ready in self._ready]
+        self._inputs = self._inputs[kept]
 
 
 def _mean_probability(log_probs: list[Tensor]) -> Tensor:
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
-
-
-def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
-    if not models:
-        raise UserError("a search needs at least one model, got none")
-    sizes = [model.head.symbols for model in models]
-    if len(set(sizes)) > 1:
-        raise UserError(f"the models of an ensemble need one output vocabulary, got sizes {sizes}")
-    return sizes[0]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from seq2see.search.hypothesis import Hypothesis, InnerLook
 from seq2see.search.joint import JointPlaces
 from seq2see.search.options import SearchOptions
 from seq2see.search.scoring import normalised, overlooked
+from seq2see.search.writable import Writable
 
 
 def tell(
@@ -20,6 +21,7 @@ def tell(
     *,
     places: Mapping[str, JointPlaces],
     inner: Sequence[Mapping[str, InnerLook]],
+    writable: Writable,
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
@@ -29,6 +31,7 @@ def tell(
     likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
     looks = {name: look.cpu() for name, look in paths.looks.items()}
     masks = {name: joint.mask.cpu() for name, joint in places.items()}
+    limits = writable.limits.tolist()
     told: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(whose):
         length = steps[output] + 1
@@ -44,13 +47,14 @@ def tell(
                 score=_score(total, length, seen, options),
                 finished=finished[output],
                 runners_up=[
-                    list(zip(ids, shares, strict=True))
+                    [(one, share) for one, share in zip(ids, shares, strict=True) if one < limits[row]]
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
                 looks={name: weights.numpy() for name, weights in seen.items()},
                 places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
                 layouts={name: places[name].layout_of(row) for name in seen},
                 inner=dict(inner[row]),
+                words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )
         )

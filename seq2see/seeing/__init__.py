@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seq2see.seeing.figures import learning_curve, line_plot
+    from seq2see.seeing.intervals import Column, Row, interval_plot
     from seq2see.seeing.saving import plot, save
 
-__all__ = ["learning_curve", "line_plot", "plot", "save"]
+__all__ = ["Column", "Row", "interval_plot", "learning_curve", "line_plot", "plot", "save"]
 
-_HOMES = {"plot": "saving", "save": "saving", "line_plot": "figures", "learning_curve": "figures"}
+_HOMES = {
+    "Column": "intervals",
+    "Row": "intervals",
+    "interval_plot": "intervals",
+    "learning_curve": "figures",
+    "line_plot": "figures",
+    "plot": "saving",
+    "save": "saving",
+}
 
 
 def __getattr__(name: str) -> Any:

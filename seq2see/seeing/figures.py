@@ -49,7 +49,7 @@ def line_plot(
     for index, (name, values) in enumerate(series.items()):
         _line(axes, name, values, index, colours)
     axes.set_ylim(*ylim)
-    _dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
+    dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
     if len(series) > 1:
         legend = axes.legend(frameon=False, fontsize=9, labelcolor=colours.ink, handlelength=2.6)
         legend.set_in_layout(False)
@@ -91,7 +91,8 @@ def _line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> 
         axes.fill_between(values[0], values[2], values[3], color=colour, alpha=0.16, linewidth=0)
 
 
-def _dress(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | None) -> None:
+def dress(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | None) -> None:
+    """Paper, labels, ticks and grid as every plot has them."""
     axes.set_facecolor(colours.paper)
     axes.set_xlabel(xlabel, color=colours.muted, fontsize=9.5)
     axes.set_ylabel(ylabel, color=colours.muted, fontsize=9.5)

@@ -21,6 +21,7 @@ class Standing:
     """Where a run stands: the numbers of a checkpoint.
 
     index: the batch of the epoch that comes next; seconds: of training, over all sittings;
+    update_seconds: of these the updates alone, without reports and checkpoints;
     best: the leading metric of the best report so far, turned so that more is better; stale: reports since;
     seen: targets (symbols, or rows with a label) learned from; rate: what `plateau` has left of the learning rate;
     kept: the best reports whose weights are kept for averaging, as [value, update];
@@ -31,6 +32,7 @@ class Standing:
     index: int = 0
     updates: int = 0
     seconds: float = 0.0
+    update_seconds: float = 0.0
     seen: int = 0
     rate: float = 1.0
     loss_total: float = 0.0

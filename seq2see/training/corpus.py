@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.batches import PAD, SOS
-from seq2see.data.columns import OUTPUT, Resolution, resolve
+from seq2see.data.batches import PAD, SOS, UNK
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Resolution, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
-from seq2see.errors import UserError, counted
+from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
 from seq2see.evaluation.bag_of_words import BagOfWords
 from seq2see.evaluation.baselines import Constant
 from seq2see.recipe import Recipe
+from seq2see.recipe.measures import LOOKS, measures_of
 from seq2see.recipe.schema import TextSettings, TextsInput
 
 ON_DISK_FROM = 256 << 20
@@ -54,9 +55,13 @@ def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
 def open_table(
     recipe: Recipe, path: str | Path, columns: Sequence[str] | None, *, optional: Sequence[str] = ()
 ) -> tuple[Table, Resolution]:
-    """A table and which of its columns are which."""
+    """A table and which of its columns are which; links that the recipe learns from are taken where there are any."""
     table = read(path, settings=recipe.data)
-    found = resolve(table.columns, wanted_columns(recipe), columns, path=path, optional=optional)
+    links = recipe.loss.alignment.column
+    others = [column for column in table.columns if column != links]
+    found = resolve(others, wanted_columns(recipe), columns, path=path, optional=optional)
+    if links is not None and links in table.columns:
+        found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
     return table, replace(found, lists=lists_in(recipe))
@@ -78,6 +83,7 @@ def read_corpus(
 ) -> Corpus:
     """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
     table, resolution = open_table(recipe, data, columns)
+    _check_aligned(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
     dev_table, held_out = _dev_reader(recipe, dev, columns)
@@ -92,6 +98,15 @@ def read_corpus(
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
     return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
+
+
+def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
+    column = recipe.loss.alignment.column
+    if column is not None and ALIGNMENT not in resolution.mapping:
+        raise UserError(
+            f"{table.path}: no column '{column}'{nearest(column, table.columns)}, which loss.alignment.column names; "
+            f"the table has: {', '.join(table.columns)}"
+        )
 
 
 def _cache(data: str | Path, folder: Path | None) -> Path | None:
@@ -115,6 +130,8 @@ def _dev_reader(
     if dev is None:
         return None, None
     table, resolution = open_table(recipe, dev, columns)
+    if LOOKS in measures_of(recipe):
+        _check_aligned(recipe, table, resolution)
     return table, _reader(recipe, resolution, table)
 
 
@@ -206,12 +223,13 @@ def _fitted(kind: type[Baseline], recipe: Recipe, rows: Rows) -> Baseline:
 
 
 def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
-    """How often each symbol the model can write stands in the outputs as they are predicted: rare ones are `<unk>`.
+    """How often each symbol of the vocabulary stands in the outputs as they are predicted: others are `<unk>`.
 
     (A vocabulary's own counts know nothing of `<unk>`, and where it is shared they are also those of the inputs.)
     """
     symbols = fields.output.vocabulary.symbols
     counts = np.zeros(len(symbols), dtype=np.int64)
     for start in range(0, len(ids), COUNTED_AT_ONCE):
-        counts += np.bincount(ids[start : start + COUNTED_AT_ONCE], minlength=len(symbols))
+        some = np.asarray(ids[start : start + COUNTED_AT_ONCE])
+        counts += np.bincount(np.where(some < len(symbols), some, UNK), minlength=len(symbols))
     return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}

@@ -15,7 +15,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.recipe.schema import LossSettings
 from seq2see.training.hard import drawn, score_function
-from seq2see.training.regularisers import look_terms
+from seq2see.training.regularisers import alignment, look_terms
 
 
 @dataclass
@@ -43,6 +43,7 @@ class Objective:
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
+        self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
 
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one."""
@@ -64,6 +65,9 @@ class Objective:
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask)
+        if self.aligned is not None and batch.alignment is not None:
+            looked = step.looks[self.aligned].dense()
+            terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
         for term in terms.values():
             total = total + term
         count = float(real if weights is None else weights[targets].sum())
@@ -75,10 +79,11 @@ class Objective:
         """What looks cost or bring; a label is a row of one step."""
         steps = mask.view(len(mask), -1)
         terms: dict[str, Tensor] = {}
-        for name, look in step.looks.items():
-            for kind, term in look_terms(self.settings, look, places=ready.looks[name].mask, steps=steps).items():
+        looks, seen = step.by_layer(), ready.by_layer()
+        for name, look in looks.items():
+            for kind, term in look_terms(self.settings, look, places=seen[name].mask, steps=steps).items():
                 terms[kind] = terms[kind] + term if kind in terms else term
-        if chosen := drawn(step.looks):
+        if chosen := drawn(looks):
             log_probs = torch.zeros(mask.shape, device=mask.device)
             log_probs[mask] = model.head.given(step, ready, targets, mask=mask).detach()
             terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)

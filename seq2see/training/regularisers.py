@@ -29,6 +29,13 @@ def look_terms(
     return terms
 
 
+def alignment(
+    weights: Float[Tensor, "rows steps places"], truth: Float[Tensor, "rows steps places"]
+) -> Float[Tensor, ""]:
+    """-sum_t sum_j a_true_tj log a_tj: looks that should be known ones; a step without a link has no a_true."""
+    return -(truth * weights.clamp(min=LEAST).log()).sum()
+
+
 def doubly_stochastic(
     weights: Float[Tensor, "rows steps places"], places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
 ) -> Float[Tensor, ""]:

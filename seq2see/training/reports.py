@@ -82,6 +82,13 @@ def _update(line: str) -> float:
         return float("inf")
 
 
+def best_report(folder: Path) -> dict[str, Any]:
+    """The report of metrics.jsonl whose weights were kept."""
+    lines = (folder / METRICS).read_text("utf-8").splitlines()
+    reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})
+
+
 class TensorBoard:
     """Curves for TensorBoard, where its library is installed."""
 

@@ -120,8 +120,9 @@ class Trainer:
     def _go_on(self) -> None:
         """One update, and what falls due after it."""
         standing = self.standing
-        batches = self.feed.batches(standing.epoch)
+        batches, began = self.feed.batches(standing.epoch), time.perf_counter()
         self._update(batches)
+        standing.update_seconds += time.perf_counter() - began
         standing.index += 1
         epoch_ended = standing.index == batches
         if epoch_ended:

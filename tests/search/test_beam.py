@@ -67,11 +67,18 @@ def test_a_beam_of_one_is_greedy(seed: int) -> None:
     model, rows, options = build(seed=seed), len(INPUTS), SearchOptions(max_length=7)
     with torch.no_grad():
         stepper, history = Stepper([(model, padded(INPUTS))], rows), History(rows, runners_up=0)
-        allowed = Allowed(options, rows=rows, symbols=SYMBOLS, device=stepper.device)
+        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(None, stepper.places, rows=rows, max_length=7)
         endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
         paths = history.read_off(endings)
-        told = tell(paths, endings, places=stepper.places, prefixes=allowed.prefixes, options=options)
+        told = tell(
+            paths,
+            endings,
+            places=stepper.places,
+            writable=stepper.writable,
+            prefixes=allowed.prefixes,
+            options=options,
+        )
     assert ids_of(told) == ids_of(found(model))
 
 

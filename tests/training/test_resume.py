@@ -111,6 +111,23 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
     assert [line["update"] for line in journal(tmp_path / "killed")] == [20, 25]
 
 
+def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
+    """The moving baseline is part of a run: without it the first updates after a resume would be others."""
+    data = words(tmp_path / "words.tsv")
+    recipe = with_training({**ROWS, "attention": {"choice": "hard", "size": 4}}, updates=30, checkpoint_every=10)
+    run(recipe, data, tmp_path / "whole")
+    code, said = run_until_signal(recipe, data, tmp_path / "killed", after=15, number=signal.SIGKILL)
+    assert code == -signal.SIGKILL, said
+    standing = last_checkpoint(tmp_path / "killed").standing
+    assert standing.updates == 10
+    assert standing.objective.keys() == {"baseline", "signal_variance"}
+    run(recipe, None, tmp_path / "killed", resume=True)
+    resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
+    assert resumed.standing.objective == whole.standing.objective != standing.objective
+    assert same(resumed.weights, whole.weights)
+    assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
+
+
 def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update of the second run takes two minutes of a clock that is moved by hand."""
     data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=12, report_every=50)

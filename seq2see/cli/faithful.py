@@ -1,0 +1,70 @@
+"""`seq2see faithful`: Does the attention tell the truth? Its agreement with what the output really depends on.
+
+For each step of the outputs in the table, the weights of attention are ranked beside (a) occlusion: how much log P(y_t)
+falls when one input symbol is left out, and (b) gradient: the norm of the gradient of log P(y_t) times e(x_j). tau is
+Kendall's: 1 the same order, 0 no more alike than chance. Beside each number stands that of shuffled attention.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2see.cli.meter import Meter
+from seq2see.cli.models import one_model
+from seq2see.cli.options import add_data, add_json, add_model
+from seq2see.cli.parser import Given, Parser, whole
+from seq2see.cli.saying import emit, say
+from seq2see.errors import UserError
+
+if TYPE_CHECKING:
+    from seq2see.evaluation.faithfulness import Faithfulness
+
+EXAMPLES = (
+    "seq2see faithful runs/transliteration --data dakshina-hi --rows 200 --out faithful.png",
+    "seq2see faithful runs/translation --data test.tsv --json",
+)
+
+
+def arguments(parser: Parser) -> None:
+    add_model(parser, ensembles=False)
+    add_data(parser)
+    parser.add_argument("--rows", metavar="N", type=whole, default=200, help="at most N distinct inputs; 0: all (200)")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="a picture of the agreement (.png, .svg)")
+    add_json(parser)
+
+
+def run(given: Given) -> None:
+    if given.rows < 0:
+        raise UserError(f"--rows must be 0 or more, got {given.rows}")
+    if given.out is not None and given.out.suffix.lower() not in (".png", ".svg"):
+        raise UserError(f"--out {given.out}: unknown suffix '{given.out.suffix}'; allowed: .png, .svg")
+    from seq2see.data.locate import locate
+
+    model = one_model(given.model, "faithful")
+    table, dev = locate(given.data)
+    with closing(Meter()) as meter:
+        found = model.faithful(dev or table, columns=given.columns, rows=given.rows, progress=meter)
+    if given.json:
+        emit(found.to_dict())
+    else:
+        print(found.text(), end="")
+    if given.out is not None:
+        say(f"the picture: {draw(found, given.out, title=f'Does attention tell the truth? {Path(given.model).name}')}")
+
+
+def draw(found: Faithfulness, path: Path, *, title: str) -> Path:
+    """tau of attention and of shuffled attention, for each measure, on one axis."""
+    from seq2see.seeing import Column, Row, interval_plot
+
+    rows = []
+    several = len({one.input for one in found.agreements}) > 1
+    for one in found.agreements:
+        name = f"{one.measure} ({one.input})" if several else one.measure
+        rows.append(Row(name, one.tau.value, one.tau.low, one.tau.high, strong=True))
+        chance = one.shuffled_tau
+        rows.append(Row(f"{name}, shuffled", chance.value, chance.low, chance.high))
+    label = f"Kendall's tau with attention, 95 % interval over {found.rows:,} rows (0: chance, 1: the same order)"
+    interval_plot([Column(label, rows, line=0.0, width=1.3)], title=title, paths=[path])
+    return path

@@ -1,0 +1,180 @@
+"""The decoder without a recurrence: each step looks back at the steps before it, and at the places of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.attention import Look
+from seq2see.decoders.base import Conditions, Decoder, decoders
+from seq2see.decoders.looking import Looking, Seen
+from seq2see.decoders.records import Ready, State, Step, layer_name, layered
+from seq2see.decoders.start import Start, join_summaries, joined_size
+from seq2see.decoders.transformer_layer import Cache, DecoderLayer
+from seq2see.embeddings import Embedding, OneHot
+from seq2see.encoders.entrance import Entrance
+from seq2see.memory import Memory
+from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+
+Asking = Callable[[int, Tensor], Tensor]
+"""(number of the layer, queries (rows, steps, size)) -> contexts (rows, steps, size)"""
+
+
+@decoders.register("transformer")
+class TransformerDecoder(Decoder):
+    """x_t = sqrt(d) e(y_{t-1}) + p_t, then layer by layer: look at x_1 .. x_t, look at the places, think.
+
+    A summary that starts the decoder joins the first symbol, where every later step can look it up; one that enters
+    every step joins every symbol. Each layer has its own attention over the inputs; the last one's looks are the
+    decoder's, those below are told beside them. `features` is s_t = norm(x_t).
+    """
+
+    direct = True
+
+    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+        super().__init__(settings, attention, conditions)
+        embedding, every = conditions.embedding, conditions.every
+        if embedding is None:
+            raise ValueError("a transformer decoder reads symbols: it needs their embedding")
+        size = self.features_size = settings.size
+        self.dropout = settings.dropout
+        self.entrance = Entrance(
+            embedding,
+            size=size,
+            positions=settings.positions,
+            longest=settings.longest,
+            dropout=settings.dropout,
+            key="decoder",
+        )
+        self.layers = nn.ModuleList(DecoderLayer(settings, attention, conditions.looks) for _ in range(settings.layers))
+        self.norm = nn.LayerNorm(size)
+        self.join, self.every_names = settings.join, tuple(every)
+        self.start = (
+            Start(conditions.start, size=size, layers=1, states=1, by=settings.start_by, join=settings.join)
+            if conditions.start
+            else None
+        )
+        self.W_h = nn.Linear(joined_size(list(every.values()), settings.join), size, bias=False) if every else None
+
+    @property
+    def blocks(self) -> list[DecoderLayer]:
+        """From the bottom layer to the top one."""
+        return list(cast("Iterable[DecoderLayer]", self.layers))
+
+    @property
+    def looking(self) -> Looking:  # type: ignore[override]
+        """The last layer's."""
+        return self.blocks[-1].looking
+
+    @property
+    def embedding(self) -> Embedding | OneHot:
+        return self.entrance.embedding
+
+    def prepare(self, memory: Memory) -> Ready:
+        """What is computed once per input: every layer's keys, and what the summaries add to symbols."""
+        every = None
+        if self.W_h is not None:
+            every = self.W_h(join_summaries([memory.summaries[name] for name in self.every_names], self.join))
+        start = self.start(memory.summaries, memory.rows) if self.start is not None else []
+        *lower, last = [layer.looking.prepare(memory) for layer in self.blocks]
+        return Ready(memory.rows, memory, last, start, every, lower)
+
+    def begin(self, ready: Ready, *, width: int = 1) -> State:
+        """Nothing is written yet: empty caches, `width` rows for each input."""
+        rows = ready.rows * width
+        pairs = zip(self.blocks, [*ready.lower, ready.looks], strict=True)
+        *lower, last = [layer.looking.begin(prepared, width) for layer, prepared in pairs]
+        return State(rows, width=width, past=layered(last, lower), caches=[one.empty(rows) for one in self.blocks])
+
+    def step(
+        self,
+        ready: Ready,
+        state: State,
+        token: Int[Tensor, " rows"] | None,
+        *,
+        forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Step:
+        """Read one symbol, look back at those before it, and at the places.
+
+        `forced` weights of an input hold in every layer; those of one layer alone are given as `name.layer-1`.
+        """
+        if token is None:
+            raise TypeError("this decoder reads a symbol at each step, got None")
+        prepared, seen = [*ready.lower, ready.looks], list[Seen]()
+        given = forced or {}
+
+        def look(number: int, queries: Tensor) -> Tensor:
+            names = {name: self._name(name, number) for name in prepared[number]}
+            one: Seen = self.blocks[number].looking(
+                queries[:, 0],
+                prepared[number],
+                position=state.position,
+                past={name: state.past[own] for name, own in names.items() if own in state.past},
+                forced={
+                    name: given[key] for name, own in names.items() if (key := own if own in given else name) in given
+                },
+                generator=generator,
+            )
+            seen.append(one)
+            return one.context[:, None]
+
+        features, caches = self._climb(ready, state, token[:, None], look)
+        *pasts, past = [one.past for one in seen] or [{}]
+        *lower, last = [one.looks for one in seen] or [{}]
+        after = replace(state, position=state.position + 1, caches=caches, past=layered(past, pasts))
+        return Step(after, features[:, 0], last, lower)
+
+    def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
+        """All steps of a target at once, each seeing those before it; one by one where a look remembers the last."""
+        if state.past:
+            steps: list[Step] = []
+            for token in tokens.unbind(1):
+                steps.append(self.step(ready, steps[-1].state if steps else state, token))
+            return Step.stacked(steps)
+        prepared, looks = [*ready.lower, ready.looks], list[dict[str, Look]]()
+
+        def look(number: int, queries: Tensor) -> Tensor:
+            seen = self.blocks[number].looking.all_at_once(queries, prepared[number], position=state.position)
+            looks.append(seen.looks)
+            return seen.context
+
+        features, caches = self._climb(ready, state, tokens, look)
+        *lower, last = looks or [{}]
+        after = replace(state, position=state.position + tokens.shape[1], caches=caches)
+        return Step(after, features, last, lower)
+
+    def _climb(
+        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"], look: Asking
+    ) -> tuple[Float[Tensor, "rows steps size"], list[Cache]]:
+        """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`."""
+        states = self._entered(ready, state, tokens)
+        caches: list[Cache] = []
+        for number, (layer, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
+            asking = partial(look, number) if layer.looking else None
+            states, kept = layer(states, cache, asking)
+            caches.append(kept)
+        return dropout(self.norm(states), self.dropout, self.training), caches
+
+    def _entered(
+        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]
+    ) -> Float[Tensor, "rows steps size"]:
+        """Symbols as vectors, joined by what summaries say."""
+        states: Tensor = self.entrance(tokens, first=state.position)
+        if ready.every is not None:
+            states = states + ready.every.repeat_interleave(state.width, 0)[:, None]
+        if ready.start and state.position == 0:
+            first = ready.start[0][0].repeat_interleave(state.width, 0)[:, None]
+            states = torch.cat([states[:, :1] + first, states[:, 1:]], dim=1)
+        return states
+
+    def _name(self, name: str, number: int) -> str:
+        """What a layer's looks at an input are called."""
+        return name if number == len(self.layers) - 1 else layer_name(name, number)

@@ -1,0 +1,72 @@
+"""One layer of a Transformer's decoder: back at what was written, then at the input, then a thought for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.attention import SelfAttention
+from seq2see.decoders.looking import Looking
+from seq2see.encoders.feed_forward import FeedForward
+from seq2see.memory import View
+from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+
+Cache = tuple[Tensor, ...]
+"""Keys and values of the steps so far, each (rows, heads, steps, part)."""
+
+
+class DecoderLayer(nn.Module):
+    """x = x + self(norm(x)); x = x + W_c look(norm(x)); x = x + feed(norm(x))
+
+    W_c brings contexts to the layer's size; heads have a W_o of their own, and where that does it there is no W_c.
+    """
+
+    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, views: Mapping[str, View]):
+        super().__init__()
+        size = settings.size
+        self.dropout = settings.dropout
+        self.norm_1 = nn.LayerNorm(size)
+        self.inward = SelfAttention(size, heads=settings.heads)
+        self.looking = Looking(attention, query=size, views=views)
+        self.norm_2 = nn.LayerNorm(size) if views else None
+        needed = attention.heads == 1 or self.looking.size != size
+        self.W_c = nn.Linear(self.looking.size, size) if views and needed else None
+        self.norm_3 = nn.LayerNorm(size)
+        self.feed = FeedForward(size, settings.feedforward)
+
+    def empty(self, rows: int) -> Cache:
+        """The cache before the first step."""
+        none = self.inward.W_k.weight.new_zeros(rows, self.inward.heads, 0, self.inward.size // self.inward.heads)
+        return none, none
+
+    def forward(
+        self,
+        states: Float[Tensor, "rows steps size"],
+        cache: Cache,
+        look: Callable[[Tensor], Tensor] | None,
+    ) -> tuple[Float[Tensor, "rows steps size"], Cache]:
+        """New steps after those in the cache, each seeing the ones up to itself; `look` gives contexts of queries."""
+        normal = self.norm_1(states)
+        new = self.inward.keys_and_values(normal)
+        keys, values = (torch.cat([old, one], dim=2) for old, one in zip(cache, new, strict=True))
+        found, _ = self.inward(normal, keys, values, mask=_earlier(states, keys))
+        states = states + self._dropped(found)
+        if look is not None and self.norm_2 is not None:
+            context = look(self.norm_2(states))
+            states = states + self._dropped(context if self.W_c is None else self.W_c(context))
+        return states + self._dropped(self.feed(self.norm_3(states))), (keys, values)
+
+    def _dropped(self, states: Tensor) -> Tensor:
+        return dropout(states, self.dropout, self.training)
+
+
+def _earlier(states: Tensor, keys: Tensor) -> Tensor | None:
+    """(1, steps, places): which of all steps each of the new ones may see; None: the only new one sees all."""
+    steps, every = states.shape[1], keys.shape[2]
+    if steps == 1:
+        return None
+    return torch.ones(1, steps, every, dtype=torch.bool, device=states.device).tril(every - steps)

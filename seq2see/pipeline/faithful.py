@@ -1,0 +1,148 @@
+"""What an output really depends on: places left out, and gradients, beside where the model looked.
+
+y_t is the output that the table gives, so that every model is asked about the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2see.data.batches import Batch, Labels
+from seq2see.data.references import group
+from seq2see.decoders import Ready, Step
+from seq2see.errors import UserError
+from seq2see.evaluation.faithfulness import Faithfulness, Weighed, faithfulness
+from seq2see.model import EncoderDecoder
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.chunks import BATCH_TOKENS, Told
+from seq2see.pipeline.evaluator import some
+from seq2see.pipeline.occlusion import without
+
+Row = Mapping[str, str]
+OCCLUSION, GRADIENT = "occlusion", "gradient"
+
+
+def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told | None = None) -> Faithfulness:
+    """The agreement of attention with occlusion and with gradients. most: at most so many distinct inputs (0: all)."""
+    _check(bundle)
+    chosen = [rows[question.rows[0]] for question in some(group(rows), most)]
+    weighed: dict[str, list[Weighed]] = {name: [] for name in bundle.recipe.looked_at}
+    for number, row in enumerate(chosen, start=1):
+        for name, one in _Asked(bundle, row).weighed().items():
+            weighed[name].append(one)
+        if told is not None:
+            told(number, len(chosen))
+    return faithfulness(weighed)
+
+
+def _check(bundle: Bundle) -> None:
+    recipe = bundle.recipe
+    if not recipe.looked_at:
+        why = "reads no input" if not recipe.inputs else "has no attention"
+        raise UserError(f"the model {why}, so there is nothing that could tell the truth; attention.score sets one")
+    for name in recipe.looked_at:
+        if name not in recipe.inputs or recipe.inputs[name].kind != "text":
+            raise UserError(f"attention.over: '{name}' is not a text whose symbols could be left out one by one")
+
+
+class _Asked:
+    """One row, asked in many ways: its input as it is, and without each of its places."""
+
+    def __init__(self, bundle: Bundle, row: Row):
+        self.bundle, self.row, self.network = bundle, row, bundle.network
+        self.network.eval()
+
+    def weighed(self) -> dict[str, Weighed]:
+        """Maps of (steps, places) by input; inputs of a single place have nothing to compare and are left out."""
+        with torch.inference_mode():
+            batch = self._batch(1)
+            step, ready = self.network.taught(batch)
+            given = self._given(batch, step, ready)
+        looks = {name: look.dense().reshape(given.shape[1], -1) for name, look in step.looks.items()}
+        return {
+            name: Weighed(
+                _numbers(weights),
+                {OCCLUSION: _numbers(self._occlusion(name, given[0])), GRADIENT: _numbers(self._gradient(name, given))},
+            )
+            for name, weights in looks.items()
+            if weights.shape[1] > 1
+        }
+
+    @torch.inference_mode()
+    def _occlusion(self, name: str, given: Float[Tensor, " steps"]) -> Float[Tensor, "steps places"]:
+        """log P(y_t | x) - log P(y_t | x without x_j)"""
+        places = self._batch(1).inputs[name].ids.shape[1]
+        drops = []
+        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(places, len(given))):
+            batch = self._batch(len(chosen))
+            batch.inputs[name] = without(batch.inputs[name], chosen)
+            drops.append(given - self._given(batch, *self.network.taught(batch)))
+        return torch.cat(drops).T
+
+    def _gradient(self, name: str, given: Float[Tensor, "1 steps"]) -> Float[Tensor, "steps places"]:
+        """|d log P(y_t) / d e(x_j) * e(x_j)|, the norm over the numbers of e(x_j).
+
+        The row stands once for each step, so that one pass backwards gives the gradients of all steps apart.
+        """
+        steps = given.shape[1]
+        places = self._batch(1).inputs[name].ids.shape[1]
+        found = []
+        for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(places, steps)):
+            batch = self._batch(len(chosen))
+            with embedded(self.network, name) as vectors:
+                asked = self._given(batch, *self.network.taught(batch)).gather(1, chosen[:, None]).sum()
+            (slope,) = torch.autograd.grad(asked, vectors)
+            found.append((slope * vectors[0]).detach().norm(dim=-1))
+        return torch.cat(found)
+
+    def _batch(self, times: int) -> Batch:
+        return self.bundle.fields.batch([self.row] * times, target=True).to(self.bundle.device)
+
+    def _given(self, batch: Batch, step: Step, ready: Ready) -> Float[Tensor, "rows steps"]:
+        """log P of the row's own output, step by step."""
+        target = batch.target
+        if target is None:
+            raise ValueError("a batch without targets has nothing to ask about")
+        mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
+        return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
+
+    def _rows_at_once(self, places: int, steps: int) -> int:
+        return max(1, BATCH_TOKENS // (places + steps))
+
+
+@contextmanager
+def embedded(network: EncoderDecoder, name: str) -> Iterator[list[Tensor]]:
+    """The vectors e(x_j) of an input as it is read inside: (batch, places, size), where gradients end.
+
+    Inputs that share an encoder are read by it one after the other, in the order of the recipe.
+    """
+    module = getattr(network.encoder(name), "embedding", None)
+    if not isinstance(module, nn.Module):
+        raise UserError(f"the encoder of '{name}' has no embedding that gradients could be taken of")
+    readers = [other for other in network.reader_of if network.reader_of[other] == network.reader_of[name]]
+    waiting, kept = readers.index(name), list[Tensor]()
+    calls = 0
+
+    def keep(_module: nn.Module, _given: object, vectors: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls - 1 != waiting:
+            return vectors
+        kept.append(vectors.detach().requires_grad_())
+        return kept[0]
+
+    hook = module.register_forward_hook(keep)
+    try:
+        yield kept
+    finally:
+        hook.remove()
+
+
+def _numbers(tensor: Tensor) -> Float[np.ndarray, "steps places"]:
+    return np.asarray(tensor.double().cpu().numpy())

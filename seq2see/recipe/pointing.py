@@ -1,0 +1,69 @@
+"""Settings that point from symbols of the output to places of an input: copying, and alignments to learn from."""
+
+from __future__ import annotations
+
+from seq2see.recipe.schema import Recipe, TextOutput, TextSettings
+
+
+def idle(recipe: Recipe) -> dict[str, str]:
+    """{path: reason} of such settings in recipes that have nothing to point at, or nothing to point from."""
+    alignment, found = recipe.loss.alignment, dict[str, str]()
+    if recipe.output.kind == "label":
+        reason = "a label is one of the classes, and has no symbols"
+    elif not recipe.looked_at:
+        reason = "without attention no place is looked at"
+    else:
+        reason = ""
+    if reason and recipe.copied_from is not None:
+        found["decoder.copy_from"] = reason
+    if reason and alignment.column is not None:
+        found["loss.alignment.column"] = reason
+    if alignment.column is None and alignment.weight != type(alignment).model_fields["weight"].default:
+        found["loss.alignment.weight"] = "loss.alignment.column is not given"
+    return found
+
+
+def impossible(recipe: Recipe) -> list[str]:
+    """'path: what is wrong' where a recipe has looks to point with, and they cannot serve."""
+    if not recipe.looked_at or not isinstance(recipe.output, TextOutput):
+        return []
+    return [*_copying(recipe, recipe.output), *_alignment(recipe, recipe.output)]
+
+
+def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
+    name, path = recipe.copied_from, "decoder.copy_from"
+    if name is None or name not in recipe.inputs:
+        return []
+    texts = [one for one in recipe.looked_at if one in recipe.inputs and recipe.inputs[one].kind == "text"]
+    if name not in texts:
+        return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
+    tokens = recipe.inputs[name].tokens
+    if tokens != output.tokens:
+        return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
+    if tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):
+        return [f"{path}: pieces (bpe) are those of the output only where they are shared; set output.share={name}"]
+    return []
+
+
+def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
+    column, first, path = recipe.loss.alignment.column, recipe.looked_at[0], "loss.alignment.column"
+    if column is None:
+        return []
+    found = []
+    settings = recipe.inputs.get(first)
+    if settings is None or settings.kind != "text":
+        found.append(f"{path}: links count the words of a text, and '{first}', the first input looked at, is none")
+    elif "bpe" in (settings.tokens, output.tokens):
+        found.append(
+            f"{path}: links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
+        )
+    if recipe.loss.alignment.weight and recipe.attention.normaliser != "softmax":
+        found.append(
+            f"loss.alignment.weight: {recipe.attention.normaliser} gives most places exactly zero, which has no "
+            "logarithm to learn from; allowed: 0, or attention.normaliser softmax"
+        )
+    columns = {f"inputs.{name}": given.column or name for name, given in recipe.inputs.items()}
+    taken = next((key for key, one in (columns | {"output": output.column or "output"}).items() if one == column), None)
+    if taken is not None:
+        found.append(f"{path}: '{column}' is the column of {taken}")
+    return found

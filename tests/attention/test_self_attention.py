@@ -1,0 +1,68 @@
+"""A sequence looking at itself: torch's own layer, seen and unseen, and rows in which nothing is real."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from seq2see.attention import SelfAttention
+from seq2see.errors import UserError
+
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=torch.bool)
+
+
+def ours(*, heads: int = 2) -> SelfAttention:
+    torch.manual_seed(1)
+    return SelfAttention(8, heads=heads)
+
+
+def test_it_is_torchs_multi_head_attention() -> None:
+    made, theirs = ours(), nn.MultiheadAttention(8, 2, batch_first=True)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([made.W_q.weight, made.W_k.weight, made.W_v.weight]))
+        theirs.in_proj_bias.copy_(torch.cat([made.W_q.bias, made.W_k.bias, made.W_v.bias]))
+        theirs.out_proj.weight.copy_(made.W_o.weight)
+        theirs.out_proj.bias.copy_(made.W_o.bias)
+    states = torch.randn(2, 5, 8)
+    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:2, None], tell=True)
+    wanted, their_weights = theirs(states, states, states, key_padding_mask=~MASK[:2], average_attn_weights=False)
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
+    torch.testing.assert_close(weights, their_weights, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("shape", ["everything", "places", "earlier"])
+def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
+    """The fused product and the one with weights agree in value and gradient, rows without a place included."""
+    made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
+    mask = {"everything": None, "places": MASK[:, None], "earlier": torch.ones(1, 5, 5, dtype=torch.bool).tril()}[shape]
+    seen = []
+    for tell in (False, True):
+        found, weights = made(states, *made.keys_and_values(states), mask=mask, tell=tell)
+        assert (weights is None) != tell
+        (gradient,) = torch.autograd.grad(found.square().sum(), states)
+        seen.append((found, gradient))
+    for unseen, watched in zip(*seen, strict=True):
+        assert unseen.isfinite().all()
+        torch.testing.assert_close(unseen, watched, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("tell", [False, True])
+def test_where_nothing_is_real_nothing_is_found(tell: bool) -> None:
+    made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
+    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:, None], tell=tell)
+    torch.testing.assert_close(found[2], made.W_o.bias.expand(5, 8))
+    if weights is not None:
+        assert (weights[2] == 0).all()
+        assert (weights[1, ..., 2:] == 0).all()
+        torch.testing.assert_close(weights[:2].sum(-1), torch.ones(2, 2, 5))
+    found.sum().backward()
+    assert states.grad is not None
+    assert (states.grad[2] == 0).all()
+    nothing = made(states[:, :0], *made.keys_and_values(states[:, :0]), mask=MASK[:, None, :0], tell=tell)[0]
+    assert nothing.shape == (3, 0, 8)
+
+
+def test_heads_share_the_size() -> None:
+    with pytest.raises(UserError, match="3 heads need a size which they divide, got 8"):
+        ours(heads=3)

@@ -1,0 +1,120 @@
+"""`--plugin`: a score of the user's own, by name, in every command; nothing else brings code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from seq2see.attention import scores
+from seq2see.cli.app import COMMANDS
+from seq2see.recipe.scores import SCORES
+from tests.cli.conftest import Run
+
+Call = Callable[..., Run]
+
+MODULE = '''
+import torch
+from torch import nn
+from seq2see.attention import Score, register
+
+
+@register("{name}")
+class Near(Score):
+    """e_j = -sharp |W q - k_j|"""
+
+    def __init__(self, query: int, key: int, sharp: float = 1.0):
+        super().__init__(query, key)
+        self.W, self.sharp = nn.Linear(query, key, bias=False), sharp
+
+    def energies(self, query, keys):
+        return -self.sharp * torch.cdist(self.W(query), keys)
+'''
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of one's own; what a plug-in registers is forgotten with it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    known, named, loaded = dict(scores._kinds), dict(SCORES), set(sys.modules)
+    yield tmp_path
+    scores._kinds = known
+    SCORES.clear()
+    SCORES.update(named)
+    for module in set(sys.modules) - loaded:
+        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[module]
+
+
+def test_every_command_that_reads_a_recipe_or_a_model_takes_plugins(call: Call) -> None:
+    without = {name for name in COMMANDS if "--plugin MODULE" not in call(name, "--help").out}
+    assert without == {"tasks", "demo"}
+
+
+def test_a_score_of_ones_own_from_training_to_looking(call: Call, here: Path, spelling: Path, pairs: Path) -> None:
+    (here / "near_score.py").write_text(MODULE.format(name="near"))
+    plugin = ["--plugin", "near_score"]
+    trained = call("train", spelling, "--data", pairs, "--out", "run", "--set", "attention.score=near", *plugin)
+    assert trained.code == 0, trained.err
+    assert "e_j = -sharp |W q - k_j|" in call("show", "run", *plugin).out
+    assert call("predict", "run", "abc", *plugin).code == 0
+    assert call("look", "run", "abc", "--out", "look.json", *plugin).code == 0
+    assert call("evaluate", "run", "--data", pairs, "--json", *plugin).code == 0
+    assert call("explain", "run", "abc", *plugin).code == 0
+
+
+def test_its_own_options_are_set_in_the_recipe(call: Call, here: Path, spelling: Path) -> None:
+    (here / "sharp_score.py").write_text(MODULE.format(name="sharp"))
+    change = ["--set", "attention.score=sharp", "--set"]
+    wrong = call("show", spelling, *change, "attention.options.sharpp=2", "--plugin", "sharp_score")
+    assert (wrong.code, "did you mean 'sharp'?" in wrong.err) == (2, True)
+    assert call("show", spelling, *change, "attention.options.sharp=2", "--plugin", "sharp_score").code == 0
+
+
+def test_a_model_that_needs_a_plugin_says_so(call: Call, here: Path, spelling: Path) -> None:
+    run = call("show", spelling, "--set", "attention.score=nearby")
+    assert run.code == 2
+    assert "unknown score 'nearby'" in run.err
+    assert "one that --plugin brings" in run.err
+
+
+def test_nothing_but_the_option_brings_code(here: Path, spelling: Path) -> None:
+    """The installed program, whose folder is not on the path of modules."""
+    (here / "own_score.py").write_text("print('imported')\n" + MODULE.format(name="own"))
+    code = "import sys; sys.path = [p for p in sys.path if p]; from seq2see.cli import main; main()"
+    command = [sys.executable, "-P", "-c", code, "show", str(spelling), "--set", "attention.score=own"]
+    without = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    assert (without.returncode, "imported" in without.stdout) == (2, False)
+    brought = subprocess.run([*command, "--plugin", "own_score"], capture_output=True, text=True, check=False, cwd=here)
+    assert brought.returncode == 0, brought.stderr
+    assert brought.stdout.startswith("imported")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("missing_score", None, "no such module: there is no missing_score.py in "),
+        (
+            "broken_score",
+            "import torch\nx = nothing\n",
+            "NameError: name 'nothing' is not defined (broken_score.py, line 2)",
+        ),
+        ("unclosed_score", "x = (\n", "SyntaxError: "),
+        ("twice_score", MODULE.format(name="dot"), "two classes want the score name 'dot'"),
+        ("file_score.py", None, "not the name of a module, as `import` takes it (did you mean 'file_score'?)"),
+        ("a b", None, "--plugin a b: not the name of a module"),
+        ("numpy", "x = 1\n", "numpy.py is not what `import numpy` finds"),
+    ],
+)
+def test_what_is_wrong_with_a_plugin_is_the_users_to_mend(
+    call: Call, here: Path, spelling: Path, name: str, text: str | None, message: str
+) -> None:
+    if text is not None:
+        (here / f"{name}.py").write_text(text)
+    run = call("show", spelling, "--plugin", name)
+    assert run.code == 2
+    assert message in run.err
