@@ -20,10 +20,10 @@ def tell(
     endings: Endings,
     *,
     places: Mapping[str, JointPlaces],
-    inner: Sequence[Mapping[str, InnerLook]],
     writable: Writable,
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
+    inner: Sequence[Mapping[str, InnerLook]] = (),
 ) -> list[list[Hypothesis]]:
     """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score, highest first."""
     whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
@@ -53,7 +53,7 @@ def tell(
                 looks={name: weights.numpy() for name, weights in seen.items()},
                 places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
                 layouts={name: places[name].layout_of(row) for name in seen},
-                inner=dict(inner[row]),
+                inner=dict(inner[row]) if inner else {},
                 words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )

@@ -39,7 +39,9 @@ def documents_of(looks: Looks, *, map: str | None = None, direction: str = "auto
     if map is not None:
         return []
     found: dict[str, Document] = {}
-    for name in sorted(looks.maps, key=lambda name: name not in looks.rows):
+    if not looks.maps:
+        return []
+    for name in sorted([looks.name, *looks.maps], key=lambda name: name not in looks.rows):
         whole = name.partition(".")[0]
         if "parts" in looks.layouts.get(name, {}) and whole not in found and looks.inputs.get(name):
             found[whole] = _document(looks, name, whole, direction)
@@ -78,7 +80,8 @@ def _seen(looks: Looks, whole: str, spans: list[slice]) -> Shares | None:
     """The share of each sentence: as the decoder looked at it, or at its words."""
     if whole in looks.maps:
         return np.asarray(_flat(looks.maps[whole]).mean(0))
-    words = next((name for name in looks.maps if name.startswith(f"{whole}.") and name not in looks.rows), None)
+    named = [looks.name, *looks.maps]
+    words = next((name for name in named if name.startswith(f"{whole}.") and name not in looks.rows), None)
     return None if words is None else np.array([_flat(looks.maps[words]).mean(0)[span].sum() for span in spans])
 
 

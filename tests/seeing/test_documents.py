@@ -76,7 +76,7 @@ def test_a_page_of_a_text_has_the_outputs_too() -> None:
 def test_rows_and_columns_of_sentences_are_short() -> None:
     looks = seen(outputs=["good"])
     (sentences,), (words,) = panels_of(looks)
-    assert sentences.inputs == ["1 The film is <good>.", "2 We went home early in t…"]
+    assert sentences.inputs == ["1 The film is <good>.", "2 We went home early in th…"]
     assert words.outputs == sentences.inputs
 
 
