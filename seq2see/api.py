@@ -79,6 +79,7 @@ class Model:
         replace_unknown: bool | None = None,
         first_row: int = 0,
         notices: Notices | None = None,
+        maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
@@ -88,6 +89,7 @@ class Model:
         the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
+        With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
         """
         many = isinstance(inputs, list)
         if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
@@ -106,7 +108,7 @@ class Model:
             **options,
         )
         tell(self._noticed(rows, into=notices))
-        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row)
+        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row, maps=maps)
         if forced is not None:
             tell(unreached(forced, found))
         return found if many else found[0]
@@ -186,7 +188,7 @@ class Model:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
             return self._follow(self.row(given), target)
-        return self.predict(self.row(given), **({} if beam is None else {"beam": beam}))
+        return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
         self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None

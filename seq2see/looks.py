@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Weights = NDArray[np.float32]
+HEADS = 3
+"""Dimensions of a map with heads."""
 
 
 @dataclass
 class Looks:
     """Where the model looked: named maps of weights, each (steps, places), or (heads, steps, places).
+
+    A decoder whose every layer looks shows the last one's looks under an input's name, the others as `name.layer-1`, ..
 
     inputs: for each map the symbols of the places;
     outputs: the symbols of the steps, `<eos>` included, one row for a label;
@@ -41,26 +45,31 @@ class Looks:
 
     @property
     def weights(self) -> Weights:
-        """The default map: (steps, places)."""
-        return self.maps[self.name]
+        """The default map, (steps, places); of heads their mean."""
+        return flat(self.maps[self.name])
+
+    @property
+    def heads(self) -> Weights | None:
+        """Each head of the default map, (heads, steps, places); None where there are none to tell apart."""
+        weights = self.maps[self.name]
+        return weights if weights.ndim == HEADS else None
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""
         if not self.maps:
             return {"inputs": [], "outputs": self.outputs, "weights": [], "layout": {}, "reason": self.reason}
-        out: dict[str, Any] = {
-            "inputs": self.inputs[self.name],
-            "outputs": self.outputs,
-            "weights": _rounded(self.weights),
-            "layout": self.layouts.get(self.name, {}),
-        }
+        out: dict[str, Any] = {"inputs": [], "outputs": self.outputs} | self._map(self.name)
         if len(self.maps) > 1:
-            out["maps"] = {
-                name: {"inputs": self.inputs[name], "weights": _rounded(weights), "layout": self.layouts.get(name, {})}
-                | ({"rows": self.rows[name]} if name in self.rows else {})
-                for name, weights in self.maps.items()
-            }
+            out["maps"] = {name: self._map(name) for name in self.maps}
         return out
+
+    def _map(self, name: str) -> dict[str, Any]:
+        """One map; `weights` is (steps, places) always, `heads` beside it where there are some, and `rows`, what asks,
+        where that is not the output."""
+        weights, layout = self.maps[name], self.layouts.get(name, {})
+        told: dict[str, Any] = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
+        told |= {"heads": _rounded(weights)} if weights.ndim == HEADS else {}
+        return told | ({"rows": self.rows[name]} if name in self.rows else {})
 
     def save(self, path: str | Path, **options: Any) -> Path:
         """Draw to .png, .svg, .html, or write .json."""
@@ -73,6 +82,11 @@ class Looks:
         from seq2see.seeing import plot  # late, as above
 
         return plot(self, **options)
+
+
+def flat(weights: Weights) -> Weights:
+    """A map without heads, (steps, places): their mean."""
+    return weights.mean(0) if weights.ndim == HEADS else weights
 
 
 def _rounded(weights: Weights) -> Any:

@@ -97,6 +97,8 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
         options["sample"] = True
     if not (given.json or given.looks == INLINE):
         options.setdefault("n_best", 1)
+    if given.looks is not None:
+        options["maps"] = True
     if given.seed is not None and not options.get("sample"):
         raise UserError("--seed: no meaning without --sample: a search finds the same each time")
     return options

@@ -5,6 +5,7 @@ Progress goes to stderr; at the end the dev metrics of the model are printed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from seq2see.cli.options import add_changes, add_columns, add_json
@@ -71,7 +72,7 @@ def run(given: Given) -> None:
         overwrite=given.overwrite,
         start=given.start,
     )
-    _tell(folder, as_json=given.json)
+    _tell(folder, as_json=given.json, plugins=given.plugins)
 
 
 def _check(given: Given) -> None:
@@ -98,7 +99,7 @@ def _folder(given: Given) -> Path:
     return Path("runs") / load_recipe(given.recipe, overrides=[] if given.resume else given.changes).task
 
 
-def _tell(folder: Path, *, as_json: bool) -> None:
+def _tell(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
     """The dev metrics on stdout; where the model lies and what to do with it on stderr."""
     from seq2see.recipe import load_recipe
     from seq2see.training.reports import best_report
@@ -114,6 +115,7 @@ def _tell(folder: Path, *, as_json: bool) -> None:
         print("dev " + "  ".join(f"{name} {lookup(name).show(value)}" for name, value in measured.items()))
     recipe = load_recipe(folder / "recipe.yaml")
     say(f"the model is in {folder}; to try it:")
-    say(f"  {program()} predict {folder}{' INPUT' if recipe.inputs else ''}")
+    brought = "".join(f" --plugin {name}" for name in plugins)
+    say(f"  {program()} predict {folder}{' INPUT' if recipe.inputs else ''}{brought}")
     if recipe.looked_at:
-        say(f"  {program()} look {folder} INPUT --out look.png")
+        say(f"  {program()} look {folder} INPUT --out look.png{brought}")

@@ -50,11 +50,13 @@ def predict(
     replace_unknown: bool | None = None,
     first_row: int = 0,
     told: Told | None = None,
+    maps: bool = False,
 ) -> list[Prediction]:
     """One prediction per row, in their order; several bundles are an ensemble.
 
     first_row: the number of the first of these rows in the table they are a part of. What is drawn for a row depends
-    on its number, so that a table in parts is drawn like the whole.
+    on its number, so that a table in parts is drawn like the whole. maps: looks also tell heads and layers apart, for
+    those who want to see them: it takes memory, and measuring needs none of it.
     """
     first = bundles[0]
     check_ensemble(bundles)
@@ -65,9 +67,11 @@ def predict(
         batch.rows = [first_row + number for number in numbers]
         if first.recipe.output.kind == "label":
             readings = _readings(bundles, rows, numbers, batch)
-            hypotheses = classify(readings, batch.rows, options.n_best, oracle=_for_rows(options, numbers).oracle)
+            forced = _for_rows(options, numbers).oracle
+            hypotheses = classify(readings, batch.rows, options.n_best, oracle=forced, maps=maps)
         else:
-            hypotheses = search(_readings(bundles, rows, numbers, batch), batch.rows, _for_rows(options, numbers))
+            readings = _readings(bundles, rows, numbers, batch)
+            hypotheses = search(readings, batch.rows, _for_rows(options, numbers), maps=maps)
         for number, best in zip(numbers, hypotheses, strict=True):
             found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
     return [one for one in found if one is not None]
@@ -154,7 +158,7 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
     symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
     if replace_unknown and looks.maps and looks.name in looks.inputs:
-        where = looks.weights if looks.weights.ndim == 2 else looks.weights.mean(0)
+        where = looks.weights
         for t, i in enumerate(one.ids):
             if i == UNK and where.shape[1]:
                 symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
@@ -174,7 +178,7 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     """Where the model looked for this hypothesis, as a record that needs no model."""
     if not bundle.recipe.looked_at and not one.inner:
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    looks = Looks(dict(one.looks), dict(one.places), list(outputs), dict(one.layouts))
+    looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
     looks.default = next(iter(bundle.recipe.looked_at), None)
     for name, inner in one.inner.items():
         told = f"{name} (encoder)" if name in looks.maps else name

@@ -21,14 +21,14 @@ def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Pr
         return _label(bundles, row, target)
     ids = [*bundles[0].fields.target_ids(row, target), EOS]
     options = options_of(bundles[0].recipe, beam=1, n_best=1, prefix=ids, min_length=0, max_length=len(ids))
-    return predict(bundles, [row], options, replace_unknown=False)[0]
+    return predict(bundles, [row], options, replace_unknown=False, maps=True)[0]
 
 
 def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Prediction:
     labels = bundles[0].fields.output.vocabulary.symbols
     if target not in labels:
         raise UserError(f"unknown label '{target}'{nearest(target, labels)}; allowed: {', '.join(labels)}")
-    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels)))[0]
+    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels)), maps=True)[0]
     if found.label == target:
         return replace(found, alternatives=[])
     chosen = next(one for one in found.alternatives if one.text == target)

@@ -19,16 +19,17 @@ class Coverage:
 
     def __init__(self, places: Mapping[str, JointPlaces], options: SearchOptions):
         self._options = options
-        self._masks = {name: joint.mask for name, joint in places.items()}
+        self._masks = {name: joint.mask for name, joint in places.items() if not joint.lower}
         self._sums: dict[str, Tensor] = {}
 
     def look(
-        self, looks: Mapping[str, Float[Tensor, "rows _"]], inputs: Int[Tensor, " inputs"]
+        self, looks: Mapping[str, Float[Tensor, "rows *heads _"]], inputs: Int[Tensor, " inputs"]
     ) -> Float[Tensor, "inputs slots"] | Float[Tensor, ""]:
-        """Add this step's looks; the penalty (0 or below) of each hypothesis that would end here."""
+        """Add this step's looks, of heads their mean; the penalty (0 or below) of each hypothesis that may end here."""
         if self._options.coverage_penalty == 0:
             return torch.zeros((), device=inputs.device)
-        for name, weights in looks.items():
+        for name in self._masks:
+            weights = looks[name] if looks[name].dim() == 2 else looks[name].mean(1)
             now = weights.view(len(inputs), -1, weights.shape[-1])
             self._sums[name] = now + self._sums[name] if name in self._sums else now
         return overlooked(self._sums, {name: mask[inputs, None] for name, mask in self._masks.items()}, self._options)

@@ -16,7 +16,8 @@ class Moment:
     Candidates are the continuations that were considered, slots the hypotheses that were continued or go on:
     tokens, log_probs: (inputs, candidates); parents: (inputs, candidates), the slot each continues;
     carried: (inputs, slots), the candidate that went on in each slot;
-    runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities; looks: {name: (inputs, slots, places)};
+    runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities;
+    looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places);
     position: (batch,), where each input of the whole batch is in this step's tensors.
     """
 
@@ -52,13 +53,14 @@ class Endings:
 @dataclass
 class Paths:
     """Outputs read off: tokens, log_probs (outputs, steps); runners_up, chances (outputs, steps, likeliest);
-    looks {name: (outputs, steps, places)}. What lies behind an output's end is zero."""
+    looks {name: (outputs, steps, places)}, with heads (outputs, steps, heads, places). What lies behind an output's end
+    is zero."""
 
     tokens: Int[Tensor, "outputs steps"]
     log_probs: Float[Tensor, "outputs steps"]
     runners_up: Int[Tensor, "outputs steps likeliest"]
     chances: Float[Tensor, "outputs steps likeliest"]
-    looks: dict[str, Float[Tensor, "outputs steps _"]] = field(default_factory=dict)
+    looks: dict[str, Float[Tensor, "outputs steps *heads _"]] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,7 +79,7 @@ class History:
         parents: Int[Tensor, "inputs candidates"],
         carried: Int[Tensor, "inputs slots"],
         log_probs: Float[Tensor, "inputs slots symbols"],
-        looks: dict[str, Float[Tensor, "rows _"]],
+        looks: dict[str, Float[Tensor, "rows *heads _"]],
     ) -> None:
         """Keep a step; `inputs` are the numbers of the inputs still searched, `log_probs` the model's own."""
         count, slots, symbols = log_probs.shape
@@ -85,7 +87,7 @@ class History:
         position = torch.zeros(self.rows, dtype=torch.long, device=inputs.device)
         position[inputs] = torch.arange(count, device=inputs.device)
         chosen = log_probs.flatten(1).gather(1, parents * symbols + tokens)
-        maps = {name: weights.view(count, slots, -1) for name, weights in looks.items()}
+        maps = {name: weights.unflatten(0, (count, slots)) for name, weights in looks.items()}
         self.moments.append(
             Moment(tokens, chosen, parents, carried, likeliest.indices, likeliest.values, maps, position)
         )
@@ -99,7 +101,7 @@ class History:
             first.log_probs.new_zeros(outputs, steps),
             first.runners_up.new_zeros(outputs, steps, first.runners_up.shape[-1]),
             first.chances.new_zeros(outputs, steps, first.chances.shape[-1]),
-            {name: look.new_zeros(outputs, steps, look.shape[-1]) for name, look in first.looks.items()},
+            {name: look.new_zeros(outputs, steps, *look.shape[2:]) for name, look in first.looks.items()},
         )
         candidates = endings.candidates.clone()
         for step in reversed(range(steps)):

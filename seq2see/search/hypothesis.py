@@ -29,6 +29,8 @@ class Hypothesis:
     log_probs: one per id, log P(y_t | y_<t, x); log_probability: their sum; score: what the search ranked by;
     runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
+    maps: the same looks told apart, where that was asked for: (heads, steps, places) by input, and by `name.layer-1`
+    those of the layers below the last;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
     inner: where the encoder looked while it read, whatever the output;
     words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
@@ -42,6 +44,7 @@ class Hypothesis:
     finished: bool
     runners_up: list[list[tuple[int, float]]] = field(default_factory=list)
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    maps: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     inner: dict[str, InnerLook] = field(default_factory=dict)

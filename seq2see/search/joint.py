@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from seq2see.decoders import Ready
-from seq2see.memory import InnerMap, Layout, Memory, Places
-from seq2see.search.hypothesis import InnerLook
+from seq2see.memory import Layout, Places
 
 
 @dataclass
@@ -23,13 +22,16 @@ class JointPlaces:
     mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
     see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning;
     layout, tokens: how the places lie, and what stands there, as far as the encoder knows; parent: the larger place
-    that holds each.
+    that holds each;
+    lower: the looks of that name are those of a layer below the last one, which tell how an output came about but do
+    not count as where the decoder looked.
     """
 
     mask: Bool[Tensor, "batch places"]
     agreed: Bool[Tensor, " batch"]
     layout: Layout
     tokens: list[list[str]] | None = None
+    lower: bool = False
     parent: Int[Tensor, "batch places"] | None = None
 
     def layout_of(self, row: int) -> dict[str, Any]:
@@ -43,7 +45,10 @@ def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
     """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
     every = [ready.by_layer() for ready in readies]
     names = dict.fromkeys(name for looks in every for name in looks)
-    return {name: _one_input([looks[name].places for looks in every if name in looks]) for name in names}
+    found = {name: _one_input([looks[name].places for looks in every if name in looks]) for name in names}
+    for name, joint in found.items():
+        joint.lower = not any(name in ready.looks for ready in readies)
+    return found
 
 
 def _one_input(seen: Sequence[Places]) -> JointPlaces:
@@ -53,38 +58,10 @@ def _one_input(seen: Sequence[Places]) -> JointPlaces:
     if len(told) > 1:
         same = [all(row == other for other in rest) for row, *rest in zip(*told, strict=True)]
         agreed = agreed & torch.tensor(same, device=agreed.device)
-    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None, seen[0].parent)
+    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None, parent=seen[0].parent)
 
 
-def inner_looks(readies: Sequence[Ready]) -> list[dict[str, InnerLook]]:
-    """Where the encoder itself looked, for each input of the batch.
-
-    An ensemble's encoders look each for itself, at what they alone compute: of them nothing is told together.
-    """
-    rows = readies[0].rows
-    if len(readies) > 1:
-        return [{} for _ in range(rows)]
-    memory = readies[0].memory
-    told: list[dict[str, InnerLook]] = []
-    for row in range(rows):
-        told.append({name: _inner_look(name, one, memory, row) for name, one in memory.maps.items()})
-    return told
-
-
-def _inner_look(name: str, one: InnerMap, memory: Memory, row: int) -> InnerLook:
-    weights = one.weights[row][..., one.rows[row], :][..., one.places[row]].float().cpu().numpy()
-    over, asking = memory.places.get(name), memory.places.get(name.partition(".")[0])
-    layout = one.layout.to_dict(weights.shape[-1])
-    if over is not None:
-        layout = JointPlaces(over.mask, over.mask.any(-1), over.layout, over.tokens, over.parent).layout_of(row)
-    return InnerLook(weights, layout, _tokens(over, row), _tokens(asking, row))
-
-
-def _tokens(places: Places | None, row: int) -> list[str]:
-    return [] if places is None or places.tokens is None else places.tokens[row]
-
-
-def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows places"]]:
+def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
     """{name: (rows, places)}: the mean over the models that look at that input."""
     if len(looks) == 1:
         return dict(looks[0])

@@ -24,10 +24,12 @@ def classify(
     runners_up: int = 5,
     oracle: Weights | Sequence[Weights] | None = None,
     device: torch.device | str | None = None,
+    maps: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each input its likeliest labels, best first, each a hypothesis of one id whose looks have one row.
 
     There are as many as n_best asks for, or as there are labels. `oracle` may hand in the weights of step 0.
+    maps: also tell heads apart (of a single model).
     """
     if not all(model.decoder.one_step for model, _ in sources):
         raise UserError("this model writes sequences, which are searched for, not classified")
@@ -35,7 +37,7 @@ def classify(
     if not rows:
         return []
     with at_rest([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows))
+        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
         inputs = torch.arange(len(rows), device=stepper.device)
         forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
         stepper.begin(1)

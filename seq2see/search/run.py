@@ -27,12 +27,14 @@ def search(
     options: SearchOptions | None = None,
     *,
     device: torch.device | str | None = None,
+    maps: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them.
 
     sources: one model with its inputs, or several that form an ensemble over one output vocabulary;
     rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled;
-    device: where the models are, if the inputs are still elsewhere.
+    device: where the models are, if the inputs are still elsewhere;
+    maps: also tell heads and layers apart (of a single model).
     What is found for an input does not depend on the other inputs of the batch.
     """
     options = options if options is not None else SearchOptions()
@@ -41,7 +43,7 @@ def search(
     if not rows:
         return []
     with at_rest([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows))
+        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
         check_coverage(stepper.places, options)
         allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)

@@ -14,7 +14,8 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search.joint import fitted, inner_looks, joint_looks, joint_places
+from seq2see.search.inner import inner_looks
+from seq2see.search.joint import fitted, joint_looks, joint_places
 from seq2see.search.writable import Writable
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
@@ -31,9 +32,11 @@ class Stepper:
     they came (compaction leaves them as they are).
     """
 
-    def __init__(self, sources: Sequence[Source], rows: int):
+    def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False):
+        """maps: also tell each head and each layer apart, and where encoders looked (of one model, not of several)."""
         self._models = [model for model, _ in sources]
-        self._ready = [model.ready(inputs, rows) for model, inputs in sources]
+        self._apart = maps and len(sources) == 1
+        self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
         self.writable = Writable.of(self._models, self._ready)
         self.symbols = self.writable.symbols
         self._inputs = torch.arange(rows, device=self.writable.limits.device)
@@ -48,9 +51,10 @@ class Stepper:
 
     def step(
         self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
-    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows _"]]]:
+    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows *heads _"]]]:
         """Every hypothesis reads its token: log P of each symbol, and {input name: (rows, places)}, where it looked.
 
+        Told apart, looks with heads are (rows, heads, places), and those of lower layers are there by their names.
         An ensemble's P is the mean of its models' P. `forced` weights take the place of the models' own (NaN: free).
         """
         log_probs, looks = [], []
@@ -64,7 +68,10 @@ class Stepper:
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
             log_probs.append(self.writable.padded(model.log_probs(step, ready)))
-            looks.append({name: look.dense() for name, look in step.looks.items()})
+            if self._apart:
+                looks.append({name: look.by_head() for name, look in step.by_layer().items()})
+            else:
+                looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from seq2see.search.history import Endings, Paths
@@ -36,7 +37,8 @@ def tell(
     for output, row in enumerate(whose):
         length = steps[output] + 1
         shared = [name for name in looks if places[name].agreed[row]]
-        seen = {name: looks[name][output, :length][:, masks[name][row]].float() for name in shared}
+        apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
+        seen = {name: _together(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output][:length]
         total = sum(each)
         told[row].append(
@@ -51,14 +53,24 @@ def tell(
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
                 looks={name: weights.numpy() for name, weights in seen.items()},
-                places={name: known[row] for name in seen if (known := places[name].tokens) is not None},
-                layouts={name: places[name].layout_of(row) for name in seen},
+                maps={
+                    name: weights.transpose(0, -2).numpy()
+                    for name, weights in apart.items()
+                    if weights.dim() > 2 or places[name].lower
+                },
+                places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
+                layouts={name: places[name].layout_of(row) for name in apart},
                 inner=dict(inner[row]) if inner else {},
                 words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )
         )
     return [_best(row, options.n_best) for row in told]
+
+
+def _together(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
+    """One look for each step: where there are heads, their mean."""
+    return weights if weights.dim() == 2 else weights.mean(1)
 
 
 def _score(log_probability: float, length: int, looks: dict[str, Tensor], options: SearchOptions) -> float:

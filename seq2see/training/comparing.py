@@ -19,6 +19,7 @@ from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
 from seq2see.training.corpus import open_table
+from seq2see.training.locking import alone
 from seq2see.training.progress import remaining
 from seq2see.training.reports import Listener, best_report
 from seq2see.training.results import Results, fingerprint
@@ -70,7 +71,8 @@ def compare(
     contest = _Contest(folder, sources, metric, told)
     for reason in impossible:
         contest.say(f"left out: {reason}")
-    return contest.held(made, seeds=seeds, left_out=impossible)
+    with alone(folder):
+        return contest.held(made, seeds=seeds, left_out=impossible)
 
 
 def default_folder(recipe: Recipe) -> Path:

@@ -28,7 +28,6 @@ class Results:
     def __init__(self, folder: Path):
         self.path = folder / RESULTS
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             content = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise unwritable(folder, error) from None

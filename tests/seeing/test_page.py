@@ -95,8 +95,8 @@ def test_heads_can_be_chosen_and_begin_with_their_mean(make_looks: Callable[...,
         "head 2",
     ]
     heads = data_of(text)["maps"][0]["heads"]
-    np.testing.assert_allclose(heads[0], looks.weights.mean(axis=0), atol=1e-6)
-    np.testing.assert_allclose(heads[1:], looks.weights, atol=1e-6)
+    np.testing.assert_allclose(heads[0], looks.weights, atol=1e-6)
+    np.testing.assert_allclose(heads[1:], looks.maps["source"], atol=1e-6)
 
 
 def test_blanks_and_marks_are_visible(make_looks: Callable[..., Looks]) -> None:
@@ -152,7 +152,7 @@ note("head-shares", shares());
     command = ["chromium", *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
     shown = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout.decode()
     body = Reader(shown).all("body")[0][0]
-    mean, top = looks.weights.mean(axis=0), data_of(path.read_text(encoding="utf-8"))["top"]
+    mean, top = looks.weights, data_of(path.read_text(encoding="utf-8"))["top"]
     np.testing.assert_allclose([float(share) * top for share in body["data-shares"].split()], mean[1], atol=1e-5)
     assert body["data-rows"] == "010"
     assert body["data-step"].startswith(f"y: \u2068{'abc'[mean[1].argmax()]}\u2069 {mean[1].max():.3f}")
@@ -160,5 +160,5 @@ note("head-shares", shares());
     assert body["data-cell"] == f"\u2068z\u2069 ← \u2068b\u2069 {mean[2, 1]:.3f}"
     assert body["data-focus"] == "y"
     np.testing.assert_allclose(
-        [float(share) * top for share in body["data-head-shares"].split()], looks.weights[1][1], atol=1e-5
+        [float(share) * top for share in body["data-head-shares"].split()], looks.maps["source"][1][1], atol=1e-5
     )

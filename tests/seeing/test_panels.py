@@ -71,3 +71,17 @@ def test_the_scale_ends_at_a_round_number(largest: float, top: float) -> None:
 def test_an_unknown_scale_is_refused(looks: Looks) -> None:
     with pytest.raises(UserError, match="unknown scale 'log'; allowed: auto, full"):
         top_of_scale(panels_of(looks)[0], scale="log")
+
+
+def test_heads_have_a_mean_and_are_told_beside_it() -> None:
+    heads = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], dtype=np.float32)
+    looks = Looks(
+        {"source": heads, "source.layer-1": heads[0]}, {"source": ["a", "b"], "source.layer-1": ["a", "b"]}, ["x", "y"]
+    )
+    np.testing.assert_allclose(looks.weights, [[0.5, 0.5], [0.0, 1.0]])
+    assert looks.heads is heads
+    told = looks.to_dict()
+    assert told["weights"] == [[0.5, 0.5], [0.0, 1.0]]
+    assert told["heads"] == heads.tolist()
+    assert "heads" not in told["maps"]["source.layer-1"]
+    assert [len(group) for group in panels_of(looks)] == [2, 1]

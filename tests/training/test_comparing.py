@@ -13,6 +13,7 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.evaluation.ranking import Ranking
 from seq2see.training import comparing
+from seq2see.training.locking import alone
 from seq2see.training.reports import best_report
 from seq2see.training.results import RESULTS, Results
 from seq2see.training.run import train
@@ -153,6 +154,12 @@ def test_a_variant_that_diverges_leaves_the_others(data: Path, tmp_path: Path) -
     assert [one.name for one in ranking.contenders] == ["0.01"]
     assert "diverges" in ranking.left_out[0]
     assert len([note for note in notes if note.startswith("1e30, seed")]) == 1
+
+
+def test_two_processes_do_not_meet_in_one_folder(data: Path, tmp_path: Path) -> None:
+    with alone(tmp_path), pytest.raises(UserError, match="another process is at work there"):
+        compare(data, tmp_path)
+    compare(data, tmp_path, updates=1, vary=["attention.score=dot"])
 
 
 def test_a_damaged_result_is_named(tmp_path: Path) -> None:
