@@ -11,6 +11,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
+from seq2see.data.sentences import together
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
@@ -31,7 +32,7 @@ from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
-from seq2see.training.corpus import filled, open_table
+from seq2see.training.corpus import filled, lists_in, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.resuming import gone_on, same_sources
@@ -219,8 +220,8 @@ class Model:
     def places(self, given: Input) -> list[str]:
         """The places of an input that can be looked at, in order."""
         row = self.row(given)
-        name = next(iter(self.recipe.looked_at or self.recipe.inputs))
-        return self.bundle.fields.text_inputs[name].symbols(row[name])
+        name, _, part = next(iter(self.recipe.looked_at or self.recipe.inputs)).partition(".")
+        return self.bundle.fields.text_inputs[name].places(row[name], part)
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder."""
@@ -251,10 +252,8 @@ class Model:
             given = dict(zip(names, given, strict=True))
         if not isinstance(given, Mapping) or set(given) != set(names):
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
-        for name, value in given.items():
-            if not isinstance(value, str):
-                raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
-        return {name: given[name] for name in names}
+        lists = lists_in(self.recipe)
+        return {name: _text(name, given[name], lists.get(name)) for name in names}
 
     def rows_of(
         self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
@@ -285,6 +284,17 @@ class Model:
         notices = Notices(self.bundles, outputs=outputs) if into is None else into
         notices.read(rows)
         return notices.lines() if into is None else []
+
+
+def _text(name: str, value: Any, cut_by: str | None) -> str:
+    """A value as text; a list of texts where sentences or utterances may be given one by one."""
+    if isinstance(value, str):
+        return value
+    if cut_by is None:
+        raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
+    if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+        raise UserError(f"input '{name}': expected text, or a list of texts, got {value!r}")
+    return together(value, cut_by)
 
 
 def train(

@@ -22,7 +22,9 @@ class Looks:
 
     inputs: for each map the symbols of the places;
     outputs: the symbols of the steps, `<eos>` included, one row for a label;
-    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]});
+    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many of them lie in each
+    of the larger places that hold them, words in sentences);
+    rows: what asks, for the maps in which it is not the output: where an encoder looked while it read;
     reason: why there is no map, where there is none.
     """
 
@@ -32,6 +34,7 @@ class Looks:
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     default: str | None = None
     reason: str | None = None
+    rows: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -61,10 +64,12 @@ class Looks:
         return out
 
     def _map(self, name: str) -> dict[str, Any]:
-        """One map; `weights` is (steps, places) always, `heads` beside it where there are some."""
+        """One map; `weights` is (steps, places) always, `heads` beside it where there are some, and `rows`, what asks,
+        where that is not the output."""
         weights, layout = self.maps[name], self.layouts.get(name, {})
-        told = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
-        return told | ({"heads": _rounded(weights)} if weights.ndim == HEADS else {})
+        told: dict[str, Any] = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
+        told |= {"heads": _rounded(weights)} if weights.ndim == HEADS else {}
+        return told | ({"rows": self.rows[name]} if name in self.rows else {})
 
     def save(self, path: str | Path, **options: Any) -> Path:
         """Draw to .png, .svg, .html, or write .json."""

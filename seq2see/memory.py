@@ -29,10 +29,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class View:
-    """What can be looked at, before there is any input: places of so many numbers each, which lie like this."""
+    """What can be looked at, before there is any input: places of so many numbers each, which lie like this, and the
+    larger places they lie inside, if any."""
 
     size: int
     layout: LayoutKind = "tokens"
+    inside: View | None = None
 
 
 @dataclass
@@ -64,8 +66,8 @@ class Places:
 
     states: (batch, places, size); mask: (batch, places), True where a place is real;
     tokens: the input's own symbols, row by row (to be shown, and for unknown words);
-    parent: (batch, places), for each place the index of the larger place (sentence) that holds it;
-    copyable: what the output would write for its symbols, where a model may copy them.
+    parent: (batch, places), for each place the index of the larger place (sentence) that holds it; inside: those larger
+    places; copyable: what the output would write for its symbols, where a model may copy them.
     """
 
     states: Float[Tensor, "batch places size"]
@@ -73,6 +75,7 @@ class Places:
     layout: Layout = field(default_factory=Layout)
     tokens: list[list[str]] | None = None
     parent: Int[Tensor, "batch places"] | None = None
+    inside: Places | None = None
     copyable: Copyable | None = None
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Places:
@@ -83,6 +86,7 @@ class Places:
             mask=self.mask[rows],
             tokens=None if self.tokens is None else [self.tokens[i] for i in rows.tolist()],
             parent=None if self.parent is None else self.parent[rows],
+            inside=None if self.inside is None else self.inside.select(rows),
             copyable=None if self.copyable is None else self.copyable.select(rows),
         )
 

@@ -7,9 +7,11 @@ from seq2see.attention.attention import Attention
 from seq2see.attention.build import build_attention
 from seq2see.attention.heads import MultiHead
 from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax, sparsemax
+from seq2see.attention.pooling import Pooling
 from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
 from seq2see.attention.self_attention import SelfAttention
+from seq2see.attention.through import Through
 
 __all__ = [
     "NORMALISERS",
@@ -17,9 +19,11 @@ __all__ = [
     "Candidates",
     "Look",
     "MultiHead",
+    "Pooling",
     "Prepared",
     "Score",
     "SelfAttention",
+    "Through",
     "build_attention",
     "build_score",
     "entmax15",

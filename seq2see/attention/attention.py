@@ -71,7 +71,7 @@ class Attention(nn.Module):
         else:
             look = self._within(query, prepared, window, past=past, generator=generator)
         if forced is not None:
-            look = _forced(look, prepared.values, forced)
+            look = forced_look(look, prepared.values, forced)
         if past is not None:
             look.past = past + look.dense()
         return look
@@ -124,7 +124,7 @@ class Attention(nn.Module):
         return Look(context, weights, shown, places, window.numbers, place, chosen.log_prob, by_score=chosen.by_score)
 
 
-def _forced(look: Look, values: Tensor, forced: Tensor) -> Look:
+def forced_look(look: Look, values: Tensor, forced: Tensor) -> Look:
     """The look as the caller wants it; rows that are NaN stay as they were."""
     free = forced.isnan()
     weights = torch.where(free, look.dense(), forced)

@@ -16,9 +16,9 @@ HIDDEN = -1e9
 
 
 def masked(
-    normalise: Normaliser, energies: Float[Tensor, "batch queries places"], mask: Bool[Tensor, "batch _ places"]
-) -> Float[Tensor, "batch queries places"]:
-    """Weights over real places, in single precision whatever the energies' own; mask: for all queries, or for each."""
+    normalise: Normaliser, energies: Float[Tensor, "*rows places"], mask: Bool[Tensor, "... places"]
+) -> Float[Tensor, "*rows places"]:
+    """Weights over real places, in single precision whatever the energies' own; mask: for each row, or for several."""
     hidden = energies.float().masked_fill(~mask, HIDDEN)
     weights: Tensor = normalise(hidden) * mask
     return weights.to(energies.dtype)

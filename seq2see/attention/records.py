@@ -19,7 +19,8 @@ class Prepared:
     """What an attention computes once per input, beside the places as the encoder gave them.
 
     keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads; extent: (batch, axes), how
-    far real places reach along each axis; folded: where there are heads, the same with heads as rows of the batch.
+    far real places reach along each axis; folded: where there are heads, the same with heads as rows of the batch;
+    larger: the places that hold these, where they are looked at through them.
     Windows are taken through ledgers. A loop over time pays for its windows, not for all places.
     """
 
@@ -30,6 +31,7 @@ class Prepared:
     key_ledger: Ledger
     value_ledger: Ledger
     folded: Prepared | None = None
+    larger: Larger | None = None
 
     @classmethod
     def of(
@@ -53,7 +55,26 @@ class Prepared:
         return self.places.layout
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
-        return Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
+        chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
+        chosen.larger = None if self.larger is None else self.larger.select(rows)
+        return chosen
+
+
+@dataclass
+class Larger:
+    """Larger places made ready, and which of the smaller ones each holds.
+
+    numbers, real: (batch, larger, inside), for each larger place the numbers of those inside it, and which are real;
+    back: (batch, places), where each of these stands in the flattened `numbers`.
+    """
+
+    prepared: Prepared
+    numbers: Int[Tensor, "batch larger inside"]
+    real: Bool[Tensor, "batch larger inside"]
+    back: Int[Tensor, "batch places"]
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> Larger:
+        return Larger(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
 
 
 def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:
@@ -91,7 +112,8 @@ class Look:
     where the candidates stand, None: all places in order; places: how many places the input has;
     place, place_log_prob: (...) or (..., heads), the one that was chosen and the log-probability of choosing it, where
     the choice is hard; past: (..., places), what the score remembers after the look; heads: how many, 0: no such axis;
-    by_score: no gradient passes through the choice, so that it is learned from `place_log_prob` alone.
+    by_score: no gradient passes through the choice, so that it is learned from `place_log_prob` alone;
+    larger, larger_energies: (..., larger places), weights and energies of the places through which these were seen.
     """
 
     context: Float[Tensor, "*rows value"]
@@ -104,6 +126,8 @@ class Look:
     past: Float[Tensor, "*rows places"] | None = None
     heads: int = 0
     by_score: bool = False
+    larger: Float[Tensor, "*rows larger"] | None = None
+    larger_energies: Float[Tensor, "*rows larger"] | None = None
 
     def by_head(self) -> Float[Tensor, "*rows places"]:
         """The weights over all places of the input, zero at what was no candidate: (..., [heads,] places)."""
@@ -132,10 +156,10 @@ class Look:
         """The looks of successive steps as one, (rows, steps, ...); what only a step needs (energies, past) is left."""
 
         first, together = looks[0], dict[str, Any]()
-        for name in ("context", "weights", "numbers", "place", "place_log_prob"):
+        for name in ("context", "weights", "numbers", "place", "place_log_prob", "larger"):
             if getattr(first, name) is not None:
                 together[name] = torch.stack([getattr(look, name) for look in looks], dim=1)
-        return replace(first, energies=None, past=None, **together)
+        return replace(first, energies=None, past=None, larger_energies=None, **together)
 
 
 def spread(

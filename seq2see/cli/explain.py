@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from seq2see.pipeline.explain import Explanation, Looked
 
 EXAMPLES = ("seq2see explain runs/transliteration india --step 2",)
+WIDEST = 60
+"""Letters shown of a place: a sentence may be one."""
 BAR = 30
 FIRST = 6
 
@@ -57,7 +59,7 @@ def lines(made: Explanation) -> list[str]:
     for look in made.looks:
         shown += ["", f"looks at {look.input}", f"         {how['energies']}", f"         {how['weights']}"]
         shown += _places(look)
-        shown += [f"context  {how['context']}", f"         {_vector(look.context)}"]
+        shown += [f"context  {how['context']}", f"         {_vector(look.context)}"] if look.context else []
     shown += ["", f"state    {how['state']}"]
     shown += [f"         {how['cell']}"] if "cell" in how else []
     shown += [f"         {_vector(made.state)}", "", f"output   {how['output']}"]
@@ -73,9 +75,10 @@ def lines(made: Explanation) -> list[str]:
 
 
 def _places(look: Looked) -> list[str]:
-    width = max([5, *map(len, look.places)])
+    places = [place if len(place) <= WIDEST else f"{place[: WIDEST - 1]}…" for place in look.places]
+    width = max([5, *map(len, places)])
     rows = [f"          j  {'place':<{width}}     energy e_j  weight a_j"]
-    for j, (place, energy, weight) in enumerate(zip(look.places, look.energies, look.weights, strict=True)):
+    for j, (place, energy, weight) in enumerate(zip(places, look.energies, look.weights, strict=True)):
         rows.append(f"        {j:>3}  {place:<{width}}  {energy:>13.4f}  {weight:>10.4f}  {_bar(weight)}".rstrip())
     return rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,12 +54,13 @@ class Labels:
 
 @dataclass
 class Batch:
-    """Inputs by name, the target where it is known, and which rows of the data set these are.
+    """Inputs by name, each a column of whatever its encoder reads, the target where it is known, and which rows of the
+    data set these are.
 
     alignment: (batch, steps, places), where each step should look, where that is known (zeros where it is not).
     """
 
-    inputs: dict[str, Sequences]
+    inputs: dict[str, Any]
     target: Sequences | Labels | None = None
     rows: list[int] = field(default_factory=list)
     alignment: Float[Tensor, "batch steps places"] | None = None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Row
+from seq2see.data.sentences import together
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
 from seq2see.errors import UserError, nearest
@@ -21,10 +22,12 @@ _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 @dataclass(frozen=True)
 class Resolution:
-    """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read."""
+    """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
+    whose values may be lists of texts, with how these become one (`sentences.together`)."""
 
     mapping: dict[str, str]
     note: str | None = None
+    lists: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
         """The table's rows by the recipe's names.
@@ -32,11 +35,10 @@ class Resolution:
         A value that is no text makes a bad row. One that is empty where it must be `filled` makes a row from which
         there is nothing to learn: it is left out, and the table keeps count.
         """
-        columns = list(self.mapping.items())
         used = 0
         for row in table:
             try:
-                values = {name: _text(table, row, column=column) for name, column in columns}
+                values = {name: self._value(table, row, name) for name in self.mapping}
             except RowError as error:
                 table.bad(error)
                 continue
@@ -48,6 +50,17 @@ class Resolution:
             yield Values(values, table, row.line)
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
+
+    def _value(self, table: Table, row: Row, name: str) -> str:
+        column = self.mapping[name]
+        value = row.values.get(column)
+        if name in self.lists and isinstance(value, list):
+            for item in value:
+                if not isinstance(item, str):
+                    place = f"{table.place(row.line)}, column '{column}'"
+                    raise RowError(f"{place}: expected a list of texts, found {_named(item)} in it")
+            return together(value, self.lists[name])
+        return _text(table, row, column=column)
 
 
 class Values(dict[str, str]):

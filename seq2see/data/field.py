@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import Labels, Sequences
+from seq2see.data.nested import Nested
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.registry import Registry
+
+Column = Sequences | Nested | Labels
+"""A column of a batch."""
 
 Chosen = Sequence[int] | NDArray[np.integer]
 
@@ -83,11 +87,11 @@ class Field(ABC):
         """How much room each stored row takes in a batch: (rows,)"""
 
     @abstractmethod
-    def pad(self, store: Ragged, rows: Chosen) -> Sequences | Labels:
+    def pad(self, store: Ragged, rows: Chosen) -> Column:
         """Stored rows as tensors."""
 
     @abstractmethod
-    def batch(self, values: Sequence[str]) -> Sequences | Labels:
+    def batch(self, values: Sequence[str]) -> Column:
         """Values as tensors."""
 
     # ---------------------------------------------------------------- on disk

@@ -10,13 +10,15 @@ from seq2see.data.alignments import Aligning
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE, Copying
-from seq2see.data.field import Field, kinds
+from seq2see.data.field import Column, Field, kinds
 from seq2see.data.label import LabelField
+from seq2see.data.nested import Nested
 from seq2see.data.text import TextField
+from seq2see.data.texts import TextsField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
-__all__ = ["OUTPUT", "Field", "Fields", "LabelField", "TextField", "kinds"]
+__all__ = ["OUTPUT", "Field", "Fields", "LabelField", "TextField", "TextsField", "kinds"]
 
 Values = Mapping[str, str]
 
@@ -47,7 +49,7 @@ class Fields:
 
     @property
     def text_inputs(self) -> dict[str, TextField]:
-        """The inputs that are text, which have symbols to show."""
+        """The inputs that are text, whole or in sentences, which have symbols to show."""
         return {name: field for name, field in self.inputs.items() if isinstance(field, TextField)}
 
     @property
@@ -139,18 +141,30 @@ class Fields:
 
     def batch(self, rows: Sequence[Values], *, target: bool = False) -> Batch:
         """Values as they come, with the inputs' own symbols (prediction, evaluation); the target where asked for."""
-        inputs = {name: sequences(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()}
-        outputs = self.output.batch([row[OUTPUT] for row in rows]) if target else None
+        inputs = {name: readable(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()}
+        outputs = writable(self.output.batch([row[OUTPUT] for row in rows])) if target else None
         if self.copying is not None:
-            column = inputs[self.copying.name] = self.copying.read(inputs[self.copying.name])
+            column = inputs[self.copying.name] = self.copying.read(sequences(inputs[self.copying.name]))
             if outputs is not None:
                 outputs = self.copying.targets(sequences(outputs), column, [row[OUTPUT] for row in rows])
         return Batch(inputs=inputs, target=outputs, rows=list(range(len(rows))))
 
 
-def sequences(column: Sequences | Labels) -> Sequences:
-    """Inputs are sequences: labels are written by models, not read."""
+def sequences(column: Column) -> Sequences:
+    """A column of plain text: what can be copied from, and what links lead from and to."""
     assert isinstance(column, Sequences)
+    return column
+
+
+def readable(column: Column) -> Sequences | Nested:
+    """What can be an input: labels are written by models, not read."""
+    assert not isinstance(column, Labels)
+    return column
+
+
+def writable(column: Column) -> Sequences | Labels:
+    """What can be an output: documents are read by models, not written."""
+    assert not isinstance(column, Nested)
     return column
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from seq2see.data import symbols
 from seq2see.data.batches import EOS, PAD, SOS, Sequences, pad_lists
 from seq2see.data.field import Chosen, Field, file_of, kinds
+from seq2see.data.nested import Nested
 from seq2see.data.store import Ragged
 from seq2see.data.symbols import LearnedSplitter
 from seq2see.data.vocabulary import Vocabulary
@@ -82,9 +83,17 @@ class TextField(Field):
 
     def symbols(self, value: str) -> list[str]:
         """The symbols of a value; inputs are cut after the most the settings allow."""
-        row = self.splitter.split(self.normalise(value))
+        row = self.whole(value)
         most = self.settings.max_length
         return row if self.output or not most else row[:most]
+
+    def whole(self, value: str) -> list[str]:
+        """All symbols of a value, those beyond the limits too."""
+        return self.splitter.split(self.normalise(value))
+
+    def places(self, value: str, part: str = "") -> list[str]:
+        """What of a value can be looked at; `part`: which of its further places."""
+        return self.symbols(value)
 
     def stream_symbols(self, line: str) -> list[str]:
         """The symbols of one line of a contiguous text; its newline is a symbol."""
@@ -124,7 +133,12 @@ class TextField(Field):
         most = self.settings.max_length
         if self.output or not most or len(ids) < most:
             return False
-        return len(self.splitter.split(self.normalise(value))) > most
+        return len(self.whole(value)) > most
+
+    @property
+    def limit(self) -> str:
+        """What cuts a value, for messages."""
+        return f"max_length {self.settings.max_length:,}"
 
     def widths(self, store: Ragged) -> NDArray[np.int64]:
         return store.lengths + int(self.output)
@@ -132,10 +146,10 @@ class TextField(Field):
     def collate(self, rows: Sequence[Sequence[int]], *, eos: bool) -> Sequences:
         return pad_lists(rows, eos=eos)
 
-    def pad(self, store: Ragged, rows: Chosen) -> Sequences:
+    def pad(self, store: Ragged, rows: Chosen) -> Sequences | Nested:
         return store.pad(rows, eos=self.output)
 
-    def batch(self, values: Sequence[str]) -> Sequences:
+    def batch(self, values: Sequence[str]) -> Sequences | Nested:
         """Values as tensors, with their symbols as they were written."""
         rows = [self.symbols(value) for value in values]
         ids = [self.vocabulary.encode(row) for row in rows]

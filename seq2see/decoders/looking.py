@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.attention import Attention, Look, MultiHead, Prepared, build_attention
+from seq2see.attention import Attention, Look, MultiHead, Prepared, Through, build_attention
 from seq2see.encoders import ByInput
 from seq2see.memory import Memory, View
 from seq2see.recipe.schema import AttentionSettings
@@ -39,7 +39,7 @@ class Looking(nn.Module):
 
     def __init__(self, settings: AttentionSettings, *, query: int, views: Mapping[str, View]):
         super().__init__()
-        self.over: ByInput[Attention | MultiHead] = ByInput(
+        self.over: ByInput[Attention | MultiHead | Through] = ByInput(
             {name: build_attention(settings, query=query, view=view) for name, view in views.items()}
         )
         self.size = sum(view.size for view in views.values())

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.by_input import ByInput
+from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
 
-__all__ = ["ByInput", "Encoded", "Encoder", "RecurrentEncoder", "TransformerEncoder", "encoders"]
+__all__ = [
+    "ByInput",
+    "Encoded",
+    "Encoder",
+    "HierarchicalEncoder",
+    "RecurrentEncoder",
+    "TransformerEncoder",
+    "encoders",
+]

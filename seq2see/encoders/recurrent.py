@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from jaxtyping import Bool, Int
+from torch import Tensor
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
-from torch.nn.functional import dropout
-
-from seq2see.cells import Cell, build_cell
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.layers import RecurrentLayers
 from seq2see.memory import Layout, Places
 from seq2see.recipe.schema import RecurrentEncoderSettings
 from seq2see.recipe.words import cell_equation, embedding_equation
@@ -33,14 +28,8 @@ class RecurrentEncoder(Encoder):
     ):
         super().__init__()
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
-        self.dropout = settings.dropout
-        directions = 2 if settings.bidirectional else 1
-        self.size = self.summary_size = settings.size * directions
-        self.layers = nn.ModuleList()
-        width = self.embedding.size
-        for _ in range(settings.layers):
-            self.layers.append(nn.ModuleList(build_cell(settings, {"x": width}) for _ in range(directions)))
-            width = self.size
+        self.layers = RecurrentLayers(settings, self.embedding.size, bidirectional=settings.bidirectional)
+        self.size = self.summary_size = self.layers.size
 
     def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
@@ -51,17 +40,8 @@ class RecurrentEncoder(Encoder):
         mask: Bool[Tensor, "batch length"],
         tokens: list[list[str]] | None = None,
     ) -> Encoded:
-        states: Float[Tensor, "batch length width"] = self.embedding(ids)
-        for number, cells in enumerate(self._cells()):
-            if number:
-                states = dropout(states, self.dropout, self.training)
-            runs = [cell.run({"x": states}, mask=mask, reverse=bool(i)) for i, cell in enumerate(cells)]
-            states = torch.cat([outputs for outputs, _ in runs], dim=-1)
-            summary = torch.cat([last[0] for _, last in runs], dim=-1)
-        states = dropout(states, self.dropout, self.training)
-        summary = dropout(summary, self.dropout, self.training)
-        places = Places(states, mask, Layout("tokens"), tokens)
-        return Encoded(places, summary)
+        states, summary = self.layers(self.embedding(ids), mask)
+        return Encoded(Places(states, mask, Layout("tokens"), tokens), summary)
 
     @classmethod
     def equations(cls, settings: RecurrentEncoderSettings) -> list[str]:
@@ -76,7 +56,3 @@ class RecurrentEncoder(Encoder):
         if settings.layers > 1:
             lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
         return [*lines, f"{cell}: {cell_equation(settings)}"]
-
-    def _cells(self) -> list[list[Cell]]:
-        """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""
-        return [list(cast("Iterable[Cell]", directions)) for directions in self.layers]

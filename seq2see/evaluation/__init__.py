@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seq2see.evaluation.bag_of_words import BagOfWords
 from seq2see.evaluation.base import METRICS
 from seq2see.evaluation.baselines import BASELINES, Baseline, beside, default_baseline
 from seq2see.evaluation.baselines import from_dict as baseline_from_dict
@@ -17,6 +18,7 @@ from seq2see.evaluation.unigram import Unigram
 __all__ = [
     "BASELINES",
     "METRICS",
+    "BagOfWords",
     "Baseline",
     "Comparison",
     "Interval",

@@ -17,7 +17,10 @@ Count = dict[Monomial, int]
 
 PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
-READING = "sEPWUVvwbcn"
+READING = "sEPWUVvuwbcn"
+LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
+POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
+POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -97,19 +100,21 @@ def part_and_name(name: str) -> tuple[str, str]:
     if room == "head":
         return "output layer", _plain(rest)
     if rest[0] == "looking":
-        return f"attention over {rest[2]}", _look_name(rest[3:])
+        return f"attention over {rest[2].replace('/', '.')}", _look_name(rest[3:])
     if rest[0] == "layers" and rest[2] == "looking":
-        return f"attention over {rest[4]}", f"{_look_name(rest[5:])}, layer {int(rest[1]) + 1}"
+        return f"attention over {rest[4].replace('/', '.')}", f"{_look_name(rest[5:])}, layer {int(rest[1]) + 1}"
     if rest[0] == "start":
         return "decoder", _plain(rest[1:])
     return "decoder", _cell_name(rest)
 
 
 def _cell_name(path: list[str]) -> str:
-    """W, U, b of a layer (and direction); E of an embedding."""
-    if path[0] != "layers":
+    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling."""
+    if path[0] in POOLING:
+        return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
+    if path[0] not in LAYERS:
         return _plain(path[-2:]) if path[-1] in ("weight", "bias") else path[-1]
-    where = [f"layer {int(path[1]) + 1}"]
+    where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
     if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
         return f"{_plain(rest[-2:])}, {where[0]}"
@@ -121,8 +126,9 @@ def _cell_name(path: list[str]) -> str:
 
 
 def _look_name(path: list[str]) -> str:
-    """A parameter of an attention, whichever of its parts holds it."""
-    return _plain([part for part in path if part not in ("inner", "score", "scope")])
+    """A parameter of an attention, whichever of its parts holds it; of a look at two levels, with its level."""
+    level = {"larger": ", sentences", "smaller": ", words"}.get(path[0], "")
+    return _plain([part for part in path if part not in ("inner", "score", "scope", "larger", "smaller")]) + level
 
 
 def _plain(path: list[str]) -> str:

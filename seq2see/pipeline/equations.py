@@ -49,6 +49,13 @@ def weights_equations(recipe: Recipe) -> list[str]:
     }[settings.normaliser]
     if settings.normaliser != "softmax":
         normalised += ", tau_t such that they sum to one"
+    if settings.through is not None:
+        larger = normalised.replace("a_tj =", "a_ti =").replace("_tj", "_ti")
+        return [
+            f"{larger}, over the sentences h_i, by a score of their own",
+            f"{normalised.replace('a_tj =', 'a_tj|i =')}, over the words of sentence i",
+            "a_tij = a_ti * a_tj|i: the weights of all words sum to one",
+        ]
     if settings.scope == "global":
         return [f"{normalised}, over the real places"]
     centre = "t" if settings.scope == "local-monotonic" else "M sigmoid(v' tanh(W q))"

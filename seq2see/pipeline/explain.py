@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seq2see.attention import Look
 from seq2see.data.batches import SOS
 from seq2see.decoders import CopyHead, State, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
+from seq2see.memory import Memory
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
@@ -106,16 +108,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         outputs=outputs,
         reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
         query=_query(recipe, before, state),
-        looks=[
-            Looked(
-                name,
-                (batch.inputs[name].symbols or [[]])[0],
-                _numbers(look.dense_energies()[0]),
-                _numbers(look.dense()[0]),
-                _numbers(look.context[0]),
-            )
-            for name, look in made.looks.items()
-        ],
+        looks=[looked for name, look in made.looks.items() for looked in _looked(name, look, ready.memory)],
         state=_numbers(made.features[0] if recipe.decoder.kind == "transformer" else _top(state)),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
@@ -123,6 +116,22 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         equations=_equations(bundle),
         generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
     )
+
+
+def _looked(name: str, look: Look, memory: Memory) -> list[Looked]:
+    """A look; before it, where it went through larger places, the look at these, which has no context of its own."""
+    found = []
+    if look.larger is not None and look.larger_energies is not None:
+        above = name.partition(".")[0]
+        found.append(
+            Looked(above, _tokens(memory, above), _numbers(look.larger_energies[0]), _numbers(look.larger[0]), [])
+        )
+    energies, weights = _numbers(look.dense_energies()[0]), _numbers(look.dense()[0])
+    return [*found, Looked(name, _tokens(memory, name), energies, weights, _numbers(look.context[0]))]
+
+
+def _tokens(memory: Memory, name: str) -> list[str]:
+    return (memory.places[name].tokens or [[]])[0]
 
 
 def _equations(bundle: Bundle) -> dict[str, str]:

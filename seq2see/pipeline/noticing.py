@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from seq2see.data.columns import OUTPUT
 from seq2see.data.copying import Copying
 from seq2see.data.text import TextField
+from seq2see.data.texts import TextsField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import Notice, counted
 from seq2see.pipeline.bundle import Bundle
@@ -97,7 +98,7 @@ class _Reader:
 
     def read(self, row: Mapping[str, str]) -> None:
         value = row[self.name]
-        whole = self.field.splitter.split(self.field.normalise(value))
+        whole = self.field.whole(value)
         read = self.field.symbols(value)
         missing = [symbol for symbol in read if symbol not in self.field.vocabulary]
         if missing and self.copying is not None:
@@ -120,12 +121,20 @@ class _Reader:
             which = f"the {self.noun}" if self.rows == 1 else self._share(self.wholly)
             found.append(f"{self.start}no word of {which} is known to the model: all are read as {UNKNOWN}")
         if self.cut:
-            most, key = self.field.settings.max_length, f"inputs.{self.name}.max_length"
-            which = f"the {self.noun} has {counted(self.longest, 'symbol')}"
-            if self.rows > 1:
-                which = f"{self._share(self.cut)} {'is' if self.cut == 1 else 'are'} longer than {most:,} symbols"
-            found.append(f"{self.start}{which}: cut to the first {most:,} ({key})")
+            found.append(f"{self.start}{self._cut_short()}")
         return found
+
+    def _cut_short(self) -> str:
+        most, key = self.field.settings.max_length, f"inputs.{self.name}.max_length"
+        cut, are = f"cut to the first {most:,} ({key})", "is" if self.cut == 1 else "are"
+        if isinstance(self.field, TextsField):
+            cut, key = f"cut by {self.field.limit}", f"inputs.{self.name}"
+            longer = f"longer than {key} allows"
+        else:
+            longer = f"longer than {most:,} symbols"
+        if self.rows == 1:
+            return f"the {self.noun} has {counted(self.longest, 'symbol')}: {cut}"
+        return f"{self._share(self.cut)} {are} {longer}: {cut}"
 
     def _share(self, number: int) -> str:
         return f"{number:,} of {counted(self.rows, self.noun)}"

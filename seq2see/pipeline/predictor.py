@@ -176,10 +176,16 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
 
 def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     """Where the model looked for this hypothesis, as a record that needs no model."""
-    if not bundle.recipe.looked_at:
+    if not bundle.recipe.looked_at and not one.inner:
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    maps, default = {**one.looks, **one.maps}, bundle.recipe.looked_at[0]
-    return Looks(maps, dict(one.places), list(outputs), dict(one.layouts), default)
+    looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
+    looks.default = next(iter(bundle.recipe.looked_at), None)
+    for name, inner in one.inner.items():
+        told = f"{name} (encoder)" if name in looks.maps else name
+        looks.maps[told], looks.layouts[told] = inner.weights, inner.layout
+        looks.inputs[told] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
+        looks.rows[told] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
+    return looks
 
 
 def why_no_looks(recipe: Recipe) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.pointing import impossible
@@ -16,7 +17,7 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe)]
+    found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
@@ -36,7 +37,6 @@ def _names(recipe: Recipe) -> list[str]:
                 f"but not {', '.join(RESERVED)}"
             )
     uses = {
-        "attention.over": recipe.attention.over,
         "decoder.start": recipe.decoder.start,
         "decoder.every_step": recipe.decoder.every_step,
         "decoder.copy_from": recipe.decoder.copy_from,
@@ -44,7 +44,7 @@ def _names(recipe: Recipe) -> list[str]:
     for path, given in uses.items():
         for name in names(given):
             if name not in known:
-                allowed = ", ".join([*known, "none"]) if path != "attention.over" else ", ".join(known) or "no input"
+                allowed = ", ".join([*known, "none"])
                 found.append(f"{path}: there is no input '{name}'{nearest(name, known)}; allowed: {allowed}")
     return found
 
@@ -65,6 +65,9 @@ def _shares(recipe: Recipe) -> list[str]:
         elif given.tokens != recipe.inputs[shared].tokens:
             theirs = recipe.inputs[shared].tokens
             found.append(f"{path}: tokens are {given.tokens} here and {theirs} in {shared}: must be the same")
+        elif name != "output" and given.kind != recipe.inputs[shared].kind:
+            kind = recipe.inputs[shared].kind
+            found.append(f"{path}: kind is {given.kind} here and {kind} in {shared}: one encoder reads one kind")
     return found
 
 
@@ -80,6 +83,8 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
+    if found := [*through(recipe), *unused_sentences(recipe)]:
+        return found
     if not _seen(recipe):
         return [
             "decoder.output: state leaves the context unseen; allowed: all"
@@ -142,7 +147,7 @@ def _data(recipe: Recipe) -> list[str]:
 def _looks(recipe: Recipe) -> list[str]:
     """Queries and places of sizes that do not meet."""
     found = []
-    places = {name: recipe.encoder_of(name).places_size for name in recipe.looked_at}
+    places = {name: recipe.view_of(name)[0] for name in recipe.looked_at}
     if recipe.attention.heads > 1:
         for name in recipe.looked_at:
             if places[name] % recipe.attention.heads:

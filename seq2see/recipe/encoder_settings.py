@@ -18,7 +18,20 @@ def by_kind(default: str) -> Discriminator:
     return Discriminator(kind)
 
 
-class RecurrentEncoderSettings(CellSettings):
+View = tuple[int, str]
+"""Numbers in each place, and how places lie."""
+
+
+class Reader(Settings):
+    """What every encoder's settings tell of what it gives."""
+
+    @property
+    def further(self) -> dict[str, View]:
+        """Other places of the same input, by the name that stands behind the input's own."""
+        return {}
+
+
+class RecurrentEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: how an input is read."""
 
     kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
@@ -41,7 +54,7 @@ class RecurrentEncoderSettings(CellSettings):
         return "tokens"
 
 
-class TransformerEncoderSettings(Settings):
+class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
@@ -69,7 +82,40 @@ class TransformerEncoderSettings(Settings):
         return "set" if self.positions == "none" else "tokens"
 
 
+class HierarchicalEncoderSettings(CellSettings, Reader):
+    """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
+
+    kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
+    bidirectional: bool = Field(True, description="both networks read in both directions, the states joined")
+    words: Literal["attention", "last"] = Field(
+        "attention", description="how a sentence comes from its words: their weighted mean, or their last state"
+    )
+    pooling: Literal["attention", "last"] = Field(
+        "last", description="how the summary comes from the sentences: their weighted mean, or their last state"
+    )
+    pooling_size: Positive = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if self.bidirectional else 1)
+
+    @property
+    def summary_size(self) -> int:
+        return self.places_size
+
+    @property
+    def layout(self) -> str:
+        return "sentences"
+
+    @property
+    def further(self) -> dict[str, View]:
+        return {"words": (self.places_size, "tokens")}
+
+
 EncoderSettings = Annotated[
-    Annotated[RecurrentEncoderSettings, Tag("recurrent")] | Annotated[TransformerEncoderSettings, Tag("transformer")],
+    Annotated[RecurrentEncoderSettings, Tag("recurrent")]
+    | Annotated[TransformerEncoderSettings, Tag("transformer")]
+    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")],
     by_kind("recurrent"),
 ]

@@ -10,9 +10,11 @@ from seq2see.recipe.schema import (
     DecoderSettings,
     EmbeddingSettings,
     EncoderSettings,
+    HierarchicalEncoderSettings,
     Recipe,
     Settings,
     TextSettings,
+    TextsInput,
 )
 from seq2see.recipe.scores import SCORES, own_options
 
@@ -29,6 +31,9 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _output(recipe)
     found |= _looks(recipe)
     found |= idle(recipe)
+    for name, given in recipe.inputs.items():
+        if isinstance(given, TextsInput) and not given.max_sentences:
+            found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")
     return found
 
 
@@ -42,7 +47,17 @@ def _looks(recipe: Recipe) -> dict[str, str]:
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
         keys = ["exploration", "baseline_decay"]
         found |= _changed(recipe.loss, "loss", keys, "nothing is drawn and learned by its score")
+    if recipe.looked_at and _constant(attention):
+        keys = ["doubly_stochastic", "entropy", "coverage", "exploration", "baseline_decay"]
+        found |= _changed(recipe.loss, "loss", keys, "uniform weights are not learned")
+    if recipe.looked_at and attention.score == "static" and attention.scope == "global":
+        found |= _changed(recipe.loss, "loss", ["coverage"], "static looks are the same at every step")
     return found
+
+
+def _constant(settings: AttentionSettings) -> bool:
+    """Whether no weight of a look depends on anything that is learned."""
+    return settings.score == "uniform" and settings.scope != "local-predicted"
 
 
 def _changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:
@@ -67,8 +82,11 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     found = _changed(settings, "attention", unknown, f"score {settings.score} has no such setting")
     found |= _own_options(settings)
     found |= _parts(settings)
+    if not any("." in name for name in recipe.looked_at):
+        found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
+        found |= _changed(settings, "attention", ["filters", "kernel"], "a label has no earlier looks to cover")
     elif recipe.decoder.kind == "transformer":
         keys = ["query", "input_feeding"]
         found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
@@ -82,10 +100,12 @@ def _parts(settings: AttentionSettings) -> dict[str, str]:
     found: dict[str, str] = {}
     if settings.scope == "global":
         found |= _changed(settings, "attention", ["window", "gaussian"], "scope global has no window")
-        if settings.score == "uniform":
-            found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
     if settings.scope == "local-predicted":
         found |= _changed(settings, "attention", ["gaussian"], "a predicted p_t is learned through its Gaussian alone")
+    if _constant(settings):
+        found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "uniform weights are not learned")
+        if settings.scope == "global" or not settings.gaussian:
+            found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
     if settings.choice == "soft":
         found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "choice soft draws nothing")
     elif settings.estimator != "gumbel":
@@ -114,6 +134,22 @@ def _encoders(recipe: Recipe) -> dict[str, str]:
         found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
         found |= _encoder(path, settings)
+        if isinstance(settings, HierarchicalEncoderSettings):
+            found |= _pooling(recipe, path, settings)
+    return found
+
+
+def _pooling(recipe: Recipe, path: str, settings: HierarchicalEncoderSettings) -> dict[str, str]:
+    own = {name: f"inputs.{name}.encoder" for name, one in recipe.inputs.items() if one.encoder is not None}
+    read = [name for name in recipe.inputs if own.get(name, "encoder") == path]
+    used = {*recipe.started_by, *recipe.fed_every_step}
+    if read and not used.intersection(read):
+        reason = "no summary is used; name an input it reads in decoder.start or decoder.every_step"
+        found = _changed(settings, path, ["pooling"], reason)
+    else:
+        found = {}
+    if settings.words == settings.pooling == "last":
+        found |= _changed(settings, path, ["pooling_size"], "last states are not weighed")
     return found
 
 
@@ -191,6 +227,10 @@ def _output(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
     if not recipe.looked_at:
         found |= _changed(recipe.search, "search", ["replace_unknown"], "without attention no place is looked at")
+    elif recipe.view_of(recipe.looked_at[0])[1] == "sentences":
+        first = recipe.looked_at[0]
+        reason = f"the places of '{first}' are sentences, no words to put in; attention.over {first}.words has some"
+        found |= _changed(recipe.search, "search", ["replace_unknown"], reason)
     return found
 
 

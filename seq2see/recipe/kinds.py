@@ -27,7 +27,7 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
         limits = (limit for field in arguments[1:] for limit in getattr(field, "metadata", ()))
         return kind_of(arguments[0], several=several) + bounds(limits)
     if origin is Literal or is_union(annotation):
-        return any_of(_choices(annotation))
+        return any_of(_choices(annotation, several=several))
     if origin is list:
         return f"list of {kind_of(arguments[0], several=True)}"
     if origin is tuple:
@@ -48,14 +48,14 @@ def bounds(limits: Iterable[Any]) -> str:
     return f" {', '.join(found)}" if found else ""
 
 
-def _choices(annotation: Any) -> list[str]:
+def _choices(annotation: Any, *, several: bool = False) -> list[str]:
     """The words of a literal, the types of a union (without the None that stands for not given), each once."""
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]
     if is_union(annotation):
         given = [one for one in get_args(annotation) if one is not type(None)]
-        return list(dict.fromkeys(word for one in given for word in _choices(one)))
-    return [kind_of(annotation)]
+        return list(dict.fromkeys(word for one in given for word in _choices(one, several=several)))
+    return [kind_of(annotation, several=several)]
 
 
 def any_of(words: list[str]) -> str:

@@ -25,6 +25,7 @@ BASELINES: dict[str, Taken] = {
     "copy": "any",
     "lead": "any",
     "majority": "label",
+    "bag-of-words": "label",
     "frequent": "any",
     "unigram": "text",
 }

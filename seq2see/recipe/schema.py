@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, Tag
 
 from seq2see.recipe.basics import (
     Amount,
@@ -20,7 +20,13 @@ from seq2see.recipe.basics import (
     Tokens,
     Weight,
 )
-from seq2see.recipe.encoder_settings import EncoderSettings, RecurrentEncoderSettings, TransformerEncoderSettings
+from seq2see.recipe.encoder_settings import (
+    EncoderSettings,
+    HierarchicalEncoderSettings,
+    RecurrentEncoderSettings,
+    TransformerEncoderSettings,
+    by_kind,
+)
 
 __all__ = [
     "AttentionSettings",
@@ -31,6 +37,8 @@ __all__ = [
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
+    "HierarchicalEncoderSettings",
+    "InputSettings",
     "LabelOutput",
     "LossSettings",
     "Recipe",
@@ -40,6 +48,7 @@ __all__ = [
     "TextInput",
     "TextOutput",
     "TextSettings",
+    "TextsInput",
     "Tokens",
     "TrainingSettings",
     "TransformerEncoderSettings",
@@ -54,6 +63,24 @@ class TextInput(TextSettings):
 
     kind: Literal["text"] = Field("text", description="what the column holds")
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+class TextsInput(TextSettings):
+    """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
+
+    kind: Literal["texts"] = Field("texts", description="what the column holds; a list of texts may stand there")
+    sentences: Annotated[str, Field(min_length=1)] = Field(
+        "rule",
+        description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",
+    )
+    max_sentences: Count = Field(0, description="at most so many are read; 0: no limit")
+    keep: Literal["first", "last"] = Field(
+        "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
+    )
+    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+InputSettings = Annotated[Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")], by_kind("text")]
 
 
 class TextOutput(TextSettings):
@@ -92,7 +119,9 @@ class AttentionSettings(Settings):
     """Where the decoder looks; `attention: none` switches it off."""
 
     score: ScoreName = Field("additive", description="how well a query and a place agree; none: no attention")
-    over: str | list[str] | None = Field(None, description="inputs to look at; not given: all that have places")
+    over: str | list[str] | None = Field(
+        None, description="inputs to look at (NAME.words: the words of a document); not given: all that have places"
+    )
     scope: Literal["global", "local-monotonic", "local-predicted"] = Field(
         "global", description="which places are candidates: all, or a window around p_t = t or around a predicted p_t"
     )
@@ -111,6 +140,9 @@ class AttentionSettings(Settings):
         "score-function", description="hard: how the draw is learned; gumbel: straight through a relaxed draw"
     )
     gumbel_temperature: Weight = Field(1.0, description="gumbel: of the relaxed draw")
+    through: Literal["sentences"] | None = Field(
+        None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
+    )
     heads: Positive = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
     query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
     input_feeding: bool = Field(True, description="query current: the context also enters the next step")
@@ -262,7 +294,7 @@ class EvaluationSettings(Settings):
     """What a model is measured by."""
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
-    baseline: Literal["copy", "lead", "majority", "unigram", "frequent", "none"] | None = Field(
+    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "none"] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
 
@@ -272,7 +304,7 @@ class Recipe(Settings):
 
     task: str = Field("own", description="a name for the task")
     description: str = Field("", description="one line that says what goes in and what comes out")
-    inputs: dict[str, TextInput] = Field({}, description="inputs by name; none: a language model")
+    inputs: dict[str, InputSettings] = Field({}, description="inputs by name; none: a language model")
     output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
     data: DataSettings = DataSettings()
     encoder: EncoderSettings = RecurrentEncoderSettings()
@@ -305,10 +337,16 @@ class Recipe(Settings):
 
     @property
     def looked_at(self) -> list[str]:
-        """Names of the inputs the decoder looks at; none without attention."""
+        """What the decoder looks at: names of inputs, or of further places of theirs; nothing without attention."""
         if self.attention.score == "none":
             return []
         return list(self.inputs) if self.attention.over is None else names(self.attention.over)
+
+    def view_of(self, looked_at: str) -> tuple[int, str]:
+        """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""
+        name, _, part = looked_at.partition(".")
+        settings = self.encoder_of(name)
+        return settings.further[part] if part else (settings.places_size, settings.layout)
 
     @property
     def started_by(self) -> list[str]:
@@ -326,7 +364,8 @@ class Recipe(Settings):
     @property
     def used(self) -> set[str]:
         """Names of the inputs that reach the decoder, one way or another."""
-        return {*self.looked_at, *self.started_by, *self.fed_every_step}
+        looked_at = {name.partition(".")[0] for name in self.looked_at}
+        return {*looked_at, *self.started_by, *self.fed_every_step}
 
 
 def names(given: str | list[str] | None) -> list[str]:

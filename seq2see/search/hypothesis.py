@@ -10,6 +10,19 @@ from numpy.typing import NDArray
 
 
 @dataclass
+class InnerLook:
+    """Where an encoder itself looked: weights (rows, places), or (heads, rows, places).
+
+    inputs: the symbols of the places, asking: those of the rows, as far as they are known; layout: how the places lie.
+    """
+
+    weights: NDArray[np.float32]
+    layout: dict[str, Any]
+    inputs: list[str]
+    asking: list[str]
+
+
+@dataclass
 class Hypothesis:
     """ids: the output's symbols, the last one `<eos>` where it is finished (or the one label).
 
@@ -19,6 +32,7 @@ class Hypothesis:
     maps: the same looks told apart, where that was asked for: (heads, steps, places) by input, and by `name.layer-1`
     those of the layers below the last;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
+    inner: where the encoder looked while it read, whatever the output;
     words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
     forced: how many of the ids were given by the caller.
     """
@@ -33,5 +47,6 @@ class Hypothesis:
     maps: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    inner: dict[str, InnerLook] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     forced: int = 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -20,7 +21,8 @@ class JointPlaces:
 
     mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
     see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning;
-    layout, tokens: how the places lie, and what stands there, as far as the encoder knows;
+    layout, tokens: how the places lie, and what stands there, as far as the encoder knows; parent: the larger place
+    that holds each;
     lower: the looks of that name are those of a layer below the last one, which tell how an output came about but do
     not count as where the decoder looked.
     """
@@ -30,6 +32,13 @@ class JointPlaces:
     layout: Layout
     tokens: list[list[str]] | None = None
     lower: bool = False
+    parent: Int[Tensor, "batch places"] | None = None
+
+    def layout_of(self, row: int) -> dict[str, Any]:
+        """How the real places of a row lie; `parts`: how many of them each larger place holds, where there are any."""
+        real = self.mask[row]
+        told = self.layout.to_dict(int(real.sum()))
+        return told if self.parent is None else told | {"parts": self.parent[row, real].bincount().tolist()}
 
 
 def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
@@ -49,7 +58,7 @@ def _one_input(seen: Sequence[Places]) -> JointPlaces:
     if len(told) > 1:
         same = [all(row == other for other in rest) for row, *rest in zip(*told, strict=True)]
         agreed = agreed & torch.tensor(same, device=agreed.device)
-    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None)
+    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None, parent=seen[0].parent)
 
 
 def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:

@@ -54,5 +54,12 @@ def classify(
             torch.ones_like(best, dtype=torch.bool).flatten(),
         )
         paths = history.read_off(endings)
-        none = [()] * len(rows)
-        return tell(paths, endings, places=stepper.places, writable=stepper.writable, prefixes=none, options=options)
+        return tell(
+            paths,
+            endings,
+            places=stepper.places,
+            inner=stepper.inner,
+            writable=stepper.writable,
+            prefixes=[()] * len(rows),
+            options=options,
+        )

@@ -65,6 +65,7 @@ def search(
             paths,
             endings,
             places=stepper.places,
+            inner=stepper.inner,
             writable=stepper.writable,
             prefixes=allowed.prefixes,
             options=options,

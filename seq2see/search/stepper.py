@@ -14,6 +14,7 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
+from seq2see.search.inner import inner_looks
 from seq2see.search.joint import fitted, joint_looks, joint_places
 from seq2see.search.writable import Writable
 
@@ -27,8 +28,8 @@ LEAST = -1e4
 class Stepper:
     """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
 
-    places: what can be looked at, writable: what can be written, both for the inputs as they came (compaction leaves
-    them as they are).
+    places: what can be looked at, inner: where encoders looked, writable: what can be written; all for the inputs as
+    they came (compaction leaves them as they are).
     """
 
     def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False):
@@ -41,6 +42,7 @@ class Stepper:
         self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
         self.places = joint_places(self._ready)
+        self.inner = inner_looks(self._ready)
         self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:

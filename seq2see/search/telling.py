@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2see.search.history import Endings, Paths
-from seq2see.search.hypothesis import Hypothesis
+from seq2see.search.hypothesis import Hypothesis, InnerLook
 from seq2see.search.joint import JointPlaces
 from seq2see.search.options import SearchOptions
 from seq2see.search.scoring import normalised, overlooked
@@ -24,6 +24,7 @@ def tell(
     writable: Writable,
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
+    inner: Sequence[Mapping[str, InnerLook]] = (),
 ) -> list[list[Hypothesis]]:
     """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score, highest first."""
     whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
@@ -58,7 +59,8 @@ def tell(
                     if weights.dim() > 2 or places[name].lower
                 },
                 places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
-                layouts={name: places[name].layout.to_dict(weights.shape[-1]) for name, weights in apart.items()},
+                layouts={name: places[name].layout_of(row) for name in apart},
+                inner=dict(inner[row]) if inner else {},
                 words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )

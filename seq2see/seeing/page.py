@@ -9,8 +9,10 @@ from importlib import resources
 import numpy as np
 
 from seq2see.looks import Looks
+from seq2see.seeing.document_page import document_section
+from seq2see.seeing.documents import documents_of, left_over
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
-from seq2see.seeing.style import THEMES, Theme, theme_named
+from seq2see.seeing.style import THEMES, Theme, strength, theme_named
 from seq2see.seeing.symbols import Direction, direction_of, visible
 
 _DENSE = 28  # places or steps from which cells are small
@@ -32,7 +34,11 @@ def page(
     groups = panels_of(looks, map=map, direction=direction)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale)
     heading = title or "Where the model looked"
-    sections = "\n".join(_section(group, index, top, named=len(groups) > 1) for index, group in enumerate(groups))
+    documents = documents_of(looks, map=map, direction=direction)
+    groups = left_over(groups, documents)
+    named = len(groups) + len(documents) > 1
+    parts = [_section(group, index, top, named=named) for index, group in enumerate(groups)]
+    sections = "\n".join([*parts, *(document_section(document, top, named=named) for document in documents)])
     data = {"top": top, "maps": [_data(group) for group in groups]}
     return f"""<!doctype html>
 <html lang="en">
@@ -47,7 +53,7 @@ def page(
 <body>
 <main>
 <h1 dir="auto">{escape(heading)}</h1>
-<p class="how">{_HOW}</p>
+{f'<p class="how">{_HOW}</p>' if groups else ""}
 {sections}
 <p class="key"><span>0</span><i></i><span>{top:g}</span><span>attention weight</span></p>
 </main>
@@ -75,7 +81,7 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
         for step, symbol in enumerate(panel.outputs)
     )
     inputs = "".join(
-        f'<button type="button" class="token {_strength(weight / top)}" data-place="{place}" dir="auto"'
+        f'<button type="button" class="token {strength(weight / top)}" data-place="{place}" dir="auto"'
         f' style="--w:{weight / top:.3f}">{_shown(symbol)}</button>'
         for place, (symbol, weight) in enumerate(zip(panel.inputs, first[0], strict=True))
     )
@@ -117,11 +123,7 @@ def _corner(direction: Direction) -> str:
 
 def _cell(weight: float, top: float) -> str:
     text = "" if weight < 0.005 else f"{weight:.2f}".removeprefix("0")
-    return f'<td class="{_strength(weight / top)}" style="--w:{weight / top:.3f}">{text}</td>'
-
-
-def _strength(share: float) -> str:
-    return f"shade{' s1' if share > 0.42 else ''}{' s2' if share > 0.57 else ''}"
+    return f'<td class="{strength(weight / top)}" style="--w:{weight / top:.3f}">{text}</td>'
 
 
 def _views(group: list[Panel]) -> list[np.ndarray]:
@@ -169,4 +171,6 @@ def _rules(theme: Theme) -> str:
   color-scheme: {theme.name}; --paper: {theme.paper}; --ink: {theme.ink}; --muted: {theme.muted}; --line: {theme.line};
   --ramp: linear-gradient(to right, {", ".join(theme.ramp)});
 }}
-.token.{strong}, tr.active td.{strong}, td.active.{strong} {{ color: var(--paper); }}"""
+.token.{strong}, .word.{strong}, .share.{strong}, tr.active td.{strong}, td.active.{strong} {{
+  color: var(--paper);
+}}"""

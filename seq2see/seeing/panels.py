@@ -13,6 +13,9 @@ from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
 from seq2see.seeing.symbols import Direction, as_words, direction_of
 
+LABEL = 24
+"""Letters shown of a sentence that labels a row or a column."""
+
 Scale = Literal["auto", "full"]
 
 
@@ -63,16 +66,27 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     heads: list[NDArray[np.float64]] = list(weights) if weights.ndim == 3 else [weights]
     numbers = [None] if len(heads) == 1 else range(1, len(heads) + 1)
     inputs, outputs = as_words(inputs), as_words(outputs)
+    if looks.layouts.get(name, {}).get("kind") == "sentences":
+        inputs = [_short(sentence, number) for number, sentence in enumerate(inputs, start=1)]
     return [Panel(name, matrix, inputs, outputs, way, number) for matrix, number in zip(heads, numbers, strict=True)]
 
 
 def _rows(looks: Looks, name: str, steps: int, inputs: list[str]) -> list[str]:
-    """Labels of the rows: the outputs; the inputs themselves where a sequence looks at itself."""
+    """Labels of the rows: the outputs; what an encoder asked from; the inputs where a sequence looks at itself."""
+    if len(looks.rows.get(name, ())) == steps:
+        return [_short(row, number) for number, row in enumerate(looks.rows[name], start=1)]
     if steps == len(looks.outputs):
         return looks.outputs
     if steps == len(inputs):
         return inputs
     raise UserError(f"map '{name}' has {steps} steps, but {len(looks.outputs)} output symbols are given for them")
+
+
+def _short(text: str, number: int) -> str:
+    """A sentence as a label: its number and how it begins."""
+    if len(text) <= LABEL and " " not in text:
+        return text
+    return f"{number} {text}" if len(text) <= LABEL else f"{number} {text[:LABEL].rstrip()}…"
 
 
 def top_of_scale(panels: list[Panel], *, scale: str = "auto") -> float:

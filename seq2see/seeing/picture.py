@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seq2see.looks import Looks
+from seq2see.seeing.documents import documents_of, left_over
 from seq2see.seeing.heatmap import banded
 from seq2see.seeing.key import Key
 from seq2see.seeing.lettering import Lettering
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
 from seq2see.seeing.shaded import ShadedWords
+from seq2see.seeing.shaded_document import shaded_document
 from seq2see.seeing.sheet import Box, Column, Manner, Words, flow, on_paper
 from seq2see.seeing.style import theme_named
 from seq2see.seeing.symbols import visible
@@ -35,7 +37,11 @@ def picture(
     groups = panels_of(looks, map=map, direction=direction)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale)
     manner = Manner(theme_named(theme), Lettering(spell=spell), top)
-    boxes: list[Box] = [*(_map(group, manner, named=len(groups) > 1) for group in groups), Key(manner)]
+    documents = documents_of(looks, map=map, direction=direction)
+    groups = left_over(groups, documents)
+    boxes: list[Box] = [_map(group, manner, named=len(groups) + len(documents) > 1) for group in groups]
+    boxes += [shaded_document(document, manner) for document in documents]
+    boxes.append(Key(manner))
     body = Column(boxes, gap=0.24)
     if title and title.strip():
         body = Column([_title(title, manner, width=max(body.width, NARROWEST_TITLE)), body], gap=0.24)

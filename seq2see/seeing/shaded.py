@@ -20,17 +20,20 @@ _NUMBERED = 60  # up to so many words carry their weight in figures
 
 @dataclass
 class ShadedWords:
-    """The words of one input in lines, each on the colour of its weight, its weight in figures below."""
+    """The words of one input in lines, each on the colour of its weight, its weight in figures below
+    (not given: where the words are few)."""
 
     panel: Panel
     manner: Manner
+    numbered: bool | None = None
     width: float = field(init=False)
     height: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.labels = [self.manner.letters.symbol(symbol) for symbol in self.panel.inputs]
         sizes = [label.measure(_SIZE) for label in self.labels]
-        self.numbered = len(self.labels) <= _NUMBERED
+        if self.numbered is None:
+            self.numbered = len(self.labels) <= _NUMBERED
         least = 0.3 if self.numbered else 0.18
         self.widths = [max(least, width + 2 * _PAD) for width, _ in sizes]
         self.box_height = max(0.3, max(height for _, height in sizes) + 2 * _PAD)

@@ -87,3 +87,8 @@ def theme_named(name: str) -> Theme:
     if name not in THEMES:
         raise UserError(f"unknown theme '{name}'{nearest(name, THEMES)}; allowed: {', '.join(THEMES)}")
     return THEMES[name]
+
+
+def strength(share: float) -> str:
+    """Classes of what is shaded on a page, by its share of the scale: text on strong colours changes sides."""
+    return f"shade{' s1' if share > 0.42 else ''}{' s2' if share > 0.57 else ''}"

@@ -18,10 +18,11 @@ from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
+from seq2see.evaluation.bag_of_words import BagOfWords
 from seq2see.evaluation.baselines import Constant
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
-from seq2see.recipe.schema import TextSettings
+from seq2see.recipe.schema import TextSettings, TextsInput
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
@@ -63,7 +64,12 @@ def open_table(
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
-    return table, found
+    return table, replace(found, lists=lists_in(recipe))
+
+
+def lists_in(recipe: Recipe) -> dict[str, str]:
+    """Inputs that may be given as lists of texts, with what cuts them."""
+    return {name: given.sentences for name, given in recipe.inputs.items() if isinstance(given, TextsInput)}
 
 
 def read_corpus(
@@ -133,8 +139,8 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
     """What `max_length` did to the rows."""
     said = []
     for name, cut in train.cut.items():
-        most = recipe.inputs[name].max_length
-        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than max_length {most} and were cut")
+        limit = train.fields.text_inputs[name].limit
+        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
     if train.left_out:
         most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
         said.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
@@ -199,12 +205,21 @@ def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     name = recipe.evaluation.baseline or default_baseline(recipe.output.kind, inputs=bool(recipe.inputs))
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
-        kind = BASELINES[name]
-        made.append(kind.fit(row[OUTPUT] for row in rows()) if issubclass(kind, Constant) else kind())
+        made.append(_fitted(BASELINES[name], recipe, rows))
     if recipe.output.kind == "text" and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made
+
+
+def _fitted(kind: type[Baseline], recipe: Recipe, rows: Rows) -> Baseline:
+    """A trivial model with what it learns of the training rows: nothing, their outputs, or the first input too."""
+    if issubclass(kind, Constant):
+        return kind.fit(row[OUTPUT] for row in rows())
+    if issubclass(kind, BagOfWords):
+        read = next(iter(recipe.inputs))
+        return kind.fit((row[read], row[OUTPUT].strip()) for row in rows())
+    return kind()
 
 
 def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:

@@ -34,9 +34,9 @@ def encoder(**settings: Any) -> RecurrentEncoder:
 def as_torch(made: RecurrentEncoder, cell: str, ids: Tensor) -> tuple[Tensor, Tensor]:
     """States and summary of one row without padding by torch's own layer with the same weights."""
     kind: Any = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[cell]
-    directions = len(made._cells()[0])
+    directions = len(made.layers.cells()[0])
     layer = kind(3, SIZE, num_layers=len(made.layers), bidirectional=directions == 2, batch_first=True)
-    for number, cells in enumerate(made._cells()):
+    for number, cells in enumerate(made.layers.cells()):
         for way, ours in enumerate(cells):
             name = f"l{number}{'_reverse' if way else ''}"
             getattr(layer, f"weight_ih_{name}").data = ours.W["x"].data

@@ -185,7 +185,7 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**LABEL, "evaluation": {"baseline": "unigram"}},
-        "evaluation.baseline: 'unigram' is no trivial model of a label; allowed: copy, lead, majority, frequent, none",
+        "evaluation.baseline: 'unigram' is no trivial model of a label; allowed: copy, lead, majority, bag-of-words",
     ),
     (
         {**ONE, "evaluation": {"baseline": "majority"}},

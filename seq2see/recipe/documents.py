@@ -1,0 +1,64 @@
+"""What cannot work where inputs hold several texts, and where something smaller than an input is looked at."""
+
+from __future__ import annotations
+
+from seq2see.errors import nearest
+from seq2see.recipe.schema import Recipe, names
+
+
+def unknown_places(recipe: Recipe) -> list[str]:
+    """Names in `attention.over` that are neither inputs nor further places of one."""
+    further = {name: [f"{name}.{part}" for part in recipe.encoder_of(name).further] for name in recipe.inputs}
+    known = [one for name, parts in further.items() for one in (name, *parts)]
+    return [
+        f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
+        for name in names(recipe.attention.over)
+        if name not in known
+    ]
+
+
+def unread(recipe: Recipe) -> list[str]:
+    """Inputs whose encoder reads another kind of input."""
+    found = []
+    for name, given in recipe.inputs.items():
+        if recipe.reader_of(name) != name:
+            continue
+        kind = recipe.encoder_of(name).kind
+        if (kind == "hierarchical") != (given.kind == "texts"):
+            path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
+            allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
+            found.append(
+                f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
+            )
+    return found
+
+
+def unused_sentences(recipe: Recipe) -> list[str]:
+    """Documents of which words alone are used: their sentences would be read for nothing."""
+    used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
+    alone = [name for name in recipe.looked_at if "." in name and name.partition(".")[0] not in used]
+    if recipe.attention.through is not None:
+        return []
+    return [
+        f"attention.over: {name} alone leaves the sentences unused; set attention.through to sentences, or name the "
+        "input in decoder.start, or read it as kind text"
+        for name in alone
+    ]
+
+
+def through(recipe: Recipe) -> list[str]:
+    """Looking at words through their sentences is one look at all words of a document."""
+    settings = recipe.attention
+    if settings.through is None:
+        return []
+    found = []
+    for name in recipe.looked_at:
+        if "." not in name:
+            parts = [f"{name}.{part}" for part in recipe.encoder_of(name).further]
+            instead = f"; attention.over: {', '.join(parts)}" if parts else ""
+            found.append(f"attention.through: '{name}' has no places inside larger ones{instead}")
+    if settings.scope != "global":
+        found.append(f"attention.scope: {settings.scope} cannot go through sentences; allowed: global")
+    if settings.heads > 1:
+        found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
+    return found

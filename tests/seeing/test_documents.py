@@ -1,0 +1,93 @@
+"""Words shaded inside sentences shaded inside a document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2see.looks import Looks
+from seq2see.seeing.documents import documents_of
+from seq2see.seeing.page import page
+from seq2see.seeing.panels import panels_of
+
+SENTENCES = ["The film is <good>.", "We went home early in the rain that night."]
+WORDS = [["The", "film", "is", "<good>", "."], ["We", "went"]]
+
+
+def seen(*, outputs: list[str], inner: bool = True, words: bool = False) -> Looks:
+    """A document of two sentences, of five words and of two."""
+    flat = [word for sentence in WORDS for word in sentence]
+    parts = {"kind": "tokens", "shape": [7], "parts": [5, 2]}
+    looks = Looks(outputs=outputs)
+    if words:
+        looks.maps["doc.words"] = np.tile(np.float32([0.1, 0.1, 0.1, 0.4, 0.1, 0.1, 0.1]), (len(outputs), 1))
+        looks.inputs["doc.words"], looks.layouts["doc.words"] = flat, parts
+    else:
+        looks.maps["doc"] = np.tile(np.float32([0.75, 0.25]), (len(outputs), 1))
+        looks.inputs["doc"], looks.layouts["doc"] = SENTENCES, {"kind": "sentences", "shape": [2]}
+    if inner:
+        name = "doc.words (encoder)" if words else "doc.words"
+        looks.maps[name] = np.float32([[0.1, 0.2, 0.1, 0.5, 0.1, 0, 0], [0, 0, 0, 0, 0, 0.3, 0.7]])
+        looks.inputs[name], looks.layouts[name], looks.rows[name] = flat, parts, SENTENCES
+    return looks
+
+
+def test_the_encoders_look_fills_the_sentences_the_decoder_looked_at() -> None:
+    (document,) = documents_of(seen(outputs=["good"]))
+    assert document.words == WORDS
+    assert document.sentences == pytest.approx([0.75, 0.25])
+    assert [one.tolist() for one in document.within] == [
+        pytest.approx([0.1, 0.2, 0.1, 0.5, 0.1]),
+        pytest.approx([0.3, 0.7]),
+    ]
+    assert document.covers == {"doc", "doc.words"}
+
+
+def test_a_look_at_words_is_parted_into_sentences() -> None:
+    (document,) = documents_of(seen(outputs=["a", "b"], inner=False, words=True))
+    assert document.sentences == pytest.approx([0.8, 0.2])
+    assert document.within[0] == pytest.approx([0.125, 0.125, 0.125, 0.5, 0.125])
+    assert document.covers == set()
+
+
+def test_what_the_encoder_saw_comes_before_what_the_decoder_saw() -> None:
+    (document,) = documents_of(seen(outputs=["a"], words=True))
+    assert document.within[1] == pytest.approx([0.3, 0.7])
+    assert document.sentences == pytest.approx([0.8, 0.2])
+
+
+def test_a_page_of_a_label_is_the_document_and_nothing_of_it_is_code() -> None:
+    text = page(seen(outputs=["good"]))
+    assert text.count("<li>") == 2
+    assert ">0.75</b>" in text
+    assert "&lt;good&gt;" in text
+    assert "<good>" not in text
+    assert "data-map" not in text.partition("<script")[0]
+
+
+def test_a_page_of_a_text_has_the_outputs_too() -> None:
+    text = page(seen(outputs=["ein", "wort"]))
+    assert text.count('<section data-map="') == 1
+    assert text.count('class="document"') == 1
+
+
+def test_rows_and_columns_of_sentences_are_short() -> None:
+    looks = seen(outputs=["good"])
+    (sentences,), (words,) = panels_of(looks)
+    assert sentences.inputs == ["1 The film is <good>.", "2 We went home early in th…"]
+    assert words.outputs == sentences.inputs
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_it_is_drawn(suffix: str, tmp_path: Path) -> None:
+    small = seen(outputs=["good"]).save(tmp_path / f"label{suffix}")
+    large = seen(outputs=["ein", "wort", "<eos>"]).save(tmp_path / f"text{suffix}")
+    assert 1000 < small.stat().st_size < large.stat().st_size
+    if suffix == ".svg":
+        assert "film" in small.read_text("utf-8")
+
+
+def test_one_map_can_be_asked_for() -> None:
+    assert 'class="document"' not in page(seen(outputs=["good"]), map="doc")
