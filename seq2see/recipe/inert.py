@@ -47,7 +47,17 @@ def _looks(recipe: Recipe) -> dict[str, str]:
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
         keys = ["exploration", "baseline_decay"]
         found |= _changed(recipe.loss, "loss", keys, "nothing is drawn and learned by its score")
+    if recipe.looked_at and _constant(attention):
+        keys = ["doubly_stochastic", "entropy", "coverage", "exploration", "baseline_decay"]
+        found |= _changed(recipe.loss, "loss", keys, "uniform weights are not learned")
+    if recipe.looked_at and attention.score == "static" and attention.scope == "global":
+        found |= _changed(recipe.loss, "loss", ["coverage"], "static looks are the same at every step")
     return found
+
+
+def _constant(settings: AttentionSettings) -> bool:
+    """Whether no weight of a look depends on anything that is learned."""
+    return settings.score == "uniform" and settings.scope != "local-predicted"
 
 
 def _changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:
@@ -76,6 +86,7 @@ def _attention(recipe: Recipe) -> dict[str, str]:
         found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
     if recipe.decoder.kind == "label":
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
+        found |= _changed(settings, "attention", ["filters", "kernel"], "a label has no earlier looks to cover")
     elif recipe.decoder.kind == "transformer":
         keys = ["query", "input_feeding"]
         found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
@@ -89,10 +100,12 @@ def _parts(settings: AttentionSettings) -> dict[str, str]:
     found: dict[str, str] = {}
     if settings.scope == "global":
         found |= _changed(settings, "attention", ["window", "gaussian"], "scope global has no window")
-        if settings.score == "uniform":
-            found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
     if settings.scope == "local-predicted":
         found |= _changed(settings, "attention", ["gaussian"], "a predicted p_t is learned through its Gaussian alone")
+    if _constant(settings):
+        found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "uniform weights are not learned")
+        if settings.scope == "global" or not settings.gaussian:
+            found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
     if settings.choice == "soft":
         found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "choice soft draws nothing")
     elif settings.estimator != "gumbel":

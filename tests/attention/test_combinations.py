@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import cast
 
 import pytest
 import torch
 
 from seq2see.data.batches import Batch, Sequences
-from seq2see.data.fields import Fields
 from seq2see.decoders import Step
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.training.objective import Objective
@@ -27,6 +25,7 @@ from tests.attention.combinations import (
     pairs,
     recipe_of,
 )
+from tests.objectives import objective_of
 
 NOTHING = 1e-5
 """A gradient below this is what rounding leaves of zero."""
@@ -54,7 +53,7 @@ def unreached(one: Combination, parameter: str) -> str | None:
 def check(one: Combination) -> None:
     recipe, batch = recipe_of(one), batch_of(one)
     model = model_of(recipe)
-    gradients_reach_what_they_should(one, model, batch, Objective(recipe.loss, cast("Fields", None)))
+    gradients_reach_what_they_should(one, model, batch, objective_of(recipe))
     model.eval()
     with torch.no_grad():
         step, _ = model.taught(batch)

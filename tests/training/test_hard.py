@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.fields import Fields
 from seq2see.decoders import Ready, Step
 from seq2see.model import EncoderDecoder, Sizes, shifted
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.hard import BASELINE, VARIANCE
-from seq2see.training.objective import Objective
+from tests.objectives import objective_of
 
 PLACES = 3
 GROUPS, DRAWS = 30, 600
@@ -108,7 +107,7 @@ def by_way(model: EncoderDecoder, recipe: Recipe, baseline: float) -> tuple[Tens
     """(ways,), (ways, parameters): P(way), and the gradient an update gets when it is drawn."""
     chances, gradients, one = [], [], batch(recipe, 1)
     for chance, step, ready in ways(model, recipe):
-        objective = Objective(recipe.loss, cast("Fields", None))
+        objective = objective_of(recipe)
         objective.state = {BASELINE: baseline}
         chances.append(chance.exp().detach().double())
         gradients.append(gradient(model, objective.of(model, step, ready, one).total))
@@ -117,7 +116,7 @@ def by_way(model: EncoderDecoder, recipe: Recipe, baseline: float) -> tuple[Tens
 
 def sampled(model: EncoderDecoder, recipe: Recipe, state: dict[str, float] | None) -> Tensor:
     """(groups, parameters): the mean gradient of each group of draws; None: of the loss without the draws' score."""
-    objective, rows, found = Objective(recipe.loss, cast("Fields", None)), batch(recipe, DRAWS), []
+    objective, rows, found = objective_of(recipe), batch(recipe, DRAWS), []
     for _ in range(GROUPS):
         objective.state = dict(state or {})
         total = plain_loss(model, *model.taught(rows), rows) if state is None else objective(model, rows).total
@@ -152,7 +151,7 @@ def test_so_is_the_mean_over_draws() -> None:
 def test_the_moving_baseline_lowers_the_variance(task: str) -> None:
     """Of the gradient of what decides where to look, over all ways it can be drawn, as at the start of training."""
     model, recipe = made(task, spread=0.3)
-    objective = Objective(recipe.loss, cast("Fields", None))
+    objective = objective_of(recipe)
     for _ in range(5):
         objective(model, batch(recipe, 100))
     looks = [name.startswith("decoder.looking") for name, one in model.named_parameters() for _ in range(one.numel())]
@@ -167,7 +166,7 @@ def test_the_moving_baseline_lowers_the_variance(task: str) -> None:
 
 def test_the_baseline_moves_as_slowly_as_it_is_told() -> None:
     model, recipe = made("text", baseline_decay=0.75)
-    objective, rows = Objective(recipe.loss, cast("Fields", None)), batch(recipe, 50)
+    objective, rows = objective_of(recipe), batch(recipe, 50)
     objective(model, rows)
     before = objective.state[BASELINE]
     step, ready = model.taught(rows)
@@ -183,8 +182,8 @@ def test_exploration_is_paid_by_the_entropy_of_the_looks() -> None:
     rows, totals = batch(recipe, 4), []
     for exploration in (0.0, 0.3):
         torch.manual_seed(1)
-        settings = recipe.loss.model_copy(update={"exploration": exploration})
-        totals.append(Objective(settings, cast("Fields", None))(model, rows).total)
+        paid = recipe.model_copy(update={"loss": recipe.loss.model_copy(update={"exploration": exploration})})
+        totals.append(objective_of(paid)(model, rows).total)
     torch.manual_seed(1)
     step, _ = model.taught(rows)
     weights = step.looks["source"].dense()

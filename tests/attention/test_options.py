@@ -1,0 +1,154 @@
+"""No option of attention is inert: with all weights that can be kept held fixed, any other value is felt, or refused.
+
+Felt is what training feels: the gradient of an update, and where looks are drawn of three in a row (the third is the
+first whose baseline has moved).
+Weights are drawn by the name of their parameter, so that models which share one share its weights.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seq2see.data.batches import Batch
+from seq2see.errors import UserError
+from seq2see.model import EncoderDecoder, Sizes
+from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.schema import AttentionSettings, LossSettings
+from seq2see.recipe.scores import SCORES
+from tests.attention.combinations import CLASSES, SYMBOLS, batch_of
+from tests.objectives import objective_of
+
+OTHERWISE: dict[str, list[Any]] = {
+    "attention.score": ["additive", "dot", "none"],
+    "attention.over": [["other"]],
+    "attention.scope": ["global", "local-monotonic", "local-predicted"],
+    "attention.window": [1],
+    "attention.gaussian": [False],
+    "attention.normaliser": ["sparsemax", "entmax15"],
+    "attention.temperature": [0.5],
+    "attention.choice": ["soft", "hard"],
+    "attention.estimator": ["score-function", "gumbel"],
+    "attention.gumbel_temperature": [0.5],
+    "attention.heads": [2],
+    "attention.query": ["previous", "current"],
+    "attention.input_feeding": [False],
+    "attention.size": [7],
+    "attention.layers": [3],
+    "attention.learned_temperature": [True],
+    "attention.filters": [3],
+    "attention.kernel": [3],
+    "attention.positions": [9],
+    "loss.doubly_stochastic": [0.5],
+    "loss.entropy": [0.5],
+    "loss.coverage": [0.5],
+    "loss.exploration": [0.5],
+    "loss.baseline_decay": [0.2],
+}
+ELSEWHERE = {"attention.options", "loss.label_smoothing", "loss.class_weights", "loss.alignment"}
+"""Options of a user's own score, what does not concern looks, and what needs true alignments: tested by themselves."""
+
+NOT_FELT = {"attention.positions"}
+"""Felt by longer inputs alone: it is the longest input that location can look at."""
+
+SAME = {("label of two", "coverage", "attention.score=additive")}
+"""By its equation: at the only step of a label there are no earlier looks, and coverage is additive."""
+
+BASES: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "current": {"query": "current"},
+    "hard": {"choice": "hard"},
+    "hard, predicted": {"choice": "hard", "scope": "local-predicted", "window": 2},
+    "gumbel": {"choice": "hard", "estimator": "gumbel"},
+    "gumbel, monotonic": {"choice": "hard", "estimator": "gumbel", "scope": "local-monotonic", "window": 2},
+    "monotonic": {"scope": "local-monotonic", "window": 2},
+    "predicted, heads": {"scope": "local-predicted", "window": 2, "heads": 2},
+}
+TASKS = ["text of two", "label of two"]
+
+
+def recipe_of(task: str, attention: dict[str, Any], *overrides: str) -> Recipe:
+    decoder: dict[str, Any] = {"size": 8, "start": "source"}
+    return load_recipe(
+        {
+            "inputs": {"source": {}, "other": {}},
+            "output": {"kind": task.split()[0]},
+            "encoder": {"size": 4, "embedding": {"size": 3}},
+            "attention": attention,
+            "decoder": decoder if task.startswith("label") else {**decoder, "embedding": {"size": 3}},
+        },
+        overrides=list(overrides),
+    )
+
+
+def felt(recipe: Recipe, batch: Batch) -> list[float]:
+    """The size of each update's gradient; what is drawn in an update is drawn from one seed."""
+    model = EncoderDecoder(recipe, Sizes(dict.fromkeys(recipe.inputs, SYMBOLS), CLASSES)).train()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            drawn = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(parameter.shape)
+            parameter.copy_(torch.as_tensor(0.5 * drawn))
+    objective, sizes = objective_of(recipe), []
+    for seed in range(3 if recipe.attention.choice == "hard" else 1):
+        torch.manual_seed(seed)
+        objective(model, batch).total.backward()
+        reached = [parameter for parameter in model.parameters() if parameter.grad is not None]
+        sizes.append(float(torch.stack([parameter.grad.square().sum() for parameter in reached]).sum()))
+        with torch.no_grad():
+            for parameter in reached:
+                parameter -= 0.02 * parameter.grad
+                parameter.grad = None
+    return sizes
+
+
+def value_of(recipe: Recipe, path: str) -> Any:
+    room, key = path.split(".")
+    return getattr(getattr(recipe, room), key)
+
+
+def inert(task: str, attention: dict[str, Any]) -> list[str]:
+    """Other values that the recipe allows and nothing feels."""
+    try:
+        recipe = recipe_of(task, attention)
+    except UserError:
+        return []
+    torch.manual_seed(0)
+    batch = batch_of({"task": task})
+    before, found = felt(recipe, batch), []
+    for path, values in OTHERWISE.items():
+        for value in values:
+            if value == value_of(recipe, path):
+                continue
+            try:
+                other = recipe_of(task, attention, f"{path}={json.dumps(value)}")
+            except UserError:
+                continue
+            if path not in NOT_FELT and felt(other, batch) == pytest.approx(before, rel=1e-6):
+                found.append(f"{path}={value}")
+    return [one for one in found if (task, attention["score"], one) not in SAME]
+
+
+def test_every_option_of_attention_and_every_term_of_looks_is_tried() -> None:
+    known = {f"attention.{key}" for key in AttentionSettings.model_fields}
+    known |= {f"loss.{key}" for key in LossSettings.model_fields}
+    assert known == OTHERWISE.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize(("number", "score"), list(enumerate(SCORES)))
+def test_options_of_every_score_are_felt_or_refused(number: int, score: str) -> None:
+    """Bases and tasks take turns; `make slow` has all of them."""
+    bases = list(BASES.values())
+    assert inert(TASKS[number % 2], {"score": score, **bases[number % len(bases)]}) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("task", TASKS)
+def test_all_options_are_felt_or_refused(task: str, score: str, base: str) -> None:
+    assert inert(task, {"score": score, **BASES[base]}) == []
