@@ -24,10 +24,6 @@ CellState = tuple[Tensor, ...]
 cells: Registry[type[Cell]] = Registry("cell")
 
 
-LONG = 32
-"""Steps from which on a loop of our own trains faster than torch's kernel."""
-
-
 class Cell(nn.Module):
     """The parts all cells share: parameters, the product with the input, and the run over a sequence."""
 
@@ -84,11 +80,38 @@ class Cell(nn.Module):
         inputs = first if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], dim=-1)
         if reverse:
             inputs = _flip(inputs, mask)
-        done = None if _better_in_a_loop(inputs) else self.fused(inputs, None if mask is None else mask.sum(1), state)
+        done = self.fused(inputs, None if mask is None else mask.sum(1), state)
         outputs, last = done if done is not None else self._loop(inputs, mask, state)
         if reverse:
             outputs = _flip(outputs, mask)
         return outputs, last
+
+    def read(
+        self,
+        parts: Mapping[str, Float[Tensor, "batch steps _"]],
+        mask: Bool[Tensor, "batch steps"],
+        *,
+        reverse: bool = False,
+    ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch size"]]:
+        """Outputs of every step (zero where masked) and the last real one: what an encoder needs of a run from zeros.
+
+        Real steps come first and do not see what follows them, so padding is read along and thrown away: torch's kernel
+        is several times faster on rows of one length than on packed ones (benchmarks/long_inputs.py).
+        """
+        inputs = (
+            torch.cat([parts[name] for name in self.inputs], dim=-1) if len(parts) > 1 else next(iter(parts.values()))
+        )
+        if not inputs.shape[1]:
+            return self.run(parts, mask=mask)[0], inputs.new_zeros(len(inputs), self.size)
+        if reverse:
+            inputs = _flip(inputs, mask)
+        state = self.zeros(inputs, len(inputs))
+        done = self.fused(inputs, None, state)
+        outputs, _ = done if done is not None else self._loop(inputs, None, state)
+        outputs = outputs * mask[..., None]
+        where = (mask.sum(1) - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.size)
+        last = outputs.gather(1, where).squeeze(1)
+        return _flip(outputs, mask) if reverse else outputs, last
 
     def _loop(self, inputs: Tensor, mask: Tensor | None, state: CellState) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
@@ -108,12 +131,6 @@ class Cell(nn.Module):
     def _joined(self) -> Tensor:
         weights = [self.W[name] for name in self.inputs]
         return weights[0] if len(weights) == 1 else torch.cat(weights, dim=1)
-
-
-def _better_in_a_loop(inputs: Float[Tensor, "batch steps _"]) -> bool:
-    """Torch's kernel adds up the gradient of its weights step by step on a CPU; over long inputs one product is faster
-    (1.5 times at 150 steps, even at 15: benchmarks/training_speed.py)."""
-    return torch.is_grad_enabled() and inputs.device.type == "cpu" and inputs.shape[1] >= LONG
 
 
 def _flip(x: Tensor, mask: Tensor | None) -> Tensor:

@@ -55,7 +55,7 @@ class HierarchicalEncoder(Encoder):
         symbols: list[list[list[str]]] | None = None,
         texts: list[list[str]] | None = None,
     ) -> Encoded:
-        """Only real sentences are read: padding costs nothing. A document's first one is, even if it is empty."""
+        """Only real sentences are read, and of each document the first one, even if it is empty."""
         real = mask.any(-1)
         read = real.clone()
         read[:, 0] = True

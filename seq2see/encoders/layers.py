@@ -38,9 +38,9 @@ class RecurrentLayers(nn.ModuleList):
         """The top layer's states, and its last state in each direction, joined; with dropout behind every layer."""
         last = states.new_zeros(len(states), self.size)
         for cells in self.cells():
-            runs = [cell.run({"x": states}, mask=mask, reverse=bool(i)) for i, cell in enumerate(cells)]
+            runs = [cell.read({"x": states}, mask, reverse=bool(i)) for i, cell in enumerate(cells)]
             states = dropout(torch.cat([outputs for outputs, _ in runs], dim=-1), self.dropout, self.training)
-            last = torch.cat([final[0] for _, final in runs], dim=-1)
+            last = torch.cat([final for _, final in runs], dim=-1)
         return states, dropout(last, self.dropout, self.training)
 
     def cells(self) -> list[list[Cell]]:
