@@ -57,6 +57,7 @@ class Ledger:
     def settle(self) -> Float[Tensor, "batch *heads places size"]:
         """The gradient of the source: the sum of what windows and means have put down, which is then forgotten."""
         parts, mixed, self.parts, self.mixed = self.parts, self.mixed, [], []
+        self._anchor = None  # the graph holds the ledger, so the ledger must not go on holding the graph
         if mixed:
             shares, grads = (torch.cat(all_of, dim=1) for all_of in zip(*mixed, strict=True))
             total = torch.bmm(shares.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)

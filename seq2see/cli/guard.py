@@ -45,18 +45,21 @@ def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
 
 @contextmanager
 def _warnings(*, debug: bool) -> Iterator[None]:
-    """Our own notices are lines for the user; warnings of libraries are for whoever looks for a fault."""
+    """Our own notices are lines for the user, each once; warnings of libraries are for whoever looks for a fault."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
+        said: set[str] = set()
 
         def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                print(message, file=sys.stderr, flush=True)
+                if str(message) not in said:
+                    print(message, file=sys.stderr, flush=True)
+                said.add(str(message))
             else:
                 usual(message, category, *place, **more)
 
         if not debug:
             warnings.simplefilter("ignore")
-        warnings.simplefilter("default", Notice)
+        warnings.simplefilter("always", Notice)
         warnings.showwarning = shown
         yield

@@ -63,8 +63,8 @@ def sinusoids(numbers: Int[Tensor, " steps"], size: int) -> Float[Tensor, "steps
     """p_j = [sin(j w_1), cos(j w_1), sin(j w_2), ...], w_i falling from 1 to 1 / 10,000 (Vaswani et al. 2017).
 
     >>> sinusoids(torch.tensor([0, 3]), 3)
-    tensor([[0.0000, 1.0000, 0.0000],
-            [0.1411, -0.9900, 0.0065]])
+    tensor([[ 0.0000,  1.0000,  0.0000],
+            [ 0.1411, -0.9900,  0.0065]])
     """
     rates = torch.exp(torch.arange(0, size, 2, device=numbers.device) * (-math.log(10_000.0) / size))
     angles = numbers[:, None] * rates

@@ -18,6 +18,7 @@ from seq2see.recipe.words import cell_equation, embedding_equation
 class RecurrentEncoder(Encoder):
     """Places are the states h_j (both directions joined); the summary is the last state of each direction.
 
+    >>> import torch
     >>> encoder = RecurrentEncoder(RecurrentEncoderSettings(size=4), symbols=10)
     >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
     torch.Size([1, 3, 8])

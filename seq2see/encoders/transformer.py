@@ -49,6 +49,7 @@ class EncoderLayer(nn.Module):
 class TransformerEncoder(Encoder):
     """Places are the states of the last layer, normalised; the summary is their mean.
 
+    >>> import torch
     >>> encoder = TransformerEncoder(TransformerEncoderSettings(size=8, feedforward=16), symbols=10)
     >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
     torch.Size([1, 3, 8])

@@ -50,8 +50,15 @@ OTHERWISE: dict[str, list[Any]] = {
     "loss.exploration": [0.5],
     "loss.baseline_decay": [0.2],
 }
-ELSEWHERE = {"attention.options", "loss.label_smoothing", "loss.class_weights", "loss.alignment"}
-"""Options of a user's own score, what does not concern looks, and what needs true alignments: tested by themselves."""
+ELSEWHERE = {
+    "attention.options",
+    "attention.through",
+    "loss.label_smoothing",
+    "loss.class_weights",
+    "loss.alignment",
+}
+"""Options of a user's own score, what needs documents or true alignments, and what does not concern looks: tested by
+themselves."""
 
 NOT_FELT = {"attention.positions"}
 """Felt by longer inputs alone: it is the longest input that location can look at."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -102,3 +105,16 @@ def test_a_source_without_a_gradient_is_mixed_as_it_is() -> None:
     torch.testing.assert_close(mean, shares @ source)
     mean.sum().backward()
     assert shares.grad is not None
+
+
+def test_after_the_way_back_nothing_is_held() -> None:
+    source = torch.randn(2, 5, 4, requires_grad=True) * 1.0
+    ledger = Ledger(source)
+    held = weakref.ref(ledger)
+    gc.disable()
+    try:
+        ledger.mix(torch.randn(2, 3, 5)).sum().backward()
+        del ledger
+        assert held() is None
+    finally:
+        gc.enable()
