@@ -59,8 +59,7 @@ def loop(made: RecurrentDecoder, ready: Ready, *, whole: bool) -> Callable[[], N
         look = ready.looks["source"] = _fresh(ready.looks["source"])
         loss = made.teach(ready, made.begin(ready), tokens).features.square().sum()
         inner = look if look.folded is None else look.folded
-        anchors = [ledger.anchor for ledger in (inner.key_ledger, inner.value_ledger) if ledger.anchor is not None]
-        sources = [look.keys, look.values] if whole or not anchors else anchors
+        sources = [look.keys, look.values] if whole else [inner.key_ledger.anchor, inner.value_ledger.anchor]
         torch.autograd.grad(loss, [*weights, *sources], allow_unused=True)
 
     return run
@@ -106,7 +105,7 @@ print(f"{STEPS} steps of {ROWS} rows, size {SIZE}, forwards and backwards; {FEW:
 for name, attention in SCOPES.items():
     made, local = decoder(attention), name != "global"
     few, many = prepared(made, FEW), prepared(made, MANY)
-    ways = {"few": loop(made, few, whole=False), "many": loop(made, many, whole=False)}
+    ways = {"few": loop(made, few, whole=not local), "many": loop(made, many, whole=not local)}
     ways |= {"few, whole": loop(made, few, whole=True), "many, whole": loop(made, many, whole=True)} if local else {}
     seconds = least(ways, rounds=5 if local else 2)
     ready = least({"few": preparing(made, FEW), "many": preparing(made, MANY)}, rounds=2)
