@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.options import add_changes, add_columns, add_json
-from seq2see.cli.parser import Given, Parser, number, whole
+from seq2see.cli.options import add_json, add_training
+from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.program import program
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
@@ -23,13 +23,7 @@ EXAMPLES = (
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="a name that `seq2see tasks` lists, or a YAML file")
-    parser.add_argument(
-        "--data",
-        metavar="TABLE",
-        help="rows to learn from: a table, a folder with train.* and dev.*, a data set's name",
-    )
-    parser.add_argument("--dev", metavar="TABLE", help="rows to measure on; not given: some rows are set aside")
-    add_columns(parser)
+    add_training(parser, each="every run: ")
     parser.add_argument(
         "--vary",
         metavar="KEY=A,B",
@@ -37,13 +31,9 @@ def arguments(parser: Parser) -> None:
         default=[],
         help="a key of the recipe and its values (attention.score=dot,additive,none); may be given several times",
     )
-    parser.add_argument("--epochs", metavar="N", type=whole, help="every run: stop after N readings of the rows")
-    parser.add_argument("--updates", metavar="N", type=whole, help="every run: stop after N updates")
-    parser.add_argument("--minutes", metavar="M", type=number, help="every run: stop after M minutes")
     parser.add_argument("--seeds", metavar="K", type=whole, default=1, help="train every variant from K seeds (1)")
     parser.add_argument("--skip", action="store_true", help="leave out variants that cannot be, instead of refusing")
     parser.add_argument("--out", metavar="DIR", type=Path, help="results, plot, models; not given: runs/compare-TASK")
-    add_changes(parser)
     add_json(parser)
 
 

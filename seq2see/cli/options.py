@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Parser, listed, whole
+from seq2see.cli.parser import Parser, listed, number, whole
 
 
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
@@ -48,6 +48,21 @@ def add_data(parser: Parser) -> None:
     add_columns(parser)
 
 
+def add_training(parser: Parser, *, each: str = "") -> None:
+    """--data, --dev, --columns, --set and what ends a run (`each`: said before, where there are several runs)."""
+    parser.add_argument(
+        "--data",
+        metavar="TABLE",
+        help="rows to learn from: a table, a folder with train.* and dev.*, a data set's name",
+    )
+    parser.add_argument("--dev", metavar="TABLE", help="rows to measure on; not given: some rows are set aside")
+    add_columns(parser)
+    add_changes(parser)
+    parser.add_argument("--epochs", metavar="N", type=whole, help=f"{each}stop after N readings of the rows")
+    parser.add_argument("--updates", metavar="N", type=whole, help=f"{each}stop after N updates")
+    parser.add_argument("--minutes", metavar="M", type=number, help=f"{each}stop after M minutes")
+
+
 def add_columns(parser: Parser) -> None:
     parser.add_argument(
         "--columns", metavar="A,B", type=listed, help="columns of the table in the recipe's order, inputs first"
@@ -67,14 +82,14 @@ def add_changes(parser: Parser) -> None:
 
 
 def add_plugin(parser: Parser) -> None:
-    """Wherever a recipe or a model is named: either may name a score, an encoder or a decoder of the user's own."""
+    """Wherever a recipe or a model is named: either may name a score of the user's own."""
     parser.add_argument(
         "--plugin",
         dest="plugins",
         metavar="MODULE",
         action="append",
         default=[],
-        help="import a module of yours, which registers scores, encoders or decoders; may be given several times",
+        help="import a module of yours, which registers scores; may be given several times",
     )
 
 

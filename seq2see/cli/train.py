@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2see.cli.options import add_changes, add_columns, add_json
-from seq2see.cli.parser import Given, Parser, number, whole
+from seq2see.cli.options import add_json, add_training
+from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.program import program
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
@@ -27,18 +27,8 @@ def arguments(parser: Parser) -> None:
         metavar="RECIPE",
         help="a name that `seq2see tasks` lists, or a YAML file; with --resume also a folder",
     )
-    parser.add_argument(
-        "--data",
-        metavar="TABLE",
-        help="rows to learn from: a table, a folder with train.* and dev.*, a data set's name",
-    )
-    parser.add_argument("--dev", metavar="TABLE", help="rows to measure on; not given: some rows are set aside")
-    add_columns(parser)
+    add_training(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder; not given: runs/TASK")
-    add_changes(parser)
-    parser.add_argument("--epochs", metavar="N", type=whole, help="stop after N readings of the rows")
-    parser.add_argument("--updates", metavar="N", type=whole, help="stop after N updates")
-    parser.add_argument("--minutes", metavar="M", type=number, help="stop after M minutes")
     parser.add_argument("--seed", metavar="N", type=whole, help="same seed, same model")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
     parser.add_argument("--overwrite", action="store_true", help="begin anew where a run lies already")
