@@ -7,7 +7,7 @@ what does not depend on the recurrent state can be multiplied once, outside the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -57,7 +57,7 @@ class Cell(nn.Module):
         """One step: s_t from the projected input and s_{t-1}."""
         raise NotImplementedError
 
-    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+    def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         """The whole sequence in one call of torch's own kernel, or None where it has none for this form of the cell."""
         return None
 
@@ -65,26 +65,15 @@ class Cell(nn.Module):
         return tuple(like.new_zeros(rows, self.size) for _ in range(self.states))
 
     def run(
-        self,
-        parts: Mapping[str, Float[Tensor, "batch steps _"]],
-        state: CellState | None = None,
-        *,
-        mask: Bool[Tensor, "batch steps"] | None = None,
-        reverse: bool = False,
+        self, parts: Mapping[str, Float[Tensor, "batch steps _"]], state: CellState | None = None
     ) -> tuple[Float[Tensor, "batch steps size"], CellState]:
-        """Outputs of every step (zero where masked) and the last real state; `reverse` reads from right to left."""
-        first = next(iter(parts.values()))
-        state = state if state is not None else self.zeros(first, len(first))
-        if not first.shape[1]:
-            return first.new_zeros(len(first), 0, self.size), state
-        inputs = first if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], dim=-1)
-        if reverse:
-            inputs = _flip(inputs, mask)
-        done = self.fused(inputs, None if mask is None else mask.sum(1), state)
-        outputs, last = done if done is not None else self._loop(inputs, mask, state)
-        if reverse:
-            outputs = _flip(outputs, mask)
-        return outputs, last
+        """Outputs of every step, and the state after the last; the state before the first is zeros, where not given."""
+        inputs = self._inputs(parts)
+        state = state if state is not None else self.zeros(inputs, len(inputs))
+        if not inputs.shape[1]:
+            return inputs.new_zeros(len(inputs), 0, self.size), state
+        done = self.fused(inputs, state)
+        return done if done is not None else self._loop(inputs, state)
 
     def read(
         self,
@@ -93,39 +82,32 @@ class Cell(nn.Module):
         *,
         reverse: bool = False,
     ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch size"]]:
-        """Outputs of every step (zero where masked) and the last real one: what an encoder needs of a run from zeros.
+        """Outputs of every step (zero where masked) and the last real one, zeros where there is none; `reverse` reads
+        from right to left.
 
         Real steps come first and do not see what follows them, so padding is read along and thrown away: torch's kernel
         is several times faster on rows of one length than on packed ones (benchmarks/long_inputs.py).
         """
-        inputs = (
-            torch.cat([parts[name] for name in self.inputs], dim=-1) if len(parts) > 1 else next(iter(parts.values()))
-        )
-        if not inputs.shape[1]:
-            return self.run(parts, mask=mask)[0], inputs.new_zeros(len(inputs), self.size)
-        if reverse:
-            inputs = _flip(inputs, mask)
-        state = self.zeros(inputs, len(inputs))
-        done = self.fused(inputs, None, state)
-        outputs, _ = done if done is not None else self._loop(inputs, None, state)
+        inputs = self._inputs(parts)
+        outputs, _ = self.run({"all": _flip(inputs, mask) if reverse else inputs})
         outputs = outputs * mask[..., None]
+        if not inputs.shape[1]:
+            return outputs, outputs.new_zeros(len(outputs), self.size)
         where = (mask.sum(1) - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.size)
         last = outputs.gather(1, where).squeeze(1)
         return _flip(outputs, mask) if reverse else outputs, last
 
-    def _loop(self, inputs: Tensor, mask: Tensor | None, state: CellState) -> tuple[Tensor, CellState]:
+    def _inputs(self, parts: Mapping[str, Tensor]) -> Tensor:
+        """All parts side by side, in the order of the weights."""
+        return next(iter(parts.values())) if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], -1)
+
+    def _loop(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
         times = HoistedProduct(inputs.shape[1])
         outputs = []
-        for t, one in enumerate(projected.unbind(1)):
-            new = self(one, state, times=times)
-            if mask is not None:
-                real = mask[:, t, None]
-                new = tuple(torch.where(real, after, before) for after, before in zip(new, state, strict=True))
-                outputs.append(new[0] * real)
-            else:
-                outputs.append(new[0])
-            state = new
+        for one in projected.unbind(1):
+            state = self(one, state, times=times)
+            outputs.append(state[0])
         return torch.stack(outputs, 1), state
 
     def _joined(self) -> Tensor:
@@ -133,44 +115,19 @@ class Cell(nn.Module):
         return weights[0] if len(weights) == 1 else torch.cat(weights, dim=1)
 
 
-def _flip(x: Tensor, mask: Tensor | None) -> Tensor:
+def _flip(x: Float[Tensor, "batch steps _"], mask: Bool[Tensor, "batch steps"]) -> Float[Tensor, "batch steps _"]:
     """Each row's real steps in reverse order, padding left at the end."""
-    if mask is None:
-        return x.flip(1)
     steps = torch.arange(x.shape[1], device=x.device)
     lengths = mask.sum(1, keepdim=True)
     order = torch.where(steps < lengths, lengths - 1 - steps, steps)
     return x.gather(1, order[..., None].expand_as(x))
 
 
-def _packed_run(kernel, inputs: Tensor, lengths: Tensor | None, state, weights: list[Tensor]):  # type: ignore[no-untyped-def]
-    """Call one of torch's recurrent kernels on padded (lengths None) or packed rows; outputs padded with zeros."""
+def _kernel_run(kernel: Any, inputs: Tensor, state: Any, weights: list[Tensor]) -> tuple[Tensor, CellState]:
+    """One of torch's own recurrent kernels over rows of one length."""
     learning = torch.is_grad_enabled()  # cuDNN keeps what its backward needs only if told so
-    if lengths is None:
-        return kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
-    lengths = lengths.cpu()
-    if int(lengths.min()) == inputs.shape[1]:
-        return kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
-    order = lengths.clamp(min=1).argsort(descending=True, stable=True)
-    back = order.argsort()
-    packed = nn.utils.rnn.pack_padded_sequence(inputs[order], lengths[order].clamp(min=1), batch_first=True)
-    sorted_state = tuple(s[:, order] for s in state) if isinstance(state, tuple) else state[:, order]
-    data, *last = kernel(packed.data, packed.batch_sizes, sorted_state, weights, True, 1, 0.0, learning, False)
-    outputs, _ = nn.utils.rnn.pad_packed_sequence(
-        nn.utils.rnn.PackedSequence(data, packed.batch_sizes), batch_first=True, total_length=inputs.shape[1]
-    )
-    return outputs[back], *(s[:, back] for s in last)
-
-
-def _without_empty(
-    outputs: Tensor, last: CellState, start: CellState, lengths: Tensor | None
-) -> tuple[Tensor, CellState]:
-    """Rows without a real step keep their first state; the kernels cannot take them, so they ran one step in vain."""
-    if lengths is None or bool((lengths > 0).all()):
-        return outputs, last
-    real = (lengths > 0)[:, None]
-    kept = tuple(torch.where(real, after, before) for after, before in zip(last, start, strict=True))
-    return outputs * real[..., None], kept
+    outputs, *last = kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
+    return outputs, tuple(part[0] for part in last)
 
 
 @cells.register("rnn")
@@ -189,12 +146,11 @@ class Plain(Cell):
         total = projected + times(state[0], self.U, f"{id(self)}.U")
         return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
 
-    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+    def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.logistic:
             return None
         weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
-        outputs, last = _packed_run(torch._VF.rnn_tanh, inputs, lengths, state[0][None].contiguous(), weights)
-        return _without_empty(outputs, (last[0],), state, lengths)
+        return _kernel_run(torch._VF.rnn_tanh, inputs, state[0][None].contiguous(), weights)
 
 
 @cells.register("gru")
@@ -227,13 +183,12 @@ class GRU(Cell):
         n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
         return (n + z * (s - n),)
 
-    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+    def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.before or self.logistic:
             return None
         bias = torch.cat([torch.zeros_like(self.b[: 2 * self.size]), self.b_U])
         weights = [self._joined(), self.U, self.b, bias]
-        outputs, last = _packed_run(torch._VF.gru, inputs, lengths, state[0][None].contiguous(), weights)
-        return _without_empty(outputs, (last[0],), state, lengths)
+        return _kernel_run(torch._VF.gru, inputs, state[0][None].contiguous(), weights)
 
 
 @cells.register("lstm")
@@ -255,11 +210,10 @@ class LSTM(Cell):
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
 
-    def fused(self, inputs: Tensor, lengths: Tensor | None, state: CellState) -> tuple[Tensor, CellState] | None:
+    def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
         start = (state[0][None].contiguous(), state[1][None].contiguous())
-        outputs, s, m = _packed_run(torch._VF.lstm, inputs, lengths, start, weights)
-        return _without_empty(outputs, (s[0], m[0]), state, lengths)
+        return _kernel_run(torch._VF.lstm, inputs, start, weights)
 
 
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
