@@ -8,7 +8,7 @@ from pathlib import Path
 from _models import batch, model
 from _timing import medians
 
-from seq2see.pipeline.weights import parameters
+from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import load_recipe
 from seq2see.training.checkpoints import Checkpoint, Standing, save_checkpoint
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors
@@ -30,7 +30,7 @@ def update() -> None:
 with tempfile.TemporaryDirectory() as folder:
 
     def checkpoint() -> None:
-        made = Checkpoint(Standing(), parameters(network), optimizer_tensors(optimizer))
+        made = Checkpoint(Standing(), tensors_of(network), optimizer_tensors(optimizer))
         save_checkpoint(Path(folder), made)
 
     update()

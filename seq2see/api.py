@@ -26,7 +26,7 @@ from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
-from seq2see.pipeline.predictor import check_ensemble, options_of, predict
+from seq2see.pipeline.predictor import check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
@@ -217,11 +217,17 @@ class Model:
         """The five answers: data, encoder, decoder, parameters, loss."""
         return answers_of(self._single("describe"))
 
+    @torch.inference_mode()
     def places(self, given: Input) -> list[str]:
         """The places of an input that can be looked at, in order."""
         row = self.row(given)
         name, _, part = next(iter(self.recipe.looked_at or self.recipe.inputs)).partition(".")
-        return self.bundle.fields.text_inputs[name].places(row[name], part)
+        fields = self.bundle.fields
+        if name in fields.text_inputs:
+            return fields.text_inputs[name].places(row[name], part)
+        memory = self.bundle.network.remember(fields.batch([row]).to(self.bundle.device).inputs, 1)
+        places = memory.places[f"{name}.{part}" if part else name]
+        return places_named(places.layout.to_dict(int(places.mask.sum())))
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder."""

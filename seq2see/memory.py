@@ -23,8 +23,12 @@ class Layout:
     shape: tuple[int, ...] = ()
 
     def to_dict(self, places: int) -> dict[str, Any]:
-        """For an input of so many real places, as in `predict --json`."""
-        return {"kind": self.kind, "shape": list(self.shape or (places,))}
+        """For an input of so many real places, as in `predict --json`; a narrower grid than its batch's has fewer
+        columns."""
+        shape = self.shape or (places,)
+        if self.kind == "grid":
+            shape = (self.shape[0], places // self.shape[0])
+        return {"kind": self.kind, "shape": list(shape)}
 
 
 @dataclass(frozen=True)

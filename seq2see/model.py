@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from seq2see.data.batches import SOS, Batch, Sequences
 from seq2see.decoders import Conditions, CopyHead, Decoder, Ready, SoftmaxHead, State, Step, decoders
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders import ByInput, Encoder, encoders
+from seq2see.encoders import ByInput, Encoder, Material, encoders
 from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
@@ -52,6 +52,11 @@ class EncoderDecoder(nn.Module):
     def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""
         return self.encoders[self.reader_of[name]]
+
+    def fetch(self) -> None:
+        """Take what encoders bring along from elsewhere: weights of pre-trained backbones."""
+        for _, encoder in self.encoders.items():
+            encoder.fetch()
 
     def remember(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
         """Read every input: places to look at and summaries; with `maps` also where encoders looked meanwhile."""
@@ -117,8 +122,9 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
         if recipe.reader_of(name) != name:
             continue
         settings = recipe.encoder_of(name)
-        embedding = build_embedding(settings.embedding, sizes.inputs[name], vectors=sizes.vectors.get(name))
-        made[name] = encoders[settings.kind](settings, symbols=sizes.inputs[name], embedding=embedding)
+        channels = getattr(recipe.inputs[name], "channels", 0)
+        material = Material(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels)
+        made[name] = encoders[settings.kind].build(settings, material)
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,20 @@ from seq2see.errors import UserError, nearest
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
 """A row's links between input and output stand under this name, which can be no input's."""
+Check = Callable[[str], str | None]
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)
 class Resolution:
     """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
-    whose values may be lists of texts, with how these become one (`sentences.together`)."""
+    whose values may be lists of texts, with how these become one (`sentences.together`); files: names whose values are
+    paths, with what tells why a file cannot be used (None: it can)."""
 
     mapping: dict[str, str]
     note: str | None = None
     lists: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Check] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
         """The table's rows by the recipe's names.
@@ -46,10 +49,28 @@ class Resolution:
             if blank is not None:
                 table.leave_out(self.mapping[blank], row.line)
                 continue
+            if not self._usable(table, row, values):
+                continue
             used += 1
             yield Values(values, table, row.line)
+        table.judge_files()
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
+
+    def _usable(self, table: Table, row: Row, values: dict[str, str]) -> bool:
+        """Make paths whole, which are relative to their table, and look into the files; a bad one is reported once all
+        are known."""
+        good = True
+        for name, check in self.files.items():
+            if name not in values:
+                continue
+            given = values[name]
+            values[name] = str(table.folder / given)
+            reason = check(values[name])
+            if reason is not None:
+                table.bad_file(f"{table.place(row.line)}, column '{self.mapping[name]}': {given}: {reason}")
+                good = False
+        return good
 
     def _value(self, table: Table, row: Row, name: str) -> str:
         column = self.mapping[name]

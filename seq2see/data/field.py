@@ -11,14 +11,12 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.batches import Labels, Sequences
-from seq2see.data.nested import Nested
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.registry import Registry
 
-Column = Sequences | Nested | Labels
-"""A column of a batch."""
+Column = Any
+"""A column of a batch: Sequences, Nested, Labels, Pictures, .. Whatever it is, it has `to(device)`."""
 
 Chosen = Sequence[int] | NDArray[np.integer]
 
@@ -31,10 +29,16 @@ class Field(ABC):
     """
 
     vocabulary: Vocabulary
+    """Of fields that have symbols or names; `size` is 0 for those that have none."""
 
     def __init__(self, settings: Any, *, output: bool):
         self.settings = settings
         self.output = output
+
+    @property
+    def size(self) -> int:
+        """Symbols of its vocabulary; 0 where a column has none."""
+        return len(self.vocabulary) if hasattr(self, "vocabulary") else 0
 
     # ---------------------------------------------------------------- building
 
@@ -81,6 +85,10 @@ class Field(ABC):
     def cuts(self, value: str, ids: Sequence[int]) -> bool:
         """Whether the ids of a value are those of its beginning only."""
         return False
+
+    def room(self, value: str) -> int:
+        """How much room a value takes in a batch, in symbols."""
+        return len(self.ids(value))
 
     @abstractmethod
     def widths(self, store: Ragged) -> NDArray[np.int64]:

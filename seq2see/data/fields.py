@@ -11,6 +11,7 @@ from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE, Copying
 from seq2see.data.field import Column, Field, kinds
+from seq2see.data.image import ImageField
 from seq2see.data.label import LabelField
 from seq2see.data.nested import Nested
 from seq2see.data.text import TextField
@@ -18,7 +19,7 @@ from seq2see.data.texts import TextsField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
-__all__ = ["OUTPUT", "Field", "Fields", "LabelField", "TextField", "TextsField", "kinds"]
+__all__ = ["OUTPUT", "Field", "Fields", "ImageField", "LabelField", "TextField", "TextsField", "kinds"]
 
 Values = Mapping[str, str]
 
@@ -156,7 +157,7 @@ def sequences(column: Column) -> Sequences:
     return column
 
 
-def readable(column: Column) -> Sequences | Nested:
+def readable(column: Column) -> Column:
     """What can be an input: labels are written by models, not read."""
     assert not isinstance(column, Labels)
     return column

@@ -14,6 +14,10 @@ from seq2see.errors import UserError, counted, nearest
 from seq2see.recipe.schema import DataSettings
 
 
+LISTED = 50
+"""Bad files that are told one by one."""
+
+
 @dataclass
 class Blanks:
     """Rows in which one column is empty: how many, and the line of the first."""
@@ -33,6 +37,7 @@ class Table:
         self.settings = settings
         self.skipped: list[str] = []
         self.blanks: dict[str, Blanks] = {}
+        self.bad_files: list[str] = []
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
 
@@ -41,6 +46,28 @@ class Table:
         if self.settings.on_error == "stop":
             raise error
         self.skipped.append(str(error))
+
+    @property
+    def folder(self) -> Path:
+        """Where the paths in it begin."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def bad_file(self, reason: str) -> None:
+        """Note a row whose file cannot be used."""
+        self.bad_files.append(reason)
+
+    def judge_files(self) -> None:
+        """All rows are read: stop if files cannot be used and the settings say so, with every one of them listed."""
+        if self.bad_files and self.settings.on_error == "stop":
+            advice = "mend them, or leave these rows out with --set data.on_error=skip"
+            raise UserError("\n".join([self._bad_files(), advice]))
+
+    def _bad_files(self) -> str:
+        listed = [f"  {reason}" for reason in self.bad_files[:LISTED]]
+        if len(self.bad_files) > LISTED:
+            listed.append(f"  and {len(self.bad_files) - LISTED:,} more")
+        rows = counted(len(self.bad_files), "row")
+        return "\n".join([f"{self.path.name}: {rows} with a file that cannot be used:", *listed])
 
     def leave_out(self, column: str, line: int) -> None:
         """Count a row that was left out because this column is empty in it."""
@@ -56,6 +83,8 @@ class Table:
         ]
         if self.skipped:
             found.append(f"{counted(len(self.skipped), 'bad row')} skipped; the first: {self.skipped[0]}")
+        if self.bad_files:
+            found.append(f"left out: {self._bad_files()}")
         return found
 
     @property
@@ -68,7 +97,7 @@ class Table:
         return f"{self.path}, {self._format.unit} {line}"
 
     def __iter__(self) -> Iterator[Row]:
-        self.skipped, self.blanks = [], {}
+        self.skipped, self.blanks, self.bad_files = [], {}, []
         row = None
         for row in self._format.rows():
             yield row

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.by_input import ByInput
+from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
 
 __all__ = [
     "ByInput",
+    "ConvolutionalEncoder",
     "Encoded",
     "Encoder",
     "HierarchicalEncoder",
+    "Material",
     "RecurrentEncoder",
     "TransformerEncoder",
     "encoders",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.embeddings import build_embedding
 from seq2see.memory import InnerMap, LayoutKind, Places, View
 from seq2see.recipe.kinds import first_line
 from seq2see.registry import Registry
@@ -29,6 +30,16 @@ class Encoded:
     maps: dict[str, InnerMap] = field(default_factory=dict)
 
 
+@dataclass
+class Material:
+    """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
+    text; channels of its pictures."""
+
+    symbols: int = 0
+    vectors: Tensor | None = None
+    channels: int = 3
+
+
 class Encoder(nn.Module):
     """Reads an input; `size` is the width of its places, `summary_size` that of its summary.
 
@@ -40,6 +51,24 @@ class Encoder(nn.Module):
     summary_size: int
     layout: LayoutKind = "tokens"
     further: Mapping[str, View] = MappingProxyType({})
+
+    @classmethod
+    def build(cls, settings: Any, material: Material) -> Self:
+        """One for an input of which so much is known: by default it reads symbols, through an embedding."""
+        embedding = build_embedding(settings.embedding, material.symbols, vectors=material.vectors)
+        return cls(settings, symbols=material.symbols, embedding=embedding)  # type: ignore[call-arg]
+
+    @property
+    def frozen(self) -> nn.Module | None:
+        """The part that never learns and comes first, if there is one: what it makes of an input can be kept."""
+        return None
+
+    def made_once(self, column: Any) -> Float[Tensor, "batch *shape"]:
+        """What the frozen part makes of a column."""
+        raise NotImplementedError(f"{type(self).__name__} has no frozen part")
+
+    def fetch(self) -> None:
+        """Take weights from elsewhere, before a new model is trained (not where its own will be loaded)."""
 
     def views(self, name: str) -> dict[str, View]:
         """All that can be looked at in an input of that name."""

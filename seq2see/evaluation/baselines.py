@@ -76,11 +76,13 @@ def beside(models: Iterable[Baseline], names: Sequence[str], rows: Rows) -> dict
     return {name: found[name] for name in names if name in found}
 
 
-def default_baseline(kind: Literal["text", "label"], *, inputs: bool = True) -> str:
-    """The trivial model of a recipe that names none."""
+def default_baseline(kind: Literal["text", "label"], *, inputs: bool = True, text: bool = True) -> str:
+    """The trivial model of a recipe that names none; text: whether any of its inputs is one."""
     if kind == "label":
         return "majority"
-    return "copy" if inputs else "unigram"
+    if not inputs:
+        return "unigram"
+    return "copy" if text else "frequent"
 
 
 class Speaker(Baseline):

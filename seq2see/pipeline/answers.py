@@ -11,7 +11,8 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, total
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
-from seq2see.recipe.schema import TextSettings, TrainingSettings
+from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.schema import ImageInput, TextSettings, TrainingSettings
 
 SPECIALS = 4
 BPE = 8_000
@@ -76,7 +77,7 @@ def answers_of(made: Bundle | Recipe) -> Answers:
     """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
     if isinstance(made, Bundle):
         recipe, parameters = made.recipe, of_network(made.network)
-        sizes = {name: len(field.vocabulary) for name, field in made.fields.all.items()}
+        sizes = {name: field.size for name, field in made.fields.all.items() if field.size}
         notes: list[str] = []
     else:
         recipe, sizes = made, _stated(made)
@@ -112,7 +113,7 @@ def _stated(recipe: Recipe) -> dict[str, int]:
 
 def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
     owners = dict.fromkeys(recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"])
-    unknown = [name for name in owners if name not in known]
+    unknown = [name for name in owners if name not in known and recipe.has_vocabulary(name)]
     lines = []
     if unknown:
         lines.append(
@@ -149,6 +150,9 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     if settings.kind == "label":
         return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
     role = "output y" if name == "output" else f"input x ({name})"
+    if isinstance(settings, ImageInput):
+        across = settings.width or "as wide as they are"
+        return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: text, column '{column}', as {TOKENS[settings.tokens]}{many}{cut}{shared}"
@@ -241,7 +245,9 @@ def _dropouts(recipe: Recipe) -> dict[str, float]:
         if recipe.reader_of(name) == name:
             settings = recipe.encoder_of(name)
             whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
-            found |= {f"encoder{whose}": settings.dropout, f"e(x){whose}": settings.embedding.dropout}
+            found[f"encoder{whose}"] = settings.dropout
+            if (embedding := embedding_of(settings)) is not None:
+                found[f"e(x){whose}"] = embedding.dropout
     return found | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
 
 

@@ -19,8 +19,9 @@ from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.devices import usable
-from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
+from seq2see.pipeline.weights import fill, tensors_of, read_tensors, write_tensors
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.encoder_settings import embedding_of
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 
@@ -42,15 +43,16 @@ class Bundle:
         notes: list[str] = []
         if pretrained:
             vectors, notes = _vectors(recipe, fields)
-        sizes = Sizes(
-            {name: len(one.vocabulary) for name, one in fields.inputs.items()}, len(fields.output.vocabulary), vectors
-        )
-        return cls(_sized(recipe, vectors), fields, EncoderDecoder(_sized(recipe, vectors), sizes), notes=notes)
+        sizes = Sizes({name: one.size for name, one in fields.inputs.items()}, fields.output.size, vectors)
+        network = EncoderDecoder(_sized(recipe, vectors), sizes)
+        if pretrained:
+            network.fetch()
+        return cls(_sized(recipe, vectors), fields, network, notes=notes)
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs."""
         self.save_setup(folder)
-        write_tensors(folder / WEIGHTS, parameters(self.network))
+        write_tensors(folder / WEIGHTS, tensors_of(self.network))
 
     def save_setup(self, folder: Path) -> None:
         """All but the weights: recipe, vocabularies, trivial models."""
@@ -126,11 +128,11 @@ def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[st
     """Pre-trained vectors by field name, and how much of each vocabulary they cover."""
     found: dict[str, Tensor] = {}
     notes = []
-    wanted = {name: recipe.encoder_of(name).embedding for name in recipe.inputs if recipe.reader_of(name) == name}
+    wanted = {name: embedding_of(recipe.encoder_of(name)) for name in recipe.inputs if recipe.reader_of(name) == name}
     if recipe.decoder.kind != "label":
         wanted[OUTPUT] = recipe.decoder.embedding
     for name, settings in wanted.items():
-        if settings.kind == "pretrained" and settings.path:
+        if settings is not None and settings.kind == "pretrained" and settings.path:
             random = np.random.default_rng(abs(recipe.training.seed))
             read = read_vectors(settings.path, fields.all[name].vocabulary, generator=random)
             found[name] = torch.from_numpy(read.matrix)

@@ -23,7 +23,7 @@ def chunks(
     told: Told | None = None,
 ) -> Iterator[tuple[list[int], Batch]]:
     """(numbers of the rows, their batch), longest first; factor: hypotheses per row (beam), which share the budget."""
-    lengths = [sum(len(field.ids(row[name])) for name, field in fields.inputs.items()) + 1 for row in rows]
+    lengths = [sum(field.room(row[name]) for name, field in fields.inputs.items()) + 1 for row in rows]
     order = sorted(range(len(rows)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -21,6 +21,7 @@ READING = "sEPWUVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
+BACKBONE = "backbone"
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -36,10 +37,10 @@ class Counted:
 
 def of_network(network: EncoderDecoder) -> list[Counted]:
     """Every parameter of a network, tied ones once."""
-    return [
+    return _gathered(
         Counted(*part_and_name(name), tuple(f"{size:,}" for size in parameter.shape), {(): parameter.numel()})
         for name, parameter in network.named_parameters()
-    ]
+    )
 
 
 def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
@@ -49,7 +50,7 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
     larger by one, which shows the sizes that grow with it.
     """
     owners = [recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]]
-    unknown = [name for name in dict.fromkeys(owners) if name not in known]
+    unknown = [name for name in dict.fromkeys(owners) if name not in known and recipe.has_vocabulary(name)]
     base = dict.fromkeys(unknown, PROBE) | dict(known)
     shapes = _shapes(recipe, base)
     grown = {name: _shapes(recipe, base | {name: PROBE + 1}) for name in unknown}
@@ -62,7 +63,19 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
             rest = size - PROBE * sum(steep.values())
             sizes.append(steep | ({(): rest} if rest or not steep else {}))
         found.append(Counted(*part_and_name(name), tuple(shown(one) for one in sizes), _product(sizes)))
-    return found
+    return _gathered(found)
+
+
+def _gathered(counted: Iterable[Counted]) -> list[Counted]:
+    """A backbone's hundreds of parameters, which no equation names, as one."""
+    found: dict[tuple[str, str, str], Counted] = {}
+    for number, one in enumerate(counted):
+        key = (one.part, one.name, "" if one.name == BACKBONE else str(number))
+        if key in found:
+            found[key] = Counted(one.part, one.name, (), total([found[key], one]))
+        else:
+            found[key] = one
+    return list(found.values())
 
 
 def total(counted: list[Counted]) -> Count:
@@ -95,6 +108,8 @@ def shown(count: Count) -> str:
 def part_and_name(name: str) -> tuple[str, str]:
     """('attention over source', 'W_q') for decoder.looking.over.source.score.W_q.weight."""
     room, *rest = name.split(".")
+    if room == "encoders" and rest[1] == BACKBONE:
+        return f"encoder of {rest[0]}", BACKBONE
     if room == "encoders":
         return f"encoder of {rest[0]}", _cell_name(rest[1:])
     if room == "head":
@@ -142,7 +157,7 @@ def _plain(path: list[str]) -> str:
 
 
 def _shapes(recipe: Recipe, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    inputs = {name: sizes[recipe.vocabulary_owner(name)] for name in recipe.inputs}
+    inputs = {name: sizes.get(recipe.vocabulary_owner(name), 0) for name in recipe.inputs}
     with torch.device("meta"):
         network = EncoderDecoder(recipe, Sizes(inputs, sizes[recipe.vocabulary_owner("output")]))
     return {name: tuple(parameter.shape) for name, parameter in network.named_parameters()}

@@ -107,13 +107,13 @@ def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOpt
 
 def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
     unit: Tokens = getattr(recipe.output, "tokens", "word")
-    main = next(iter(recipe.inputs), None)
+    main = next(iter(recipe.texts), None)
     return Rows(
         [str(one.answer) for one in predictions],
         [question.references for question in questions],
         inputs=[question.inputs[main] for question in questions] if main else None,
         unit=unit,
-        input_unit=recipe.inputs[main].tokens if main else None,
+        input_unit=recipe.texts[main].tokens if main else None,
         alternatives=[[str(one.answer), *(other.text for other in one.alternatives)] for one in predictions],
     )
 

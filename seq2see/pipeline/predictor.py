@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -180,12 +181,24 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
     looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
     looks.default = next(iter(bundle.recipe.looked_at), None)
+    for name, layout in looks.layouts.items():
+        looks.inputs.setdefault(name, places_named(layout))
     for name, inner in one.inner.items():
         told = f"{name} (encoder)" if name in looks.maps else name
         looks.maps[told], looks.layouts[told] = inner.weights, inner.layout
         looks.inputs[told] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
         looks.rows[told] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
     return looks
+
+
+def places_named(layout: Mapping[str, Any]) -> list[str]:
+    """Names for places that are no symbols: cells by row and column, others by number, from 1.
+
+    >>> places_named({"kind": "grid", "shape": [2, 2]}), places_named({"kind": "frames", "shape": [2]})
+    (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])
+    """
+    ranges = (range(1, size + 1) for size in layout["shape"])
+    return [",".join(map(str, place)) for place in product(*ranges)]
 
 
 def why_no_looks(recipe: Recipe) -> str:

@@ -14,9 +14,12 @@ from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 
 
-def parameters(network: nn.Module) -> dict[str, Tensor]:
-    """Every parameter once (tied ones under their first name)."""
-    return {name: parameter.detach() for name, parameter in network.named_parameters()}
+def tensors_of(network: nn.Module) -> dict[str, Tensor]:
+    """Every parameter once (tied ones under their first name), and what else a network keeps (of normalisations the
+    means they have seen)."""
+    kept = network.state_dict().keys()
+    buffers = {name: buffer for name, buffer in network.named_buffers() if name in kept}
+    return {name: parameter.detach() for name, parameter in network.named_parameters()} | buffers
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, metadata: Mapping[str, str] | None = None) -> None:
@@ -37,7 +40,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def fill(network: nn.Module, tensors: Mapping[str, Tensor], *, path: Path) -> None:
     """Copy tensors into a network after checking that each fits."""
-    own = dict(network.named_parameters())
+    own = tensors_of(network)
     missing = [name for name in own if name not in tensors]
     extra = [name for name in tensors if name not in own]
     if missing or extra:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.media_checks import unreadable
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
-from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TransformerEncoderSettings, names
+from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TextSettings, TransformerEncoderSettings, names
 from seq2see.recipe.scores import SCORES
 
 RESERVED = ("none", "output", "training")
@@ -21,7 +23,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += impossible(recipe)
+    found += [*impossible(recipe), *unreadable(recipe)]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
@@ -51,23 +53,24 @@ def _names(recipe: Recipe) -> list[str]:
 
 def _shares(recipe: Recipe) -> list[str]:
     found = []
-    fields = dict(recipe.inputs) | ({"output": recipe.output} if isinstance(recipe.output, TextOutput) else {})
+    texts = {name: given for name, given in recipe.inputs.items() if isinstance(given, TextSettings)}
+    fields = texts | ({"output": recipe.output} if isinstance(recipe.output, TextOutput) else {})
     for name, given in fields.items():
         shared = given.share
         if shared is None:
             continue
         path = f"{'inputs.' if name != 'output' else ''}{name}.share"
-        if shared not in recipe.inputs or shared == name or recipe.inputs[shared].share:
-            allowed = ", ".join(other for other in recipe.inputs if other != name and not recipe.inputs[other].share)
+        if shared not in texts or shared == name or texts[shared].share:
+            allowed = ", ".join(other for other in texts if other != name and not texts[other].share)
             found.append(
                 f"{path}: '{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
             )
-        elif given.tokens != recipe.inputs[shared].tokens:
-            theirs = recipe.inputs[shared].tokens
+        elif given.tokens != texts[shared].tokens:
+            theirs = texts[shared].tokens
             found.append(f"{path}: tokens are {given.tokens} here and {theirs} in {shared}: must be the same")
-        elif name != "output" and given.kind != recipe.inputs[shared].kind:
-            kind = recipe.inputs[shared].kind
-            found.append(f"{path}: kind is {given.kind} here and {kind} in {shared}: one encoder reads one kind")
+        elif name != "output" and recipe.inputs[name].kind != recipe.inputs[shared].kind:
+            own, kind = recipe.inputs[name].kind, recipe.inputs[shared].kind
+            found.append(f"{path}: kind is {own} here and {kind} in {shared}: one encoder reads one kind")
     return found
 
 
@@ -134,12 +137,12 @@ def _data(recipe: Recipe) -> list[str]:
             found.append(
                 f"inputs.{name}: is read and never used; name it in attention.over, decoder.start or decoder.every_step"
             )
-    embeddings = {"encoder": recipe.encoder.embedding, "decoder": recipe.decoder.embedding}
+    embeddings = {"encoder": embedding_of(recipe.encoder), "decoder": recipe.decoder.embedding}
     for name, given in recipe.inputs.items():
         if given.encoder is not None:
-            embeddings[f"inputs.{name}.encoder"] = given.encoder.embedding
+            embeddings[f"inputs.{name}.encoder"] = embedding_of(given.encoder)
     for path, embedding in embeddings.items():
-        if embedding.kind == "pretrained" and not embedding.path:
+        if embedding is not None and embedding.kind == "pretrained" and not embedding.path:
             found.append(f"{path}.embedding.path: a pretrained embedding needs a file of vectors")
     return found
 
@@ -188,6 +191,8 @@ def _lengths(recipe: Recipe) -> list[str]:
     limits: dict[str, tuple[int, int, str]] = {}
     for name, given in recipe.inputs.items():
         settings = recipe.encoder_of(name)
+        if not isinstance(given, TextSettings):
+            continue
         if isinstance(settings, TransformerEncoderSettings) and settings.positions == "learned":
             path = f"inputs.{recipe.reader_of(name)}.encoder" if given.encoder is not None else "encoder"
             limits[f"inputs.{name}.max_length"] = (given.max_length, settings.longest, f"{path}.longest")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import EncoderSettings
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.schema import Recipe, names
 
 
@@ -23,12 +25,13 @@ def unread(recipe: Recipe) -> list[str]:
     for name, given in recipe.inputs.items():
         if recipe.reader_of(name) != name:
             continue
-        kind = recipe.encoder_of(name).kind
-        if (kind == "hierarchical") != (given.kind == "texts"):
+        settings = recipe.encoder_of(name)
+        if given.kind not in settings.reads:
             path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
+            able = [one for one in settings_in(EncoderSettings) if given.kind in one.reads]
+            allowed = ", ".join(kind for one in able for kind in kind_in(one))
             found.append(
-                f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
+                f"{path}.kind: {settings.kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
             )
     return found
 

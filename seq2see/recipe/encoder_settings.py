@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -23,7 +23,9 @@ View = tuple[int, str]
 
 
 class Reader(Settings):
-    """What every encoder's settings tell of what it gives."""
+    """What every encoder's settings tell of what it gives. reads: the kinds of input it can read."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text",)
 
     @property
     def further(self) -> dict[str, View]:
@@ -85,6 +87,7 @@ class TransformerEncoderSettings(Reader):
 class HierarchicalEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
 
+    reads: ClassVar[tuple[str, ...]] = ("texts",)
     kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
     bidirectional: bool = Field(True, description="both networks read in both directions, the states joined")
     words: Literal["attention", "last"] = Field(
@@ -113,9 +116,61 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
         return {"words": (self.places_size, "tokens")}
 
 
+class ConvolutionalEncoderSettings(Reader):
+    """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
+
+    reads: ClassVar[tuple[str, ...]] = ("image",)
+    kind: Literal["convolutional"] = Field("convolutional", description="convolutions over a picture")
+    backbone: Annotated[str, Field(min_length=1)] = Field(
+        "small",
+        description="small (trained with the rest), efficientnet-lite0 (pre-trained, extra `images`), resnet18, "
+        "resnet34, resnet50, vgg16 (with weights), timm:NAME or torchvision:NAME where those are installed",
+    )
+    weights: str | None = Field(
+        None, description="file of the backbone's weights (state-dict .pth or .safetensors); small: none"
+    )
+    tuned: bool = Field(False, description="pre-trained: go on learning; false: frozen, its maps are kept on disk")
+    channels: list[Positive] = Field(
+        [32, 64, 128, 256], min_length=1, description="small: maps of each level; a level halves height and width"
+    )
+    pooled: list[Literal["both", "height"]] = Field(
+        [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
+    )
+    places: Literal["grid", "vector"] = Field("grid", description="every cell of the map a place, or their mean alone")
+    size: Positive = Field(512, description="numbers of each place, W_p times a cell of the map")
+    dropout: Share = Field(0.0, description="on the places")
+
+    @property
+    def places_size(self) -> int:
+        return self.size
+
+    @property
+    def summary_size(self) -> int:
+        return self.size
+
+    @property
+    def layout(self) -> str:
+        return "grid" if self.places == "grid" else "vector"
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its backbone's maps never change, so that they need to be computed once only."""
+        return self.backbone != "small" and not self.tuned
+
+
 EncoderSettings = Annotated[
     Annotated[RecurrentEncoderSettings, Tag("recurrent")]
     | Annotated[TransformerEncoderSettings, Tag("transformer")]
-    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")],
+    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
+    | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")],
     by_kind("recurrent"),
 ]
+
+USUAL = {"image": "convolutional"}
+"""The kind of encoder that reads a kind of file, where the recipe does not say it."""
+
+
+def embedding_of(settings: Any) -> EmbeddingSettings | None:
+    """How an encoder's symbols become vectors; None for one that reads no symbols."""
+    found = getattr(settings, "embedding", None)
+    return found if isinstance(found, EmbeddingSettings) else None

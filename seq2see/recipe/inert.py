@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.media_checks import unseen
 from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
     AttentionSettings,
@@ -15,6 +17,7 @@ from seq2see.recipe.schema import (
     Settings,
     TextSettings,
     TextsInput,
+    TransformerEncoderSettings,
 )
 from seq2see.recipe.scores import SCORES, own_options
 
@@ -31,6 +34,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _output(recipe)
     found |= _looks(recipe)
     found |= idle(recipe)
+    found |= unseen(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
             found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")
@@ -154,10 +158,11 @@ def _pooling(recipe: Recipe, path: str, settings: HierarchicalEncoderSettings) -
 
 
 def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
-    found = _embedding(f"{path}.embedding", settings.embedding)
+    embedding = embedding_of(settings)
+    found = {} if embedding is None else _embedding(f"{path}.embedding", embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
-    elif settings.positions != "learned":
+    elif isinstance(settings, TransformerEncoderSettings) and settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 

@@ -29,6 +29,9 @@ BASELINES: dict[str, Taken] = {
     "frequent": "any",
     "unigram": "text",
 }
+READING = ("copy", "lead", "bag-of-words")
+"""Trivial models that need an input of words."""
+
 LANGUAGE_MODEL = "perplexity"
 """The one metric that needs no output of the model's own: all that can be taken of a model that has nothing to answer,
 and what every model can be picked by."""
@@ -65,7 +68,8 @@ def baselines(recipe: Recipe) -> list[str]:
     """The trivial models that can stand beside this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_BASELINE]
-    return [name for name, taken in BASELINES.items() if taken in (recipe.output.kind, "any")]
+    fitting = [name for name, taken in BASELINES.items() if taken in (recipe.output.kind, "any")]
+    return [name for name in fitting if recipe.texts or name not in READING]
 
 
 def unfit(recipe: Recipe) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.schema import Recipe, TextOutput, TextSettings
+from seq2see.recipe.schema import Recipe, TextInput, TextOutput, TextSettings
 
 
 def idle(recipe: Recipe) -> dict[str, str]:
@@ -34,10 +34,10 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
     name, path = recipe.copied_from, "decoder.copy_from"
     if name is None or name not in recipe.inputs:
         return []
-    texts = [one for one in recipe.looked_at if one in recipe.inputs and recipe.inputs[one].kind == "text"]
+    texts = [one for one in recipe.looked_at if one in _texts(recipe)]
     if name not in texts:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
-    tokens = recipe.inputs[name].tokens
+    tokens = _texts(recipe)[name].tokens
     if tokens != output.tokens:
         return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
     if tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):
@@ -50,8 +50,8 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
     if column is None:
         return []
     found = []
-    settings = recipe.inputs.get(first)
-    if settings is None or settings.kind != "text":
+    settings = _texts(recipe).get(first)
+    if settings is None:
         found.append(f"{path}: links count the words of a text, and '{first}', the first input looked at, is none")
     elif "bpe" in (settings.tokens, output.tokens):
         found.append(
@@ -67,3 +67,7 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
     if taken is not None:
         found.append(f"{path}: '{column}' is the column of {taken}")
     return found
+
+
+def _texts(recipe: Recipe) -> dict[str, TextInput]:
+    return {name: given for name, given in recipe.inputs.items() if isinstance(given, TextInput)}

@@ -5,10 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from seq2see.recipe.encoder_settings import USUAL
 from seq2see.recipe.schema import Recipe
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
 """The kind of a group of keys that does not say it."""
+
+
+SYMBOLS = ("recurrent", "transformer", "hierarchical")
+"""Encoders that read symbols: no default for an input that is a file."""
 
 
 def inherited(raw: dict[str, Any]) -> dict[str, Any]:
@@ -19,11 +24,25 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     """
     raw = copy.deepcopy(raw)
     common, inputs = raw.get("encoder"), raw.get("inputs")
+    if isinstance(inputs, dict):
+        for given in inputs.values():
+            _read_as_usual(given, common)
     if isinstance(common, dict) and isinstance(inputs, dict):
         for given in inputs.values():
             if isinstance(given, dict) and isinstance(given.get("encoder"), dict):
                 given["encoder"] = _over(common, given["encoder"])
     return raw
+
+
+def _read_as_usual(given: Any, common: Any) -> None:
+    """A file has an encoder of the kind that reads such files, where the recipe's own is one for texts."""
+    usual = USUAL.get(given.get("kind")) if isinstance(given, dict) else None
+    own = given.get("encoder") if usual else None
+    if usual is None or not isinstance(own, dict | None) or "kind" in (own or {}):
+        return
+    kind = common.get("kind", SILENT["encoder"]) if isinstance(common, dict) else SILENT["encoder"]
+    if kind in SYMBOLS:
+        given["encoder"] = {"kind": usual, **(own or {})}
 
 
 def _over(common: dict[str, Any], own: dict[str, Any], *, key: str = "encoder") -> dict[str, Any]:

@@ -21,23 +21,27 @@ from seq2see.recipe.basics import (
     Weight,
 )
 from seq2see.recipe.encoder_settings import (
+    ConvolutionalEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
     by_kind,
 )
+from seq2see.recipe.media_settings import ImageInput
 
 __all__ = [
     "AttentionSettings",
     "CellKind",
     "CellSettings",
+    "ConvolutionalEncoderSettings",
     "DataSettings",
     "DecoderSettings",
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
     "HierarchicalEncoderSettings",
+    "ImageInput",
     "InputSettings",
     "LabelOutput",
     "LossSettings",
@@ -80,7 +84,10 @@ class TextsInput(TextSettings):
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 
-InputSettings = Annotated[Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")], by_kind("text")]
+InputSettings = Annotated[
+    Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")] | Annotated[ImageInput, Tag("image")],
+    by_kind("text"),
+]
 
 
 class TextOutput(TextSettings):
@@ -326,6 +333,10 @@ class Recipe(Settings):
         settings = self.output if name == "output" else self.inputs[name]
         return (settings.share if isinstance(settings, TextSettings) else None) or name
 
+    def has_vocabulary(self, name: str) -> bool:
+        """Whether this input (or `output`) is made of symbols or names."""
+        return name == "output" or isinstance(self.inputs[name], TextSettings)
+
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
         return self.vocabulary_owner(name)
@@ -334,6 +345,11 @@ class Recipe(Settings):
         """The encoder settings of an input: its own, or the recipe's."""
         own = self.inputs[self.reader_of(name)].encoder
         return own if own is not None else self.encoder
+
+    @property
+    def texts(self) -> dict[str, TextSettings]:
+        """The inputs that are made of symbols."""
+        return {name: given for name, given in self.inputs.items() if isinstance(given, TextSettings)}
 
     @property
     def looked_at(self) -> list[str]:

@@ -31,7 +31,12 @@ def keep_best(
 def averaged(folder: Path, kept: list[list[float]]) -> dict[str, Tensor]:
     """The mean of the kept weights."""
     every = [read_tensors(_path(folder, update)) for _, update in kept]
-    return {name: torch.stack([one[name] for one in every]).mean(0) for name in every[0]}
+    return {name: _mean([one[name] for one in every]) for name in every[0]}
+
+
+def _mean(tensors: list[Tensor]) -> Tensor:
+    """Of numbers their mean; what only counts (batches seen by a normalisation) is that of the first."""
+    return torch.stack(tensors).mean(0) if tensors[0].is_floating_point() else tensors[0]
 
 
 def still_there(folder: Path, kept: list[list[float]]) -> list[list[float]]:

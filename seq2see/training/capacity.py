@@ -40,7 +40,7 @@ def check_fits(recipe: Recipe, fields: Fields) -> None:
 
 def parameters_of(recipe: Recipe, fields: Fields) -> int:
     """How many numbers the model would learn; nothing is allocated to find out."""
-    known = {recipe.vocabulary_owner(name): len(field.vocabulary) for name, field in fields.all.items()}
+    known = {recipe.vocabulary_owner(name): field.size for name, field in fields.all.items() if field.size}
     return total(of_recipe(recipe, known))[()]
 
 
@@ -80,7 +80,7 @@ def _largest(recipe: Recipe, fields: Fields) -> list[str]:
     found = dict(_sizes(recipe.to_dict()))
     for name, field in fields.all.items():
         key = name if name == OUTPUT else f"inputs.{name}"
-        found[f"{key}.vocabulary"] = len(field.vocabulary)
+        found[f"{key}.vocabulary"] = field.size
     ordered = sorted(found, key=lambda key: -found[key])
     least = found[ordered[0]] // 10
     return [f"{key} {found[key]:,}" for key in ordered[:SHOWN] if found[key] >= least]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Resolution, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Resolution, resolve
 from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields
+from seq2see.data.fields import Fields, kinds
+from seq2see.data.media import MediaField
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
@@ -22,6 +24,7 @@ from seq2see.evaluation.bag_of_words import BagOfWords
 from seq2see.evaluation.baselines import Constant
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
+from seq2see.recipe.media_settings import MediaSettings
 from seq2see.recipe.schema import TextSettings, TextsInput
 
 ON_DISK_FROM = 256 << 20
@@ -64,12 +67,23 @@ def open_table(
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
-    return table, replace(found, lists=lists_in(recipe))
+    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe))
 
 
 def lists_in(recipe: Recipe) -> dict[str, str]:
     """Inputs that may be given as lists of texts, with what cuts them."""
     return {name: given.sentences for name, given in recipe.inputs.items() if isinstance(given, TextsInput)}
+
+
+def files_in(recipe: Recipe) -> dict[str, Check]:
+    """Inputs that are files, with what tells why one cannot be used; each file is looked into once."""
+    found: dict[str, Check] = {}
+    for name, settings in recipe.inputs.items():
+        if isinstance(settings, MediaSettings):
+            field = kinds[settings.kind](settings, output=False)
+            assert isinstance(field, MediaField)
+            found[name] = cache(field.problem)
+    return found
 
 
 def read_corpus(
@@ -87,13 +101,13 @@ def read_corpus(
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
     dev_table, held_out = _dev_reader(recipe, dev, columns)
-    cache = _cache(data, folder)
+    kept = _cache(data, folder)
     if recipe.data.stream:
-        return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=cache, notes=notes)
+        return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
     train_rows, dev_rows, said = _split(recipe, rows, held_out)
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
-    train = Dataset.build(fields, train_rows(), folder=cache)
+    train = Dataset.build(fields, train_rows(), folder=kept)
     notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
@@ -202,7 +216,9 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
-    name = recipe.evaluation.baseline or default_baseline(recipe.output.kind, inputs=bool(recipe.inputs))
+    name = recipe.evaluation.baseline or default_baseline(
+        recipe.output.kind, inputs=bool(recipe.inputs), text=bool(recipe.texts)
+    )
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
         made.append(_fitted(BASELINES[name], recipe, rows))
@@ -217,7 +233,7 @@ def _fitted(kind: type[Baseline], recipe: Recipe, rows: Rows) -> Baseline:
     if issubclass(kind, Constant):
         return kind.fit(row[OUTPUT] for row in rows())
     if issubclass(kind, BagOfWords):
-        read = next(iter(recipe.inputs))
+        read = next(iter(recipe.texts))
         return kind.fit((row[read], row[OUTPUT].strip()) for row in rows())
     return kind()
 

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,11 @@ from seq2see.pipeline.devices import usable
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.measures import followed
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.weights import fill, parameters
+from seq2see.pipeline.weights import fill, tensors_of
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
+from seq2see.training.features import Say, keep_features
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
@@ -80,9 +82,16 @@ def train(
         metric=metric,
         folder=folder,
         listeners=listeners,
+        prepare=partial(_prepare, bundle, corpus),
     )
     trainer.run(resume=resume)
     return bundle
+
+
+def _prepare(bundle: Bundle, corpus: Corpus, say: Say) -> None:
+    """What is done once the weights are there, and before the first update."""
+    if isinstance(corpus.train, Dataset):
+        keep_features(bundle, corpus.train, corpus.dev, say)
 
 
 def check_free(folder: Path) -> None:
@@ -162,7 +171,7 @@ def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool
     check_fits(recipe, corpus.fields)
     bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh and start is None)
     if start is not None:
-        fill(bundle.network, parameters(start.network), path=Path("the model to go on from"))
+        fill(bundle.network, tensors_of(start.network), path=Path("the model to go on from"))
     bundle.baselines = corpus.baselines
     return bundle
 

@@ -18,7 +18,7 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
-from seq2see.pipeline.weights import fill, parameters, read_tensors, write_tensors
+from seq2see.pipeline.weights import fill, tensors_of, read_tensors, write_tensors
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
 from seq2see.training.divergence import check_weights, passed_over
@@ -39,7 +39,8 @@ MOST_SECONDS_BETWEEN_CHECKPOINTS = 300.0
 class Trainer:
     """Minimises the loss of a bundle over a feed.
 
-    judge: measures the model on the dev rows (metrics, baseline, samples); metric: the one that picks the best model.
+    judge: measures the model on the dev rows (metrics, baseline, samples); metric: the one that picks the best model;
+    prepare: what is to be done once the weights are there, before the first update; it is given somebody to tell.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class Trainer:
         metric: str,
         folder: Path,
         listeners: Sequence[Listener] = (),
+        prepare: Callable[[Callable[[str], None]], None] | None = None,
     ):
+        self.prepare = prepare
         self.bundle, self.feed, self.judge, self.metric = bundle, feed, judge, metric
         self.folder, self.listeners = folder, list(listeners)
         self.settings = bundle.recipe.training
@@ -69,6 +72,9 @@ class Trainer:
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle."""
         self._begin(resume)
+        if self.prepare is not None:
+            self.prepare(self._say)
+            self._clock = self._saved = time.perf_counter()
         with _stop_on_signals(self):
             while not self.standing.finished and not self.stopping:
                 self._go_on()
@@ -81,7 +87,7 @@ class Trainer:
         self._tick()
         made = Checkpoint(
             self.standing,
-            parameters(self.network),
+            tensors_of(self.network),
             optimizer_tensors(self.optimizer),
             self.feed.carried(),
             random_device=random_state(self.bundle.device),
@@ -216,7 +222,7 @@ class Trainer:
         report.best = standing.best is None or value > standing.best
         if report.best:
             standing.best, standing.best_update, standing.stale = value, standing.updates, 0
-            write_tensors(self.folder / WEIGHTS, parameters(self.network))
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
         else:
             standing.stale += 1
             if settings.schedule == "plateau":
@@ -224,7 +230,7 @@ class Trainer:
         if settings.average > 1:
             standing.kept = keep_best(
                 self.folder / CHECKPOINTS,
-                parameters(self.network),
+                tensors_of(self.network),
                 standing.kept,
                 value=value,
                 update=standing.updates,
@@ -260,7 +266,7 @@ class Trainer:
         report.best = self.standing.best is None or self._value(report) >= self.standing.best
         self.journal.write(report)
         if report.best:
-            write_tensors(best, parameters(self.network))
+            write_tensors(best, tensors_of(self.network))
         fill(self.network, read_tensors(best), path=best)
         shown = lookup(self.metric).show(report.dev[self.metric])
         verdict = "kept" if report.best else "not better than the best alone"

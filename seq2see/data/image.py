@@ -1,0 +1,88 @@
+"""Columns that hold pictures: paths in the table, pixels or ready-made maps in a batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from numpy.typing import NDArray
+from torch import Tensor
+
+from seq2see.data.field import Chosen, kinds
+from seq2see.data.media import MediaField
+from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
+from seq2see.data.store import Ragged
+from seq2see.errors import UserError
+from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+
+CELL = 32 * 32
+"""Pixels that take about as much room in a batch as a symbol of text."""
+
+
+@dataclass
+class Pictures:
+    """Pictures of one column: their pixels, or the maps that a frozen backbone once made of them.
+
+    pixels: (batch, channels, height, width), padded on the right with the last column of each;
+    widths: (batch,), real pixels across; maps: (batch, size, rows, columns).
+    """
+
+    pixels: UInt8[Tensor, "batch channels height width"] | None
+    widths: Int[Tensor, " batch"]
+    maps: Float[Tensor, "batch size rows columns"] | None = None
+
+    def to(self, device: torch.device | str) -> Pictures:
+        pixels = None if self.pixels is None else self.pixels.to(device)
+        maps = None if self.maps is None else self.maps.to(device)
+        return replace(self, pixels=pixels, widths=self.widths.to(device), maps=maps)
+
+
+@kinds.register("image")
+class ImageField(MediaField):
+    """Files that Pillow reads."""
+
+    settings: ImageInput
+
+    def problem(self, value: str) -> str | None:
+        return problem_of(value, self.settings)
+
+    def width(self, value: str) -> int:
+        try:
+            height, width = size_of(value, self.settings)
+        except MediaError as error:
+            raise UserError(f"{value}: {error}") from None
+        return max(height * width // CELL, 1)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Pictures:
+        """Stored rows, changed at random where the settings say so, by torch's own generator."""
+        values = [self.value(store[int(row)]) for row in rows]
+        if self.settings.augment == AugmentSettings():
+            return self.batch(values)
+        seeds = np.random.SeedSequence(int(torch.randint(1 << 62, ()))).spawn(len(values))
+        return self._read(values, [np.random.default_rng(seed) for seed in seeds])
+
+    def batch(self, values: Sequence[str]) -> Pictures:
+        maps = self.kept(values)
+        if maps is not None:
+            return Pictures(None, torch.full((len(values),), self.settings.width), torch.from_numpy(maps).float())
+        return self._read(values, [None] * len(values))
+
+    def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:
+        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+            pictures = list(pool.map(self._one, values, randoms))
+        widths = [picture.shape[-1] for picture in pictures]
+        most = max(widths, default=1)
+        padded = [np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[-1])), mode="edge") for one in pictures]
+        return Pictures(torch.from_numpy(np.stack(padded)), torch.tensor(widths))
+
+    def _one(self, value: str, random: np.random.Generator | None) -> NDArray[np.uint8]:
+        try:
+            return read_picture(value, self.settings, random)
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None

@@ -1,0 +1,81 @@
+"""Columns whose values are paths of files: what all of them share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.data.feature_store import FeatureStore
+from seq2see.data.field import Field
+from seq2see.data.store import Ragged
+
+
+class MediaField(Field):
+    """Files, looked up when a batch is made. A stored row is its path, as bytes: it needs no list of files beside it,
+    and two runs over other files are told apart like two runs over other words.
+
+    features: what a frozen network made of files, which stands in for them where all of a batch are known.
+    """
+
+    def __init__(self, settings: Any, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self.features: FeatureStore | None = None
+
+    def kept(self, values: Sequence[str]) -> NDArray[np.float16] | None:
+        """What is kept of these files, (files, *shape); None where any is not known."""
+        if self.features is None or not all(value in self.features for value in values):
+            return None
+        return self.features.read(values)
+
+    def observe(self, value: str) -> None:
+        """Files have no vocabulary."""
+
+    def settle(self) -> None:
+        """Files have no vocabulary."""
+
+    def ids(self, value: str) -> list[int]:
+        return list(value.encode("utf-8", "surrogateescape"))
+
+    def value(self, ids: Iterable[int]) -> str:
+        """The path of a stored row.
+
+        >>> from seq2see.data.image import ImageField
+        >>> from seq2see.recipe.media_settings import ImageInput
+        >>> field = ImageField(ImageInput())
+        >>> field.value(field.ids("images/ä.png"))
+        'images/ä.png'
+        """
+        return np.fromiter(ids, dtype=np.uint8).tobytes().decode("utf-8", "surrogateescape")
+
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        known: dict[str, int] = {}
+        found = np.empty(len(store), dtype=np.int64)
+        for row in range(len(store)):
+            value = self.value(store[row])
+            if value not in known:
+                known[value] = self.width(value)
+            found[row] = known[value]
+        return found
+
+    def room(self, value: str) -> int:
+        return self.width(value)
+
+    @abstractmethod
+    def width(self, value: str) -> int:
+        """How much room a file takes in a batch, in symbols."""
+
+    @abstractmethod
+    def problem(self, value: str) -> str | None:
+        """Why a file cannot be used; None where it can."""
+
+    def save(self, folder: Path, name: str) -> None:
+        """Nothing is learned from files before the network reads them."""
+
+    @classmethod
+    def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
+        return cls(settings, output=output)

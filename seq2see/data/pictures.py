@@ -1,0 +1,147 @@
+"""Pictures as files: opened with care, brought to one size, changed at random while a model learns."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageEnhance, ImageOps, UnidentifiedImageError
+
+from seq2see.errors import UserError
+from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+
+Pixels = NDArray[np.uint8]
+
+Image.MAX_IMAGE_PIXELS = None  # sizes are looked at before anything is decoded, by a rule of our own
+
+
+class MediaError(UserError):
+    """A file that cannot be used, and why: the message says it without the file's name."""
+
+
+def read_picture(path: str | Path, settings: ImageInput, random: np.random.Generator | None = None) -> Pixels:
+    """One picture as (channels, height, width), from 0 to 255; `random`: changed as `augment` says.
+
+    Turned as its EXIF data say, transparent parts on white.
+    """
+    picture = _decoded(path, settings)
+    if random is not None:
+        picture = augmented(picture, settings.augment, random)
+    pixels = np.asarray(_fitted(picture, settings))
+    if random is not None and settings.augment.noise:
+        noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
+        pixels = noisy.clip(0, 255).astype(np.uint8)
+    return np.ascontiguousarray(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
+
+
+def problem_of(path: str | Path, settings: ImageInput) -> str | None:
+    """Why a picture cannot be used; None where it can. It is read to its end, so that nothing comes up later."""
+    try:
+        _decoded(path, settings)
+    except MediaError as error:
+        return str(error)
+    return None
+
+
+def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
+    """(height, width) of a picture as a model reads it; only the file's head is read."""
+    if settings.width:
+        return settings.height, settings.width
+    with _opened(path, settings) as picture:
+        width, height = picture.size
+        if picture.getexif().get(0x0112, 1) >= 5:  # lies on its side
+            width, height = height, width
+    return settings.height, _natural_width(height, width, settings)
+
+
+def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random.Generator) -> Image.Image:
+    """The picture changed at random."""
+    if settings.flip and random.random() < 0.5:
+        picture = ImageOps.mirror(picture)
+    if settings.rotate:
+        angle = random.uniform(-settings.rotate, settings.rotate)
+        picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=_paper(picture))
+    if settings.crop:
+        left, top, right, bottom = random.uniform(0, settings.crop, 4)
+        width, height = picture.size
+        box = (int(left * width / 2), int(top * height / 2), width - int(right * width / 2), height)
+        picture = picture.crop((*box[:3], height - int(bottom * height / 2)))
+    if settings.light:
+        low, high = 1 - settings.light, 1 + settings.light
+        picture = ImageEnhance.Brightness(picture).enhance(random.uniform(low, high))
+        picture = ImageEnhance.Contrast(picture).enhance(random.uniform(low, high))
+    return picture
+
+
+def _opened(path: str | Path, settings: ImageInput) -> Image.Image:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            picture = Image.open(path)
+    except FileNotFoundError:
+        raise MediaError("no such file") from None
+    except IsADirectoryError:
+        raise MediaError("a folder, not a picture") from None
+    except UnidentifiedImageError:
+        raise MediaError("not a picture that Pillow can read") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise MediaError(f"cannot be read as a picture: {error}") from None
+    if max(picture.size) > settings.largest:
+        width, height = picture.size
+        picture.close()
+        raise MediaError(f"{width:,} x {height:,} pixels; allowed: at most {settings.largest:,} on a side (`largest`)")
+    frames = getattr(picture, "n_frames", 1)
+    if frames > 1:
+        picture.close()
+        raise MediaError(f"an animation of {frames} frames, not one picture")
+    return picture
+
+
+def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
+    with _opened(path, settings) as opened:
+        picture: Image.Image = opened
+        if not settings.augment.crop and settings.width:  # JPEG can be decoded at a half or a quarter, in less time
+            opened.draft(None, (2 * settings.width, 2 * settings.height))
+        try:
+            picture = ImageOps.exif_transpose(opened)
+            return _coloured(picture, settings.colour)
+        except (OSError, ValueError, SyntaxError, EOFError) as error:
+            raise MediaError(f"damaged or cut short: {error}") from None
+
+
+def _coloured(picture: Image.Image, colour: str) -> Image.Image:
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        layer = picture.convert("RGBA")
+        picture = Image.new("RGB", picture.size, "white")
+        picture.paste(layer, mask=layer.getchannel("A"))
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
+        values = np.asarray(picture, dtype=np.float32)
+        top = 65535 if picture.mode.startswith("I") else max(float(values.max(initial=0)), 1.0)
+        picture = Image.fromarray((values / top * 255).clip(0, 255).astype(np.uint8))
+    return picture.convert("RGB" if colour == "rgb" else "L")
+
+
+def _fitted(picture: Image.Image, settings: ImageInput) -> Image.Image:
+    how = Image.Resampling.BILINEAR
+    if not settings.width:
+        width = _natural_width(picture.height, picture.width, settings)
+        return picture.resize((width, settings.height), how)
+    size = (settings.width, settings.height)
+    if picture.size == size:
+        return picture
+    if settings.fit == "stretch":
+        return picture.resize(size, how)
+    if settings.fit == "crop":
+        return ImageOps.fit(picture, size, how)
+    return ImageOps.pad(picture, size, how, color=_paper(picture))
+
+
+def _natural_width(height: int, width: int, settings: ImageInput) -> int:
+    natural = max(round(width * settings.height / max(height, 1)), 1)
+    return min(natural, settings.widest) if settings.widest else natural
+
+
+def _paper(picture: Image.Image) -> tuple[int, ...] | int:
+    return (255, 255, 255) if picture.mode == "RGB" else 255

@@ -1,0 +1,75 @@
+"""What cannot work, and what would do nothing, where inputs are files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
+from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+from seq2see.recipe.schema import Recipe
+
+LEAST = 4
+"""Pixels on a side without which there is nothing to see."""
+
+
+def unreadable(recipe: Recipe) -> list[str]:
+    """'path: what is wrong' of pictures and of the networks that read them."""
+    found = []
+    for name, given, path, settings in _pictures(recipe):
+        pretrained = settings.backbone != "small"
+        if given.height < LEAST or 0 < given.width < LEAST:
+            found.append(f"inputs.{name}.height: {given.height} x {given.width} pixels; allowed: at least {LEAST} each")
+        if pretrained and given.colour == "grey":
+            found.append(f"inputs.{name}.colour: {settings.backbone} was trained in colour; allowed: rgb")
+        if settings.frozen and not given.width:
+            found.append(
+                f"inputs.{name}.width: 0, and kept maps have one size; allowed: a width, or {path}.tuned: true"
+            )
+        if settings.pooled and len(settings.pooled) != len(settings.channels):
+            found.append(
+                f"{path}.pooled: {len(settings.pooled)} given for {len(settings.channels)} levels of {path}.channels; "
+                "allowed: one for each, or none"
+            )
+        needs = settings.backbone.startswith(("resnet", "vgg"))
+        if needs and settings.weights is None and not settings.tuned:
+            found.append(
+                f"{path}.weights: {settings.backbone} is frozen and has no weights; allowed: a file of weights"
+            )
+    return found
+
+
+def unseen(recipe: Recipe) -> dict[str, str]:
+    """{path: reason} of settings without effect."""
+    found: dict[str, str] = {}
+    for name, given, path, settings in _pictures(recipe):
+        if settings.backbone == "small":
+            found |= {
+                f"{path}.{key}": "backbone small is trained with the rest"
+                for key in ("tuned", "weights")
+                if getattr(settings, key)
+            }
+        else:
+            fields = type(settings).model_fields
+            found |= {
+                f"{path}.{key}": f"backbone {settings.backbone} is built as it is"
+                for key in ("channels", "pooled")
+                if getattr(settings, key) != fields[key].default
+            }
+        if settings.frozen:
+            found |= {
+                f"inputs.{name}.augment.{key}": f"{path}.tuned is false: each picture is read once, and its map kept"
+                for key, value in given.augment
+                if value != AugmentSettings.model_fields[key].default
+            }
+        if not given.width and given.fit != "crop":
+            found[f"inputs.{name}.fit"] = "with width 0 a picture keeps its proportions"
+        if given.width and given.widest:
+            found[f"inputs.{name}.widest"] = f"every picture is {given.width} pixels wide"
+    return found
+
+
+def _pictures(recipe: Recipe) -> Iterator[tuple[str, ImageInput, str, ConvolutionalEncoderSettings]]:
+    for name, given in recipe.inputs.items():
+        settings = recipe.encoder_of(name)
+        if isinstance(given, ImageInput) and isinstance(settings, ConvolutionalEncoderSettings):
+            yield name, given, "encoder" if given.encoder is None else f"inputs.{name}.encoder", settings

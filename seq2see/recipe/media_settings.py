@@ -1,0 +1,48 @@
+"""Inputs that are files: pictures, and what may happen to them on the way in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from seq2see.recipe.basics import Amount, Count, Positive, Settings, Share
+from seq2see.recipe.encoder_settings import EncoderSettings
+
+
+class AugmentSettings(Settings):
+    """How pictures are changed at random while a model is trained, so that it does not learn them by heart."""
+
+    flip: bool = Field(False, description="mirror every other picture (no text in it, no left and right in captions)")
+    crop: Share = Field(0.0, description="cut away up to so much of each side, at random")
+    rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="turn by up to so many degrees")
+    light: Share = Field(0.0, description="change brightness and contrast by up to this share")
+    noise: Amount = Field(0.0, description="deviation of noise added to every pixel, of 255")
+
+
+class MediaSettings(Settings):
+    """What all columns of files have."""
+
+    column: str | None = Field(
+        None, description="column of the table, which holds paths relative to the table; not given: the input's name"
+    )
+    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+class ImageInput(MediaSettings):
+    """One input that is a picture: a file that Pillow reads."""
+
+    kind: Literal["image"] = Field("image", description="what the column holds")
+    height: Positive = Field(224, description="pixels every picture is brought to")
+    width: Count = Field(224, description="... and across; 0: as many as its proportions give it (lines of text)")
+    fit: Literal["crop", "stretch", "pad"] = Field(
+        "crop", description="how a picture of other proportions fits: its middle, all of it out of shape, or with edges"
+    )
+    colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
+    largest: Positive = Field(12_000, description="pixels of the longest side of a file that is still read")
+    widest: Count = Field(0, description="width 0: lines are squeezed to at most so many pixels; 0: no limit")
+    augment: AugmentSettings = AugmentSettings()
+
+    @property
+    def channels(self) -> int:
+        return 3 if self.colour == "rgb" else 1

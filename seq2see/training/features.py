@@ -1,0 +1,92 @@
+"""Frozen networks read each file once: what they make of it is kept on disk, for this run and all later ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+
+from seq2see.data.dataset import Dataset
+from seq2see.data.feature_store import FeatureStore
+from seq2see.data.media import MediaField
+from seq2see.encoders import Encoder
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.weights import tensors_of
+from seq2see.recipe.media_settings import MediaSettings
+
+AT_ONCE = 32
+SAID_EVERY = 10.0
+
+Say = Callable[[str], None]
+
+
+def keep_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str]], say: Say) -> None:
+    """Make and keep what frozen encoders need of the files of a run, where it is not known yet."""
+    for name, field in bundle.fields.inputs.items():
+        encoder = bundle.network.encoder(name)
+        if not isinstance(field, MediaField) or encoder.frozen is None:
+            continue
+        files = dict.fromkeys(field.value(train.stores[name][row]) for row in range(len(train)))
+        files |= dict.fromkeys(row[name] for row in dev)
+        if not files:
+            continue
+        known = store_for(field, encoder, next(iter(files)), device=bundle.device)
+        missing = [path for path in files if path not in known]
+        _make(known, field, encoder, missing, device=bundle.device, say=_said(name, say))
+        field.features = known
+
+
+def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torch.device) -> FeatureStore:
+    """The store of what this encoder makes of files read like this; one file is read to see its shape."""
+    assert isinstance(field.settings, MediaSettings) and encoder.frozen is not None
+    how = field.settings.model_dump(exclude={"column", "encoder", "augment"})
+    hashed = blake2b(json.dumps(how, sort_keys=True).encode(), digest_size=10)
+    for name, tensor in sorted(tensors_of(encoder.frozen).items()):
+        hashed.update(name.encode())
+        hashed.update(tensor.cpu().numpy().tobytes())
+    with torch.inference_mode():
+        shape = encoder.made_once(field.batch([example]).to(device)).shape[1:]
+    return FeatureStore(cache_folder() / "features" / hashed.hexdigest(), shape)
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made again: $SEQ2SEE_CACHE, or a folder of the user's."""
+    given = os.environ.get("SEQ2SEE_CACHE")
+    return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "seq2see"
+
+
+def _make(
+    known: FeatureStore, field: MediaField, encoder: Encoder, files: list[str], *, device: torch.device, say: Say
+) -> None:
+    """Read the next files while the network is at work on these."""
+    parts = [files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE)]
+    done, began = 0, time.perf_counter()
+    said = began
+    with ThreadPoolExecutor(1) as reader, torch.inference_mode():
+        for part, column in zip(parts, _ahead(reader, field, parts), strict=True):
+            made = encoder.made_once(column.to(device))
+            known.add(part, made.to(torch.float16).cpu().numpy())
+            done += len(part)
+            now = time.perf_counter()
+            if now - said > SAID_EVERY or done == len(files):
+                said = now
+                say(f"{done:,} of {len(files):,} files read by the frozen network, {done / (now - began):.0f} a second")
+
+
+def _ahead(reader: ThreadPoolExecutor, field: MediaField, parts: list[list[str]]) -> Iterator[object]:
+    waiting = [reader.submit(field.batch, part) for part in parts[:2]]
+    for number in range(len(parts)):
+        column = waiting.pop(0).result()
+        if number + 2 < len(parts):
+            waiting.append(reader.submit(field.batch, parts[number + 2]))
+        yield column
+
+
+def _said(name: str, say: Say) -> Say:
+    return lambda message: say(f"'{name}': {message}")
