@@ -13,7 +13,6 @@ from seq2see.data.copying import COPYABLE, Copying
 from seq2see.data.field import Column, Field, kinds
 from seq2see.data.image import ImageField
 from seq2see.data.label import LabelField
-from seq2see.data.nested import Nested
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.errors import UserError
@@ -165,7 +164,7 @@ def readable(column: Column) -> Column:
 
 def writable(column: Column) -> Sequences | Labels:
     """What can be an output: documents are read by models, not written."""
-    assert not isinstance(column, Nested)
+    assert isinstance(column, Sequences | Labels)
     return column
 
 

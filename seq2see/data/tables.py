@@ -13,7 +13,6 @@ from seq2see.data.sources import RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, nearest
 from seq2see.recipe.schema import DataSettings
 
-
 LISTED = 50
 """Bad files that are told one by one."""
 

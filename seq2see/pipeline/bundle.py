@@ -19,7 +19,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.devices import usable
-from seq2see.pipeline.weights import fill, tensors_of, read_tensors, write_tensors
+from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.encoder_settings import embedding_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
+from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.media_checks import unreadable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.encoder_settings import EncoderSettings
+from seq2see.recipe.encoder_settings import EncoderSettings, Reader
 from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.schema import Recipe, names
 
@@ -28,10 +28,11 @@ def unread(recipe: Recipe) -> list[str]:
         settings = recipe.encoder_of(name)
         if given.kind not in settings.reads:
             path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            able = [one for one in settings_in(EncoderSettings) if given.kind in one.reads]
+            able = [one for one in settings_in(EncoderSettings) if issubclass(one, Reader) and given.kind in one.reads]
             allowed = ", ".join(kind for one in able for kind in kind_in(one))
             found.append(
-                f"{path}.kind: {settings.kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
+                f"{path}.kind: {settings.kind} does not read '{name}', an input of kind {given.kind}; "
+                f"allowed: {allowed}"
             )
     return found
 

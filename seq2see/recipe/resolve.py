@@ -36,7 +36,7 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _read_as_usual(given: Any, common: Any) -> None:
     """A file has an encoder of the kind that reads such files, where the recipe's own is one for texts."""
-    usual = USUAL.get(given.get("kind")) if isinstance(given, dict) else None
+    usual = USUAL.get(str(given.get("kind"))) if isinstance(given, dict) else None
     own = given.get("encoder") if usual else None
     if usual is None or not isinstance(own, dict | None) or "kind" in (own or {}):
         return

@@ -14,6 +14,7 @@ import torch
 
 from seq2see.data.dataset import Dataset
 from seq2see.data.feature_store import FeatureStore
+from seq2see.data.field import Column
 from seq2see.data.media import MediaField
 from seq2see.encoders import Encoder
 from seq2see.pipeline.bundle import Bundle
@@ -44,7 +45,8 @@ def keep_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str
 
 def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torch.device) -> FeatureStore:
     """The store of what this encoder makes of files read like this; one file is read to see its shape."""
-    assert isinstance(field.settings, MediaSettings) and encoder.frozen is not None
+    assert isinstance(field.settings, MediaSettings)
+    assert encoder.frozen is not None
     how = field.settings.model_dump(exclude={"column", "encoder", "augment"})
     hashed = blake2b(json.dumps(how, sort_keys=True).encode(), digest_size=10)
     for name, tensor in sorted(tensors_of(encoder.frozen).items()):
@@ -79,7 +81,7 @@ def _make(
                 say(f"{done:,} of {len(files):,} files read by the frozen network, {done / (now - began):.0f} a second")
 
 
-def _ahead(reader: ThreadPoolExecutor, field: MediaField, parts: list[list[str]]) -> Iterator[object]:
+def _ahead(reader: ThreadPoolExecutor, field: MediaField, parts: list[list[str]]) -> Iterator[Column]:
     waiting = [reader.submit(field.batch, part) for part in parts[:2]]
     for number in range(len(parts)):
         column = waiting.pop(0).result()

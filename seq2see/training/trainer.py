@@ -18,7 +18,7 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
-from seq2see.pipeline.weights import fill, tensors_of, read_tensors, write_tensors
+from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
 from seq2see.training.divergence import check_weights, passed_over

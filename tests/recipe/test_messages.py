@@ -47,7 +47,7 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"attention": False}, "attention: should be mapping of keys, got False"),
     ({"decoder": {"cell": "gur"}}, "decoder.cell: 'gur' is not allowed (did you mean 'gru'?); allowed: rnn, gru, lstm"),
     ({"decoder": {"cell": 3}}, "decoder.cell: 3 is not allowed; allowed: rnn, gru, lstm"),
-    ({"inputs": {"x": {"kind": "image"}}}, "inputs.x.kind: 'image' is not allowed; allowed: text"),
+    ({"inputs": {"x": {"kind": "smell"}}}, "inputs.x.kind: 'smell' is not allowed; allowed: text"),
     ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
     (
         {"decoder": {"size": "big"}},
