@@ -15,8 +15,13 @@ Case = Literal["keep", "lower"]
 UnicodeForm = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 
 
-def normalise(text: str, *, case: Case, unicode: UnicodeForm) -> str:
-    """Case first, then the Unicode form: lowering can take text out of it (the Turkish dotted capital I)."""
+def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool = True) -> str:
+    """Case first, then the Unicode form: lowering can take text out of it (the Turkish dotted capital I).
+
+    punctuation false: its marks go, and what they parted is one word (dog's: dogs).
+    """
+    if not punctuation:
+        text = "".join(letter for letter in text if unicodedata.category(letter)[0] != "P")
     if case == "lower":
         text = text.lower()
     return text if unicode == "none" or text.isascii() else unicodedata.normalize(unicode, text)

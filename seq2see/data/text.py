@@ -47,7 +47,12 @@ class TextField(Field):
         return isinstance(self.splitter, LearnedSplitter)
 
     def normalise(self, value: str) -> str:
-        return symbols.normalise(value, case=self.settings.case, unicode=self.settings.unicode)
+        return symbols.normalise(
+            value,
+            case=self.settings.case,
+            unicode=self.settings.unicode,
+            punctuation=self.settings.punctuation == "keep",
+        )
 
     def learn(self, values: Iterable[str]) -> None:
         if isinstance(self.splitter, LearnedSplitter):

@@ -19,7 +19,8 @@ class Metric(ABC):
     """A measure of a whole set of rows.
 
     needs: the kind of output it is for; top: 1 for fractions, 100 for BLEU and its like, which also rules how
-    many decimals are printed; name: as it was asked for, for messages; lowercase: capital letters do not count;
+    many decimals are printed; name: as it was asked for, for messages; lowercase: capital letters do not count,
+    plain: nor do marks of punctuation;
     of_outputs: outputs are all it takes (no probabilities, no n-best lists); cased: letters are what it looks at.
     """
 
@@ -29,13 +30,15 @@ class Metric(ABC):
     of_outputs: ClassVar[bool] = True
     cased: ClassVar[bool] = True
 
-    def __init__(self, name: str, *, lowercase: bool = False):
+    def __init__(self, name: str, *, lowercase: bool = False, plain: bool = False):
         self.name = name
-        self.lowercase = lowercase
+        self.lowercase = lowercase or plain
+        self.plain = plain
 
     def view(self, rows: Rows) -> Rows:
         """The rows as this metric reads them: what `score` and `statistics` are to be given."""
-        return rows.lowercased() if self.lowercase else rows
+        rows = rows.lowercased() if self.lowercase else rows
+        return rows.unmarked() if self.plain else rows
 
     @abstractmethod
     def score(self, rows: Rows) -> float:

@@ -20,23 +20,24 @@ from seq2see.evaluation import (  # noqa: F401 - importing a family registers it
 from seq2see.evaluation.base import METRICS, Metric
 from seq2see.evaluation.rows import Rows, Unit
 
-_LOWERCASE = "_lc"
+_LOWERCASE, _PLAIN = "_lc", "_plain"
 
 
 def lookup(name: str) -> Metric:
     """The metric of that name.
 
-    `_lc` after the name of a text metric leaves case out; `exact@5` looks at five hypotheses.
+    `_lc` after the name of a text metric leaves case out, `_plain` punctuation too, on both sides; `exact@5` looks at
+    five hypotheses.
 
     >>> lookup("bleu_lc").lowercase, lookup("cer").higher_is_better
     (True, False)
     """
-    plain = name.removesuffix(_LOWERCASE)
-    kind = METRICS["exact@n" if plain.startswith("exact@") else plain]
-    lowercase = plain != name
-    if lowercase and (kind.needs != "text" or not kind.cased):
-        raise UserError(f"unknown metric '{name}': '{plain}' does not look at letters, so it has no {_LOWERCASE} form")
-    return kind(plain, lowercase=lowercase)
+    suffix = next((one for one in (_LOWERCASE, _PLAIN) if name.endswith(one)), "")
+    base = name.removesuffix(suffix)
+    kind = METRICS["exact@n" if base.startswith("exact@") else base]
+    if suffix and (kind.needs != "text" or not kind.cased):
+        raise UserError(f"unknown metric '{name}': '{base}' does not look at letters, so it has no {suffix} form")
+    return kind(base, lowercase=suffix == _LOWERCASE, plain=suffix == _PLAIN)
 
 
 def higher_is_better(name: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -80,17 +81,32 @@ class Rows:
 
     def lowercased(self) -> Rows:
         """The same rows without capital letters."""
+        return self._rewritten(str.lower)
+
+    def unmarked(self) -> Rows:
+        """The same rows without marks of punctuation."""
+        return self._rewritten(unmarked)
+
+    def _rewritten(self, rewrite: Callable[[str], str]) -> Rows:
+        def each(texts: Sequence[str]) -> list[str]:
+            return [rewrite(text) for text in texts]
+
         return replace(
             self,
-            predictions=_lower(self.predictions),
-            references=[_lower(texts) for texts in self.references],
-            inputs=None if self.inputs is None else _lower(self.inputs),
-            alternatives=None if self.alternatives is None else [_lower(texts) for texts in self.alternatives],
+            predictions=each(self.predictions),
+            references=[each(texts) for texts in self.references],
+            inputs=None if self.inputs is None else each(self.inputs),
+            alternatives=None if self.alternatives is None else [each(texts) for texts in self.alternatives],
         )
 
 
 _BY_ROW = ("predictions", "references", "inputs", "alternatives", "targets", "log_probabilities", "alignments")
 
 
-def _lower(texts: Sequence[str]) -> list[str]:
-    return [text.lower() for text in texts]
+def unmarked(text: str) -> str:
+    """Words alone, with a single space between them: every mark of punctuation goes.
+
+    >>> unmarked("A dog , it 's running .")
+    'A dog it s running'
+    """
+    return " ".join("".join(letter for letter in text if unicodedata.category(letter)[0] != "P").split())

@@ -46,8 +46,8 @@ class ExactAt(Ratio):
 
     of_outputs = False
 
-    def __init__(self, name: str, *, lowercase: bool = False):
-        super().__init__(name, lowercase=lowercase)
+    def __init__(self, name: str, *, lowercase: bool = False, plain: bool = False):
+        super().__init__(name, lowercase=lowercase, plain=plain)
         number = name.partition("@")[2]
         if not number.isdecimal() or int(number) == 0:
             raise UserError(f"metric '{name}': after the @ stands how many hypotheses count, as in exact@5")

@@ -98,7 +98,9 @@ def some(questions: list[Question], most: int) -> list[Question]:
 
 def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
     """The options with as many hypotheses as `exact@n` asks for."""
-    wanted = max([int(name.split("@")[1].removesuffix("_lc")) for name in names if "@" in name], default=1)
+    wanted = max(
+        [int(name.split("@")[1].removesuffix("_lc").removesuffix("_plain")) for name in names if "@" in name], default=1
+    )
     if wanted <= options.n_best:
         return options
     beam = options.beam if options.sample else max(options.beam, wanted)

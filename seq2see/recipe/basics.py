@@ -30,6 +30,9 @@ class TextSettings(Settings):
     )
     min_count: Positive = Field(1, description="rarer symbols become <unk>")
     case: Literal["keep", "lower"] = Field("keep", description="lower: letters become lower case")
+    punctuation: Literal["keep", "drop"] = Field(
+        "keep", description="drop: marks of punctuation are not read or written"
+    )
     unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = Field("NFC", description="normal form of the text")
     max_length: Count = Field(
         0,

@@ -79,6 +79,9 @@ def _constant(settings: AttentionSettings) -> bool:
 
 
 def _changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:
+    """Keys that differ from their default, each with the reason why that does nothing; none without a reason."""
+    if not reason:
+        return {}
     fields = type(settings).model_fields
     return {
         f"{path}.{key}": reason
@@ -244,13 +247,22 @@ def _output(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.training, "training", ["scheduled_sampling"], "a label is decoded in one step")
     else:
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
+    return found | _changed(recipe.search, "search", ["replace_unknown"], _nothing_to_put_in(recipe))
+
+
+def _nothing_to_put_in(recipe: Recipe) -> str:
+    """Why no input symbol can stand in for an unknown one; nothing where it can."""
     if not recipe.looked_at:
-        found |= _changed(recipe.search, "search", ["replace_unknown"], "without attention no place is looked at")
-    elif recipe.view_of(recipe.looked_at[0])[1] == "sentences":
-        first = recipe.looked_at[0]
-        reason = f"the places of '{first}' are sentences, no words to put in; attention.over {first}.words has some"
-        found |= _changed(recipe.search, "search", ["replace_unknown"], reason)
-    return found
+        return "without attention no place is looked at"
+    if recipe.search.avoid_unknown:
+        return "search.avoid_unknown: <unk> is never written"
+    first = recipe.looked_at[0]
+    layout = recipe.view_of(first)[1]
+    if layout in ("tokens", "set"):
+        return ""
+    words = f"; attention.over {first}.words has some" if layout == "sentences" else ""
+    places = "sentences" if layout == "sentences" else "no symbols"
+    return f"the places of '{first}' are {places}, no words to put in{words}"
 
 
 def _data(recipe: Recipe) -> dict[str, str]:

@@ -93,7 +93,7 @@ def unfit(recipe: Recipe) -> dict[str, str]:
 
 
 def _fits(name: str, recipe: Recipe) -> bool:
-    plain = name.removesuffix("_lc")
+    plain = name.removesuffix("_lc").removesuffix("_plain")
     plain = "exact@n" if plain.startswith("exact@") else plain
     return plain not in METRICS or plain in allowed(recipe)
 

@@ -298,6 +298,7 @@ class SearchSettings(Settings):
     )
     max_length: Positive = Field(100, description="symbols of the longest output")
     min_length: Count = Field(0, description="symbols of the shortest output")
+    avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
 
 

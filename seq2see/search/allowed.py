@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2see.data.batches import EOS, PAD, SOS
+from seq2see.data.batches import EOS, PAD, SOS, UNK
 from seq2see.errors import UserError
 from seq2see.search.options import SearchOptions
 from seq2see.search.writable import Writable
@@ -29,6 +29,7 @@ class Allowed:
         padded = [ids + [FREE] * (self.longest - len(ids)) for ids in self.prefixes]
         self._wanted = torch.tensor(padded, dtype=torch.long, device=device).view(rows, self.longest)
         self._min_length = options.min_length
+        self._never = [PAD, SOS, UNK] if options.avoid_unknown else [PAD, SOS]
 
     def forbid(
         self, scores: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
@@ -36,7 +37,7 @@ class Allowed:
         """-inf, in place, at all that may not be said; `inputs` are the numbers the inputs had in the whole batch."""
         wanted = self._wanted[inputs, step] if step < self.longest else None
         kept = None if wanted is None else _at(scores, wanted.clamp(min=0))
-        scores[..., [PAD, SOS]] = -torch.inf
+        scores[..., self._never] = -torch.inf
         if step < self._min_length:
             scores[..., EOS] = -torch.inf
         if wanted is not None and kept is not None:

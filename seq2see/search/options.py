@@ -23,6 +23,7 @@ class SearchOptions:
     length_penalty: score = log_probability / length ** length_penalty, the length counting `<eos>`;
     coverage_penalty: beta in score + beta * sum_j log(min(sum_t a_tj, 1)): outputs that overlook places rank lower;
     patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `stopping.py`);
+    avoid_unknown: `<unk>` is not said;
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
@@ -38,6 +39,7 @@ class SearchOptions:
     patience: Real = 1.0
     max_length: int = 100
     min_length: int = 0
+    avoid_unknown: bool = False
     sample: bool = False
     temperature: Real = 1.0
     top_k: int = 0
