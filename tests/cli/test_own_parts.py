@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.cli.plugins import bring
+from seq2see.recipe import load_recipe
 from seq2see.recipe.own import DECODERS, ENCODERS
+from seq2see.training.results import fingerprint
+from seq2see.training.run import Sources
 from tests.cli.conftest import Run
 from tests.cli.own_parts import DECODER, ENCODER, SLOWER
 
@@ -172,3 +176,24 @@ def test_sizes_that_do_not_meet_are_said_when_the_model_is_built(
     run = call("show", spelling, *change, "--plugin", "sized")
     assert run.code == 2
     assert message in run.err
+
+
+def test_a_part_that_was_changed_is_another_one(here: Path, spelling: Path, pairs: Path) -> None:
+    """Its file, and those of the user's own classes that it inherits from; not those of parts that are not used."""
+    (here / "base_part.py").write_text(ENCODER.format(name="base"))
+    child = "from base_part import Window\nfrom seq2see.encoders import encoders\n"
+    (here / "child_part.py").write_text(child + "@encoders.register('child')\nclass Child(Window): ...\n")
+    (here / "slow_part.py").write_text(SLOWER.format(name="slowly"))
+    bring(["child_part", "slow_part"])
+
+    def marks() -> list[str]:
+        used = (["encoder.kind=child"], ["decoder.kind=slowly"], [])
+        return [fingerprint(load_recipe(spelling, overrides=one), Sources(str(pairs))) for one in used]
+
+    before = marks()
+    for name, changed in (("base_part", 0), ("child_part", 0), ("slow_part", 1)):
+        path = here / f"{name}.py"
+        path.write_text(path.read_text() + "# changed\n")
+        after = marks()
+        assert [i for i in range(3) if after[i] != before[i]] == [changed]
+        before = after
