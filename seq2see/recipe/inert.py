@@ -64,10 +64,14 @@ def _twice(recipe: Recipe) -> dict[str, str]:
     if recipe.data.stream:
         return _changed(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
     readers = [recipe.encoder_of(name) for name in recipe.inputs]
-    shares = [recipe.decoder.dropout, recipe.decoder.embedding.dropout if recipe.output.kind == "text" else 0.0]
+    shares: list[float | None] = [
+        recipe.decoder.dropout,
+        recipe.decoder.embedding.dropout if recipe.output.kind == "text" else 0.0,
+    ]
     shares += [share for one in readers for share in (one.dropout, one.embedding.dropout)]
     drawn = bool(recipe.looked_at) and recipe.attention.choice == "hard"
-    if any(shares) or drawn:
+    unknown = recipe.decoder.own is not None or any(one.own is not None for one in readers)
+    if any(shares) or drawn or unknown:
         return {}
     return _changed(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")
 

@@ -170,6 +170,7 @@ def test_a_decoder_of_one_step_gives_labels_and_no_other_does() -> None:
         "attention.over=source.parts",
         "search.replace_unknown=true",
         "loss.coverage=0.1",
+        "loss.consistency=1",
         "decoder.tied=true",
     ],
 )
