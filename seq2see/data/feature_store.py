@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +25,15 @@ class FeatureStore:
 
     def __init__(self, folder: Path, shape: Sequence[int]):
         self.folder, self.shape = folder, tuple(shape)
+        self._features, self._index = folder / "features.bin", folder / "index.jsonl"
         self._bytes = int(np.prod(self.shape)) * np.dtype(np.float16).itemsize
         self._rows: dict[str, int] = {}
         self._known: dict[str, bool] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._features = self._opened("features.bin")
-            self._index = self._opened("index.jsonl")
+            self._recover()
         except OSError as error:
             raise unwritable(folder, error) from None
-        self._recover()
 
     def __contains__(self, path: str) -> bool:
         if path not in self._known:
@@ -49,55 +47,49 @@ class FeatureStore:
     def read(self, paths: Sequence[str]) -> Array:
         """(files, *shape); only these are read from disk."""
         found = np.empty((len(paths), *self.shape), dtype=np.float16)
-        for number, path in enumerate(paths):
-            row = self._rows[_identity(path) or ""]
-            data = os.pread(self._features.fileno(), self._bytes, row * self._bytes)
-            found[number] = np.frombuffer(data, dtype=np.float16).reshape(self.shape)
+        with self._features.open("rb") as file:
+            for number, path in enumerate(paths):
+                file.seek(self._rows[_identity(path) or ""] * self._bytes)
+                found[number] = np.frombuffer(file.read(self._bytes), dtype=np.float16).reshape(self.shape)
         return found
 
     def add(self, paths: Iterable[str], features: Array) -> None:
         """Keep the arrays of some more files: features (files, *shape)."""
-        lines = []
-        try:
-            for path, one in zip(paths, features, strict=True):
-                identity = _identity(path)
-                if identity is None:
-                    continue
-                row = self._rows.setdefault(identity, len(self._rows))
-                os.pwrite(
-                    self._features.fileno(), np.ascontiguousarray(one, dtype=np.float16).tobytes(), row * self._bytes
-                )
-                lines.append(json.dumps(identity) + "\n")
+        new: dict[str, Array] = {}
+        for path, one in zip(paths, features, strict=True):
+            identity = _identity(path)
+            if identity is not None and identity not in self._rows:
+                new[identity] = one
                 self._known[path] = True
-            os.fsync(self._features.fileno())
-            self._index.seek(0, os.SEEK_END)
-            self._index.write("".join(lines).encode())
-            self._index.flush()
+        try:
+            with self._features.open("r+b") as file:
+                file.seek(len(self._rows) * self._bytes)
+                file.write(b"".join(np.ascontiguousarray(one, dtype=np.float16).tobytes() for one in new.values()))
+                file.flush()
+                os.fsync(file.fileno())
+            with self._index.open("ab") as file:
+                file.write("".join(f"{json.dumps(identity)}\n" for identity in new).encode())
         except OSError as error:
             raise unwritable(self.folder, error) from None
-
-    def close(self) -> None:
-        self._features.close()
-        self._index.close()
-
-    def _opened(self, name: str) -> BinaryIO:
-        path = self.folder / name
-        return path.open("r+b" if path.exists() else "w+b")
+        self._rows |= {identity: len(self._rows) + number for number, identity in enumerate(new)}
 
     def _recover(self) -> None:
-        """Take the index as far as it is whole and its arrays are there."""
-        whole = self._features.seek(0, os.SEEK_END) // self._bytes
+        """Take the index as far as it is whole and its arrays are there; what lies behind is forgotten."""
+        self._features.touch()
+        self._index.touch()
+        whole = self._features.stat().st_size // self._bytes
         good = 0
-        self._index.seek(0)
-        for line in self._index:
-            if not line.endswith(b"\n") or len(self._rows) >= whole:
-                break
-            try:
-                self._rows.setdefault(str(json.loads(line)), len(self._rows))
-            except ValueError:
-                break
-            good += len(line)
-        self._index.truncate(good)
+        with self._index.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n") or len(self._rows) >= whole:
+                    break
+                try:
+                    self._rows[str(json.loads(line))] = len(self._rows)
+                except ValueError:
+                    break
+                good += len(line)
+        if good < self._index.stat().st_size:
+            os.truncate(self._index, good)
 
 
 def _identity(path: str) -> str | None:

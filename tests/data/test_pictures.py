@@ -1,0 +1,108 @@
+"""Pictures as files: opened with care, brought to one size, changed at random only where asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
+from seq2see.recipe.media_settings import ImageInput
+
+
+def drawn(path: Path, size: tuple[int, int] = (40, 20), mode: str = "RGB", **saving: object) -> Path:
+    """Left half red, right half blue."""
+    picture = Image.new("RGB", size, "blue")
+    picture.paste((255, 0, 0), (0, 0, size[0] // 2, size[1]))
+    picture.convert(mode).save(path, **saving)  # type: ignore[arg-type]
+    return path
+
+
+SMALL = ImageInput(height=10, width=20, fit="stretch")
+
+
+@pytest.mark.parametrize(("name", "mode"), [("a.png", "RGB"), ("a.jpg", "CMYK"), ("a.png", "P"), ("a.tif", "RGB")])
+def test_pictures_of_every_mode_become_red_green_and_blue(tmp_path: Path, name: str, mode: str) -> None:
+    pixels = read_picture(drawn(tmp_path / name, mode=mode), SMALL)
+    assert pixels.shape == (3, 10, 20)
+    assert pixels[0, 5, 3] > 180 > 90 > pixels[2, 5, 3]
+    assert pixels[2, 5, 16] > 180 > 90 > pixels[0, 5, 16]
+
+
+def test_what_lies_on_its_side_is_turned(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned a quarter clockwise
+    path = drawn(tmp_path / "a.jpg", exif=exif, quality=95)
+    pixels = read_picture(path, ImageInput(height=20, width=10, fit="stretch"))
+    assert pixels[0, 3, 5] > 180
+    assert pixels[2, 16, 5] > 180
+    assert size_of(path, ImageInput(height=40, width=0)) == (40, 20)
+
+
+def test_transparent_parts_are_white(tmp_path: Path) -> None:
+    Image.new("RGBA", (8, 8), (0, 0, 0, 0)).save(tmp_path / "a.png")
+    assert (read_picture(tmp_path / "a.png", ImageInput(height=8, width=8)) == 255).all()
+
+
+def test_sixteen_bits_become_eight(tmp_path: Path) -> None:
+    values = np.linspace(0, 65535, 64).reshape(8, 8).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / "a.png")
+    pixels = read_picture(tmp_path / "a.png", ImageInput(height=8, width=8, colour="grey"))
+    assert np.abs(pixels[0].astype(int) - (values / 65535 * 255).astype(int)).max() <= 1
+
+
+def test_three_ways_to_fit(tmp_path: Path) -> None:
+    path = drawn(tmp_path / "a.png")
+    crop = read_picture(path, ImageInput(height=20, width=20, fit="crop"))
+    stretch = read_picture(path, ImageInput(height=20, width=20, fit="stretch"))
+    pad = read_picture(path, ImageInput(height=20, width=20, fit="pad"))
+    assert crop.shape == stretch.shape == pad.shape == (3, 20, 20)
+    assert (pad[:, 0] == 255).all()
+    assert not (stretch[:, 0] == 255).all()
+
+
+def test_lines_keep_their_proportions_and_are_squeezed_at_most(tmp_path: Path) -> None:
+    path = drawn(tmp_path / "a.png", (400, 20))
+    assert read_picture(path, ImageInput(height=40, width=0, colour="grey")).shape == (1, 40, 800)
+    limited = ImageInput(height=40, width=0, widest=100)
+    assert read_picture(path, limited).shape == (3, 40, 100)
+    assert size_of(path, limited) == (40, 100)
+
+
+def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
+    good = drawn(tmp_path / "good.jpg").read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(good[:-40])
+    (tmp_path / "text.png").write_text("no picture", encoding="utf-8")
+    (tmp_path / "empty.png").write_bytes(b"")
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "green", "blue")]
+    frames[0].save(tmp_path / "film.gif", save_all=True, append_images=frames[1:])
+    Image.new("L", (20_000, 4)).save(tmp_path / "wide.png")
+    said = {
+        "missing.jpg": "no such file",
+        "cut.jpg": "damaged or cut short",
+        "text.png": "not a picture",
+        "empty.png": "not a picture",
+        "film.gif": "an animation of 3 frames",
+        "wide.png": "20,000 x 4 pixels; allowed: at most 12,000",
+    }
+    for name, reason in said.items():
+        found = problem_of(tmp_path / name, SMALL)
+        assert found is not None, name
+        assert reason in found, (name, found)
+        with pytest.raises(MediaError):
+            read_picture(tmp_path / name, SMALL)
+    assert problem_of(tmp_path / "good.jpg", SMALL) is None
+
+
+@pytest.mark.parametrize(
+    "augment", [{"flip": True}, {"crop": 0.5}, {"rotate": 20.0}, {"light": 0.5}, {"noise": 30.0}], ids=str
+)
+def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, augment: dict[str, object]) -> None:
+    path = drawn(tmp_path / "a.png")
+    settings = ImageInput(height=20, width=40, augment=augment)  # type: ignore[arg-type]
+    plain = read_picture(path, settings)
+    drawn_at = [read_picture(path, settings, np.random.default_rng(seed)) for seed in range(6)]
+    assert any((one != plain).any() for one in drawn_at)
+    assert (drawn_at[3] == read_picture(path, settings, np.random.default_rng(3))).all()

@@ -1,0 +1,159 @@
+"""Pictures in, words or labels out: small models learn what one that sees nothing cannot know."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+import seq2see
+from seq2see.errors import UserError
+
+COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220), "yellow": (235, 220, 40)}
+SHAPES = ("square", "circle")
+
+
+def shapes(folder: Path, number: int, seed: int = 1) -> list[tuple[str, str, str]]:
+    """(file, what is left and what is right of it, whether the left one is red)."""
+    chosen = random.Random(seed)
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for i in range(number):
+        picture = Image.new("RGB", (48, 24), "white")
+        brush, words = ImageDraw.Draw(picture), []
+        for left in (2, 26):
+            colour, shape = chosen.choice(list(COLOURS)), chosen.choice(SHAPES)
+            box = (left + chosen.randint(0, 3), 3, left + 16 + chosen.randint(0, 3), 20)
+            (brush.rectangle if shape == "square" else brush.ellipse)(box, fill=COLOURS[colour])
+            words += [colour, shape]
+        picture.save(folder / "images" / f"{seed}-{i}.png")
+        rows.append((f"images/{seed}-{i}.png", " ".join(words), "yes" if words[0] == "red" else "no"))
+    return rows
+
+
+def written(path: Path, rows: list[tuple[str, str]], columns: str) -> Path:
+    lines = [columns, *(f"{file}\t{said}" for file, said in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+SMALL = {
+    "encoder": {"kind": "convolutional", "channels": [16, 32, 32], "size": 64},
+    "training": {"epochs": 0, "updates": 260, "learning_rate": 0.004, "batch_rows": 32, "report_every": 260},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("shapes")
+    rows = shapes(made, 360)
+    written(made / "train.tsv", [(file, said) for file, said, _ in rows[:300]], "image\tcaption")
+    dev = [(file, said) for file, said, _ in rows[300:]]
+    written(made / "dev.tsv", dev, "image\tcaption")
+    mixed = [said for _, said in dev]
+    random.Random(3).shuffle(mixed)
+    written(made / "blind.tsv", [(file, said) for (file, _), said in zip(dev, mixed, strict=True)], "image\tcaption")
+    return made
+
+
+def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
+    recipe = {
+        **SMALL,
+        "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
+        "output": {"column": "caption"},
+        "attention": {"over": "image", "score": "additive", "size": 32},
+        "decoder": {"size": 64, "start": "image", "embedding": {"size": 16}},
+        "evaluation": {"metrics": ["exact", "bleu4_plain"]},
+    }
+    model = seq2see.train(recipe, data=folder / "train.tsv", dev=folder / "dev.tsv", out=tmp_path / "run")
+    right = model.evaluate(folder / "dev.tsv")
+    blind = model.evaluate(folder / "blind.tsv")
+    assert right.metrics["exact"] > 0.6
+    assert blind.metrics["exact"] < 0.2
+    assert right.baseline["exact"] < 0.2
+
+    loaded = seq2see.load(tmp_path / "run")
+    path = next((folder / "images").glob("*.png"))
+    said = loaded.predict(str(path))
+    assert said.text == model.predict(str(path)).text
+    assert said.looks.layouts["image"] == {"kind": "grid", "shape": [3, 6]}
+    assert said.looks.weights.shape == (len(said.tokens), 18)
+    assert loaded.places(str(path))[7] == "2,2"
+    assert said.looks.weights.sum(1) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
+    rows = shapes(tmp_path, 260, seed=7)
+    written(tmp_path / "train.tsv", [(file, label) for file, _, label in rows[:200]], "image\tlabel")
+    written(tmp_path / "dev.tsv", [(file, label) for file, _, label in rows[200:]], "image\tlabel")
+    recipe = {
+        **SMALL,
+        "inputs": {"image": {"kind": "image", "height": 24, "width": 48, "augment": {"light": 0.1}}},
+        "output": {"kind": "label", "column": "label"},
+        "attention": {"over": "image", "score": "static", "size": 32},
+        "decoder": {"size": 32, "start": "none"},
+        "loss": {"class_weights": "balanced"},
+    }
+    model = seq2see.train(recipe, data=tmp_path / "train.tsv", dev=tmp_path / "dev.tsv", out=tmp_path / "run")
+    report = model.evaluate(tmp_path / "dev.tsv")
+    assert report.metrics["macro_f1"] > 0.85
+    assert report.baseline["macro_f1"] < 0.6
+
+
+def spoilt(folder: Path) -> Path:
+    """A table in which every second picture cannot be used, each for a reason of its own."""
+    rows = shapes(folder, 40)
+    good = (folder / rows[0][0]).read_bytes()
+    images = folder / "images"
+    (images / "cut.png").write_bytes(good[: len(good) // 2])
+    (images / "words.png").write_text("no picture", encoding="utf-8")
+    Image.new("L", (20_000, 4)).save(images / "wide.png")
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "green")]
+    frames[0].save(images / "film.gif", save_all=True, append_images=frames[1:])
+    Image.new("CMYK", (48, 24), (0, 255, 255, 0)).save(images / "print.jpg")
+    names = ["gone.png", "cut.png", "words.png", "wide.png", "film.gif", "print.jpg"]
+    bad = [(f"images/{name}", "red square red square") for name in names]
+    return written(folder / "mixed.tsv", [*bad, *((file, said) for file, said, _ in rows)], "image\tcaption")
+
+
+def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
+    table = spoilt(tmp_path)
+    recipe = {
+        "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
+        "encoder": SMALL["encoder"],
+        "output": {"column": "caption"},
+        "decoder": {"size": 16},
+        "training": {"updates": 2, "epochs": 0},
+    }
+    with pytest.raises(UserError) as stopped:
+        seq2see.train(recipe, data=table, out=tmp_path / "stop")
+    said = str(stopped.value)
+    assert "5 rows with a file that cannot be used" in said
+    for line, name, reason in (
+        (2, "gone.png", "no such file"),
+        (3, "cut.png", "damaged or cut short"),
+        (4, "words.png", "not a picture"),
+        (5, "wide.png", "20,000 x 4 pixels"),
+        (6, "film.gif", "an animation of 2 frames"),
+    ):
+        assert f"line {line}, column 'image': images/{name}: {reason}" in said
+    assert "print.jpg" not in said
+    assert not (tmp_path / "stop").exists()
+
+    recipe["data"] = {"on_error": "skip"}
+    model = seq2see.train(recipe, data=table, out=tmp_path / "skip")
+    assert model.evaluate(table).rows == 41
+
+
+def test_a_missing_picture_is_named_at_prediction(folder: Path, tmp_path: Path) -> None:
+    recipe = {
+        "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
+        "encoder": SMALL["encoder"],
+        "output": {"column": "caption"},
+        "training": {"updates": 1, "epochs": 0},
+    }
+    model = seq2see.train(recipe, data=folder / "dev.tsv", out=tmp_path / "run")
+    with pytest.raises(UserError, match=r"nowhere.png: no such file"):
+        model.predict("nowhere.png")
