@@ -138,7 +138,7 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int) -> SoftmaxHead:
 
 def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
     source = recipe.copied_from
-    if source is not None and views[source].layout != "tokens":
+    if source is not None and views[source].layout not in ("tokens", "set"):
         raise UserError(
             f"decoder.copy_from: the places of '{source}' are {views[source].layout}, not words that could be copied"
         )

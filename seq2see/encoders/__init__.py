@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.by_input import ByInput
+from seq2see.encoders.deep_sets import DeepSetsEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
 
 __all__ = [
     "ByInput",
+    "DeepSetsEncoder",
     "Encoded",
     "Encoder",
     "HierarchicalEncoder",

@@ -5,6 +5,13 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.schema import Recipe, names
 
+READERS = {
+    "text": ("recurrent", "transformer", "deep-sets"),
+    "texts": ("hierarchical",),
+    "set": ("deep-sets", "transformer"),
+}
+"""Kinds of encoders by the kind of input they read."""
+
 
 def unknown_places(recipe: Recipe) -> list[str]:
     """Names in `attention.over` that are neither inputs nor further places of one."""
@@ -24,11 +31,10 @@ def unread(recipe: Recipe) -> list[str]:
         if recipe.reader_of(name) != name:
             continue
         kind = recipe.encoder_of(name).kind
-        if (kind == "hierarchical") != (given.kind == "texts"):
-            path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
+        if kind not in READERS[given.kind]:
             found.append(
-                f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
+                f"{recipe.encoder_path(name)}.kind: {kind} does not read '{name}', an input of kind {given.kind}; "
+                f"allowed: {', '.join(READERS[given.kind])}"
             )
     return found
 

@@ -82,6 +82,34 @@ class TransformerEncoderSettings(Reader):
         return "set" if self.positions == "none" else "tokens"
 
 
+class DeepSetsEncoderSettings(Reader):
+    """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
+
+    kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
+    size: Positive = Field(256, description="size of a place, of the summary, and of the layers between")
+    layers: Positive = Field(2, description="of phi, which makes a symbol a place")
+    pooling: Literal["sum", "mean", "max"] = Field(
+        "sum", description="how places become one vector; sum alone tells how often a symbol is there"
+    )
+    summary_layers: Count | None = Field(
+        None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
+    )
+    dropout: Share = Field(0.0, description="on what each layer gives")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def places_size(self) -> int:
+        return self.size
+
+    @property
+    def summary_size(self) -> int:
+        return self.size
+
+    @property
+    def layout(self) -> str:
+        return "set"
+
+
 class HierarchicalEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
 
@@ -116,6 +144,7 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
 EncoderSettings = Annotated[
     Annotated[RecurrentEncoderSettings, Tag("recurrent")]
     | Annotated[TransformerEncoderSettings, Tag("transformer")]
-    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")],
+    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
+    | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")],
     by_kind("recurrent"),
 ]
