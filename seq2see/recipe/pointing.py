@@ -42,9 +42,7 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
     separator = getattr(recipe.inputs[name], "separator", None)
     if separator is not None:
-        return [
-            f"{path}: elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"
-        ]
+        return [f"{path}: elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"]
     tokens = recipe.inputs[name].tokens
     if tokens != output.tokens:
         return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
