@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import EncoderSettings, Reader
+from seq2see.recipe.kinds import kind_in, settings_in
+from seq2see.recipe.own import ENCODERS
 from seq2see.recipe.schema import Recipe, names
-
-READERS = {
-    "text": ("recurrent", "transformer", "deep-sets"),
-    "texts": ("hierarchical",),
-    "set": ("deep-sets", "transformer"),
-}
-"""Kinds of encoders by the kind of input they read."""
 
 
 def unknown_places(recipe: Recipe) -> list[str]:
@@ -20,8 +16,14 @@ def unknown_places(recipe: Recipe) -> list[str]:
     return [
         f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
         for name in names(recipe.attention.over)
-        if name not in known
+        if name not in known and not _may_have(recipe, name)
     ]
+
+
+def _may_have(recipe: Recipe, place: str) -> bool:
+    """Whether it is a further place of an input whose encoder is the user's own: known once that is built."""
+    name, _, part = place.partition(".")
+    return bool(part) and name in recipe.inputs and recipe.encoder_of(name).own is not None
 
 
 def unread(recipe: Recipe) -> list[str]:
@@ -30,11 +32,12 @@ def unread(recipe: Recipe) -> list[str]:
     for name, given in recipe.inputs.items():
         if recipe.reader_of(name) != name:
             continue
-        kind = recipe.encoder_of(name).kind
-        if kind not in READERS[given.kind]:
+        settings = recipe.encoder_of(name)
+        reads = settings.reads if settings.own is None else settings.own.reads
+        if given.kind not in reads:
             found.append(
-                f"{recipe.encoder_path(name)}.kind: {kind} does not read '{name}', an input of kind {given.kind}; "
-                f"allowed: {', '.join(READERS[given.kind])}"
+                f"{recipe.encoder_path(name)}.kind: {settings.kind} does not read '{name}', an input of kind "
+                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}"
             )
     return found
 
@@ -43,6 +46,7 @@ def unused_sentences(recipe: Recipe) -> list[str]:
     """Documents of which words alone are used: their sentences would be read for nothing."""
     used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
     alone = [name for name in recipe.looked_at if "." in name and name.partition(".")[0] not in used]
+    alone = [name for name in alone if recipe.encoder_of(name.partition(".")[0]).own is None]
     if recipe.attention.through is not None:
         return []
     return [
@@ -68,3 +72,10 @@ def through(recipe: Recipe) -> list[str]:
     if settings.heads > 1:
         found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
     return found
+
+
+def readers_of(kind: str) -> list[str]:
+    """Kinds of encoders that read such an input: ours, and those that plug-ins brought."""
+    ours = [one for one in settings_in(EncoderSettings) if issubclass(one, Reader) and kind in one.reads]
+    brought = [one.name for one in ENCODERS.values() if kind in one.reads]
+    return [*(name for one in ours for name in kind_in(one)), *brought]

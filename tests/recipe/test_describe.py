@@ -8,6 +8,7 @@ from typing import Any
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
 from seq2see.recipe.kinds import kind_in, settings_in
+from seq2see.recipe.schema import OwnEncoderSettings
 from seq2see.recipe.scores import SCORES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
@@ -30,12 +31,13 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     known = {key.path: key for key in keys()}
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
-    kinds = [kind for one in settings_in(Recipe.model_fields["encoder"].annotation) for kind in kind_in(one)]
-    read = {kind: "texts" if kind == "hierarchical" else "text" for kind in kinds}
+    every = settings_in(Recipe.model_fields["encoder"].annotation)
+    read = {kind: one.reads[0] for one in every for kind in kind_in(one)}
     encoders = [
-        load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in kinds
+        load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
-    assert {path for one in (text, label, *encoders) for path in paths(one)} == set(known) - {"inputs"}
+    brought = {"encoder": OwnEncoderSettings(kind="own").model_dump()}
+    assert {path for one in (text, label, brought, *encoders) for path in paths(one)} == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 
 

@@ -20,11 +20,11 @@ BOTH = {"items": {"kind": "set"}, "question": {}}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"inputs": {"items": {"kind": "set"}}},
-        "encoder.kind: recurrent does not read 'items', an input of kind set; allowed: deep-sets, transformer",
+        "encoder.kind: recurrent does not read 'items', an input of kind set; allowed: transformer, deep-sets",
     ),
     (
         {**SET, "inputs": {"items": {"kind": "set", "encoder": {"kind": "hierarchical"}}}},
-        "inputs.items.encoder.kind: hierarchical does not read 'items', an input of kind set; allowed: deep-sets, ",
+        "inputs.items.encoder.kind: hierarchical does not read 'items', an input of kind set; allowed: transformer, ",
     ),
     (
         {**SET, "inputs": {"doc": {"kind": "texts"}}},
