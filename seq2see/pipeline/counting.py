@@ -8,6 +8,7 @@ from math import prod
 
 import torch
 
+from seq2see.encoders.layers import DIRECTIONS
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe
 
@@ -16,8 +17,7 @@ Count = dict[Monomial, int]
 """A polynomial in the sizes of vocabularies: {(): 7, ("source",): 128} is 7 + 128 |source|."""
 
 PROBE = 1_000
-DIRECTIONS = ("forwards", "backwards")
-READING = "sEPWUVvuwbcn"
+READING = "sEPWUQVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
@@ -116,10 +116,14 @@ def _cell_name(path: list[str]) -> str:
         return _plain(path[-2:]) if path[-1] in ("weight", "bias") else path[-1]
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
-    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
-        return f"{_plain(rest[-2:])}, {where[0]}"
     if rest[0].isdigit():
         where.append(DIRECTIONS[int(rest[0])])
+        rest = rest[1:]
+    if len(where) > 1 and rest[0] == "inward":  # of a cell that looks back
+        return f"{_look_name(rest[1:])}, {' '.join(where)}, self-attention"
+    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
+        return f"{_plain(rest[-2:])}, {' '.join(where)}"
+    if rest[0] == "cell":
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
     return f"{short}, {' '.join(where)}"

@@ -9,7 +9,7 @@ from seq2see.recipe.measures import unfit
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TransformerEncoderSettings, names
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.scores import SCORES, reading_scores
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -20,7 +20,14 @@ def problems(recipe: Recipe) -> list[str]:
     found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
-    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += [
+        *_attention(recipe),
+        *_reading(recipe),
+        *_decoder(recipe),
+        *_data(recipe),
+        *_sizes(recipe),
+        *_search(recipe),
+    ]
     found += impossible(recipe)
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
@@ -68,6 +75,22 @@ def _shares(recipe: Recipe) -> list[str]:
         elif name != "output" and given.kind != recipe.inputs[shared].kind:
             kind = recipe.inputs[shared].kind
             found.append(f"{path}: kind is {given.kind} here and {kind} in {shared}: one encoder reads one kind")
+    return found
+
+
+def _reading(recipe: Recipe) -> list[str]:
+    """Scores by which an encoder cannot look back at what it has read."""
+    given = {f"inputs.{name}.encoder": one.encoder for name, one in recipe.inputs.items() if one.encoder is not None}
+    found, allowed = [], [*reading_scores(), "none"]
+    for path, settings in (given | {"encoder": recipe.encoder}).items():
+        score = getattr(settings, "self_attention", "none")
+        if score in allowed:
+            continue
+        if score in SCORES:
+            reason = f"{score} goes by where places lie or by earlier looks, and here they are still being written"
+        else:
+            reason = f"unknown score '{score}'{nearest(score, allowed)}"
+        found.append(f"{path}.self_attention: {reason}; allowed: {', '.join(allowed)}, or one that --plugin brings")
     return found
 
 

@@ -20,14 +20,26 @@ SCORES: dict[str, frozenset[str]] = {
     "uniform": frozenset(),
 }
 
+BEYOND_CONTENT: set[str] = {"location", "coverage"}
+"""Those that go by where places lie, or by earlier looks: no scores for states that are still being written."""
 
-def declare(name: str, options: Iterable[str]) -> None:
+
+def declare(name: str, options: Iterable[str], *, content: bool = True) -> None:
     """Let recipes name a score: called where a class is registered, so that a score of one's own can be asked for.
 
     options: what its constructor takes beyond the sizes. Those that are keys of `attention` are set there; the others
-    are the score's alone, and set under `attention.options`.
+    are the score's alone, and set under `attention.options`. content: it goes by what places hold and by nothing else.
     """
     SCORES[name] = frozenset(options)
+    if content:
+        BEYOND_CONTENT.discard(name)
+    else:
+        BEYOND_CONTENT.add(name)
+
+
+def reading_scores() -> list[str]:
+    """The scores by which an encoder may look back at its own states while it reads."""
+    return [name for name in SCORES if name not in BEYOND_CONTENT]
 
 
 def own_options(name: str) -> list[str]:
