@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seq2see.cli.options import add_beam, add_input, add_json, add_model
 from seq2see.cli.parser import Given, Parser
@@ -12,9 +13,13 @@ from seq2see.cli.reading import argument
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
+if TYPE_CHECKING:
+    from seq2see.looks import Looks
+
 EXAMPLES = (
     "seq2see look runs/transliteration india --out india.png",
     'seq2see look runs/translation "a dog runs" --target "ein Hund läuft" --out dog.html',
+    'seq2see look runs/translation-transformer "a dog runs" --map source.self-1 --out reading.png',
 )
 
 
@@ -26,7 +31,11 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument("--target", metavar="TEXT", help="look while writing this instead of the model's own output")
     add_beam(parser)
-    parser.add_argument("--map", metavar="NAME", help="draw this map only, where there are several")
+    parser.add_argument(
+        "--map",
+        metavar="NAME",
+        help="draw this map only, or `all` (a sequence's looks at itself are drawn where they are asked for)",
+    )
     parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
     add_json(parser)
 
@@ -56,3 +65,13 @@ def run(given: Given) -> None:
     else:
         print(said.answer)
         say(f"where it looked: {path}")
+        _further(said.looks, given)
+
+
+def _further(looks: Looks, given: Given) -> None:
+    """Say what was not drawn, and how to see it."""
+    from seq2see.seeing.panels import left_out
+
+    rest = left_out(looks)
+    if given.map is None and rest and given.out.suffix.lower() != ".json":
+        say(f"further maps, drawn with --map NAME or --map all: {', '.join(rest)}")
