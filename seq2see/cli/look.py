@@ -14,6 +14,7 @@ from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
+    from seq2see.api import Model
     from seq2see.looks import Looks
 
 EXAMPLES = (
@@ -49,15 +50,7 @@ def run(given: Given) -> None:
     from seq2see.seeing import save
 
     model = load(given.model)
-    if not model.recipe.inputs:
-        raise UserError(
-            f"{given.model}: a language model reads no input, so there is nothing to look at; "
-            f"`{program()} explain {given.model}` works one step out, "
-            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
-        )
-    if given.input is None:
-        raise UserError("INPUT is missing: give the input that is to be looked at")
-    said = model.look(argument(model, given.input), target=given.target, beam=given.beam)
+    said = model.look(_row(model, given), target=given.target, beam=given.beam)
     check_looks(said.looks)
     path = save(said.looks, given.out, map=given.map, title=given.title)
     if given.json:
@@ -66,6 +59,23 @@ def run(given: Given) -> None:
         print(said.answer)
         say(f"where it looked: {path}")
         _further(said.looks, given)
+
+
+def _row(model: Model, given: Given) -> dict[str, str] | None:
+    """The input that is to be looked at; None for a language model that looks at what it has written."""
+    if model.recipe.inputs:
+        if given.input is None:
+            raise UserError("INPUT is missing: give the input that is to be looked at")
+        return argument(model, given.input)
+    if model.recipe.decoder.kind != "transformer":
+        raise UserError(
+            f"{given.model}: a language model reads no input, so there is nothing to look at; "
+            f"`{program()} explain {given.model}` works one step out, "
+            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
+        )
+    if given.input is not None:
+        raise UserError("INPUT: a language model reads no input; --target TEXT shows how it looks back in a text")
+    return None
 
 
 def _further(looks: Looks, given: Given) -> None:
