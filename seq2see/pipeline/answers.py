@@ -72,6 +72,15 @@ class Answers:
         return "\n\n".join(blocks) + "\n"
 
 
+TERMS = {
+    "doubly_stochastic": "sum_j (T / M - sum_t a_tj) ** 2 (doubly stochastic: no place is left out)",
+    "entropy": "sum_t H(a_t) (sharper looks)",
+    "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
+    "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
+}
+"""What else is minimised, where the recipe gives it a weight."""
+
+
 def answers_of(made: Bundle | Recipe) -> Answers:
     """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
     if isinstance(made, Bundle):
@@ -207,6 +216,7 @@ def _loss(recipe: Recipe) -> list[str]:
         )
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
+    lines += [f"  + {weight:g} {said}" for key, said in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")

@@ -44,6 +44,7 @@ def _looks(recipe: Recipe) -> dict[str, str]:
         found |= _changed(recipe.loss, "loss", keys, "without attention there are no looks")
     elif recipe.decoder.kind == "label":
         found |= _changed(recipe.loss, "loss", ["coverage"], "a label is decoded in one step")
+    found |= _twice(recipe)
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
         keys = ["exploration", "baseline_decay"]
         found |= _changed(recipe.loss, "loss", keys, "nothing is drawn and learned by its score")
@@ -53,6 +54,19 @@ def _looks(recipe: Recipe) -> dict[str, str]:
     if recipe.looked_at and attention.score == "static" and attention.scope == "global":
         found |= _changed(recipe.loss, "loss", ["coverage"], "static looks are the same at every step")
     return found
+
+
+def _twice(recipe: Recipe) -> dict[str, str]:
+    """Reading a row twice tells nothing where both readings are the same."""
+    if recipe.data.stream:
+        return _changed(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
+    readers = [recipe.encoder_of(name) for name in recipe.inputs]
+    shares = [recipe.decoder.dropout, recipe.decoder.embedding.dropout if recipe.output.kind == "text" else 0.0]
+    shares += [share for one in readers for share in (one.dropout, one.embedding.dropout)]
+    drawn = bool(recipe.looked_at) and recipe.attention.choice == "hard"
+    if any(shares) or drawn:
+        return {}
+    return _changed(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")
 
 
 def _constant(settings: AttentionSettings) -> bool:

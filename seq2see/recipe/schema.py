@@ -223,6 +223,10 @@ class LossSettings(Settings):
     coverage: Amount = Field(
         0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
     )
+    consistency: Amount = Field(
+        0.0,
+        description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
+    )
     alignment: AlignmentSettings = AlignmentSettings()
     exploration: Amount = Field(
         0.01,

@@ -77,7 +77,8 @@ class RowFeed:
         own_share: float,
         device: torch.device,
     ) -> Loss:
-        batch = self.data.batch(self.plan.epoch(epoch)[index]).to(device)
+        rows = self.plan.epoch(epoch)[index]
+        batch = self.data.batch(np.tile(rows, objective.readings)).to(device)
         return objective(model, batch, own_share=own_share)
 
     def carried(self) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.recipe.schema import LossSettings
+from seq2see.training.consistency import difference
 from seq2see.training.hard import drawn, score_function
 from seq2see.training.regularisers import alignment, look_terms
 
@@ -45,6 +46,11 @@ class Objective:
         self.weights = class_weights(settings, fields)
         self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
 
+    @property
+    def readings(self) -> int:
+        """How often each row of a batch is read, one reading of all rows behind the other."""
+        return 2 if self.settings.consistency else 1
+
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one."""
         if own_share > 0:
@@ -68,6 +74,8 @@ class Objective:
         if self.aligned is not None and batch.alignment is not None:
             looked = step.looks[self.aligned].dense()
             terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
+        if self.settings.consistency:
+            terms["consistency"] = self.settings.consistency * difference(model.log_probs(step, ready), mask)
         for term in terms.values():
             total = total + term
         count = float(real if weights is None else weights[targets].sum())

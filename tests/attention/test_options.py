@@ -56,6 +56,7 @@ ELSEWHERE = {
     "loss.label_smoothing",
     "loss.class_weights",
     "loss.alignment",
+    "loss.consistency",
 }
 """Options of a user's own score, what needs documents or true alignments, and what does not concern looks: tested by
 themselves."""
