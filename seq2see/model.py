@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
-from seq2see.decoders import Conditions, CopyHead, Decoder, Ready, SoftmaxHead, State, Step, decoders
+from seq2see.decoders import Conditions, CopyHead, Decoder, Ready, SoftmaxHead, State, Step, build_decoder
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders import ByInput, Encoder, encoders
-from seq2see.errors import UserError
+from seq2see.encoders import ByInput, Encoder, build_encoder, check_encoded
+from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
 
@@ -36,18 +36,20 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.encoders = _build_encoders(recipe, sizes)
         self.reader_of = {name: recipe.reader_of(name) for name in recipe.inputs}
+        self.looked_at = frozenset(recipe.looked_at)
+        self.own = frozenset(name for name in recipe.inputs if recipe.encoder_of(name).own is not None)
         views = {name: view for one in recipe.inputs for name, view in self.encoder(one).views(one).items()}
         summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
-        kind = decoders[recipe.decoder.kind]
+        _check_views(recipe, views)
         conditions = Conditions(
-            None if kind.one_step else _output_embedding(recipe, sizes),
+            None if recipe.decoder.one_step else _output_embedding(recipe, sizes),
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
         )
-        self.decoder: Decoder = kind(recipe.decoder, recipe.attention, conditions)
+        self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
-        self.head = _build_head(recipe, self.decoder, sizes.output)
+        self.head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
 
     def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""
@@ -58,6 +60,8 @@ class EncoderDecoder(nn.Module):
         memory = Memory(rows=rows)
         for name, column in inputs.items():
             encoded = self.encoder(name).read(column, maps=maps)
+            if name in self.own:
+                check_encoded(name, self.encoder(name), encoded, column)
             memory.places[name] = replace(encoded.places, copyable=getattr(column, "copyable", None))
             memory.summaries[name] = encoded.summary
             memory.places |= {f"{name}.{key}": places for key, places in encoded.further.items()}
@@ -99,10 +103,17 @@ class EncoderDecoder(nn.Module):
         """All that the loss needs of a batch, for text and labels alike."""
         ready = self.ready(batch.inputs, len(batch.rows))
         if self.decoder.one_step:
-            return self.step(ready, self.begin(ready), None), ready
-        if not isinstance(batch.target, Sequences):
+            made = self.step(ready, self.begin(ready), None)
+        elif isinstance(batch.target, Sequences):
+            made = self.teach(ready, batch.target.ids)
+        else:
             raise ValueError("a batch without targets cannot be taught")
-        return self.teach(ready, batch.target.ids), ready
+        if made.looks.keys() != self.looked_at:
+            raise UserError(
+                f"the decoder ({type(self.decoder).__name__}) gives looks at {', '.join(made.looks) or 'nothing'}, and "
+                f"the recipe asks for {', '.join(sorted(self.looked_at)) or 'none'} (attention.over)"
+            )
+        return made, ready
 
 
 def shifted(targets: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
@@ -118,11 +129,11 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
             continue
         settings = recipe.encoder_of(name)
         embedding = build_embedding(settings.embedding, sizes.inputs[name], vectors=sizes.vectors.get(name))
-        made[name] = encoders[settings.kind](settings, symbols=sizes.inputs[name], embedding=embedding)
+        made[name] = build_encoder(settings, symbols=sizes.inputs[name], embedding=embedding)
     return made
 
 
-def _build_head(recipe: Recipe, decoder: Decoder, symbols: int) -> SoftmaxHead:
+def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Parameter | None) -> SoftmaxHead:
     settings = recipe.decoder
     source = recipe.copied_from
     kind = SoftmaxHead if source is None else partial(CopyHead, source=source)
@@ -130,10 +141,20 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int) -> SoftmaxHead:
         decoder.features_size,
         symbols,
         readout=settings.readout,
-        tied=_tied(recipe, decoder),
+        tied=tied,
         dropout=settings.dropout,
         direct=decoder.direct,
     )
+
+
+def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:
+    """Places that only an encoder of the user's own knows, once it is built."""
+    for name in recipe.looked_at:
+        if name not in views:
+            allowed = ", ".join(views)
+            raise UserError(f"attention.over: there is no input '{name}'{nearest(name, views)}; allowed: {allowed}")
+        if recipe.attention.through is not None and views[name].inside is None:
+            raise UserError(f"attention.through: '{name}' has no places inside larger ones")
 
 
 def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
@@ -148,10 +169,10 @@ def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:
     return build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output"))
 
 
-def _tied(recipe: Recipe, decoder: Decoder) -> nn.Parameter | None:
-    if not recipe.decoder.tied or decoder.one_step:
+def _tied(recipe: Recipe, conditions: Conditions) -> nn.Parameter | None:
+    if not recipe.decoder.tied or conditions.embedding is None:
         return None
-    weight = cast("Embedding | OneHot", decoder.embedding).weight
+    weight = conditions.embedding.weight
     if not isinstance(weight, nn.Parameter):
         raise UserError("decoder.tied needs an embedding with weights; decoder.embedding.kind is one-hot")
     return weight

@@ -20,14 +20,17 @@ class Registry(Generic[T]):
     True
     """
 
-    def __init__(self, what: str):
-        self.what = what
+    def __init__(self, what: str, *, tell: Callable[[str, T], None] | None = None):
+        """tell: hears of each class before it is registered, and may refuse it."""
+        self.what, self.tell = what, tell
         self._kinds: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
         def add(kind: T) -> T:
             if name in self._kinds:
                 raise ValueError(f"two classes want the {self.what} name '{name}': {self._kinds[name]} and {kind}")
+            if self.tell is not None:
+                self.tell(name, kind)
             self._kinds[name] = kind
             return kind
 

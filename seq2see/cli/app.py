@@ -9,7 +9,7 @@ from importlib import import_module
 from seq2see import __version__
 from seq2see.cli.guard import guarded
 from seq2see.cli.parser import Parser
-from seq2see.cli.plugins import bring
+from seq2see.cli.plugins import bring, theirs
 from seq2see.cli.program import program
 from seq2see.errors import UserError, nearest
 
@@ -60,8 +60,8 @@ def run(arguments: Sequence[str]) -> None:
         parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
         command.arguments(parser)
         read = parser.read(arguments[1:])
-        bring(getattr(read, "plugins", []))
-        command.run(read)
+        with theirs(bring(getattr(read, "plugins", []))):
+            command.run(read)
     else:
         what = "option" if name.startswith("-") else "command"
         raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; the commands: {', '.join(COMMANDS)}")

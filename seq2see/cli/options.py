@@ -82,14 +82,14 @@ def add_changes(parser: Parser) -> None:
 
 
 def add_plugin(parser: Parser) -> None:
-    """Wherever a recipe or a model is named: either may name a score of the user's own."""
+    """Wherever a recipe or a model is named: either may name a score, encoder or decoder of the user's own."""
     parser.add_argument(
         "--plugin",
         dest="plugins",
         metavar="MODULE",
         action="append",
         default=[],
-        help="import a module of yours, which registers scores; may be given several times",
+        help="import a module of yours, which registers scores, encoders or decoders; may be given several times",
     )
 
 

@@ -1,14 +1,15 @@
 """`--plugin my_module`: a user's own scores, encoders and decoders, known by name once their module is imported.
 
 A plug-in is code, so it is brought by the person who types the command alone: never by a recipe, a model's folder or
-the environment.
+the environment. What goes wrong in it, while it is imported or later, is the user's to mend.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,23 @@ def bring(names: Sequence[str]) -> list[ModuleType]:
     if names and here not in sys.path:
         sys.path.append(here)  # last: a file of the user's must not stand in for a library that others import
     return [_brought(name) for name in names]
+
+
+@contextmanager
+def theirs(brought: Sequence[ModuleType]) -> Iterator[None]:
+    """Whatever fails inside the code of a plug-in is told with the line of that code, and is no fault of seq2see."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        lines = {frame.filename: frame.lineno for frame in traceback.extract_tb(error.__traceback__)}
+        found = next((one for one in brought if one.__file__ in lines), None)
+        if found is None:
+            raise
+        what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
+        place = f"{Path(str(found.__file__)).name}, line {lines[str(found.__file__)]}"
+        raise UserError(f"--plugin {found.__name__}: failed: {what} ({place})") from error
 
 
 def _brought(name: str) -> ModuleType:

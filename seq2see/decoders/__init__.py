@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from seq2see.decoders.base import Conditions, Decoder, decoders
+from seq2see.decoders.base import Conditions, Decoder, build_decoder, decoders
 from seq2see.decoders.copying import CopyHead
 from seq2see.decoders.heads import SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
+from seq2see.decoders.looking import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
 from seq2see.decoders.transformer import TransformerDecoder
@@ -15,11 +16,14 @@ __all__ = [
     "CopyHead",
     "Decoder",
     "LabelDecoder",
+    "Looking",
     "Ready",
     "RecurrentDecoder",
+    "Seen",
     "SoftmaxHead",
     "State",
     "Step",
     "TransformerDecoder",
+    "build_decoder",
     "decoders",
 ]

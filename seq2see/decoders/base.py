@@ -13,8 +13,11 @@ from torch import Tensor, nn
 from seq2see.decoders.looking import Looking
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.embeddings import Embedding, OneHot
+from seq2see.errors import UserError
 from seq2see.memory import Memory, View
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.recipe.kinds import first_line
+from seq2see.recipe.own import DECODERS, read_class
+from seq2see.recipe.schema import WRITERS, AttentionSettings, DecoderSettings
 from seq2see.registry import Registry
 
 
@@ -36,6 +39,8 @@ class Decoder(nn.Module):
 
     features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels);
     direct: its features are made to be compared with embeddings as they are, where the output layer is tied to them.
+
+    A decoder of one's own takes the same three arguments; whatever its constructor takes beyond them are its options.
     """
 
     one_step: bool = False
@@ -67,8 +72,49 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
-        """The steps of a whole given target: the same function as `step`."""
-        raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
+        """The steps of a whole given target: the same function as `step`, which a kind may compute faster."""
+        if self.one_step:
+            raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
+        steps: list[Step] = []
+        for token in tokens.unbind(1):
+            steps.append(self.step(ready, steps[-1].state if steps else state, token))
+        return Step.stacked(steps)
+
+    @classmethod
+    def equations(cls, settings: DecoderSettings) -> list[str]:
+        """How a decoder of one's own goes from step to step, line by line: for `show`."""
+        return [first_line(cls) or settings.kind]
 
 
-decoders: Registry[type[Decoder]] = Registry("decoder")
+def build_decoder(settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions) -> Decoder:
+    """The decoder of that kind, under these conditions."""
+    kind: Any = decoders[settings.kind]
+    options = {} if settings.own is None else settings.own.values(settings.options)
+    made: Decoder = kind(settings, attention, conditions, **options)
+    if not isinstance(getattr(made, "features_size", None), int):
+        raise UserError(f"decoder '{settings.kind}': its constructor sets no self.features_size, a whole number")
+    return made
+
+
+def _tell(name: str, kind: type) -> None:
+    """Let recipes name a decoder that is none of the house's."""
+    if name in WRITERS:
+        return
+    if not issubclass(kind, Decoder):
+        raise TypeError(f"decoder '{name}': {kind.__name__} is no subclass of seq2see.decoders.Decoder")
+    _check_taught(name, kind)
+    DECODERS[name] = read_class(name, kind, given=GIVEN, one_step=kind.one_step)
+
+
+def _check_taught(name: str, kind: type[Decoder]) -> None:
+    """Refuse a class that steps in its own way and is taught in another's: training would never see its step."""
+    steps, teaches = (next(one for one in kind.__mro__ if method in vars(one)) for method in ("step", "teach"))
+    if teaches is not Decoder and steps is not teaches and issubclass(steps, teaches):
+        raise TypeError(
+            f"decoder '{name}': {steps.__name__} writes its own step, and training would go by the teach of "
+            f"{teaches.__name__}; write teach too, or `teach = Decoder.teach`, which takes step after step"
+        )
+
+
+GIVEN = ("settings", "attention", "conditions")
+decoders: Registry[type[Decoder]] = Registry("decoder", tell=_tell)

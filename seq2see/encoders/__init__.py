@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.build import build_encoder, check_encoded
 from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.hierarchical import HierarchicalEncoder
+from seq2see.encoders.means import masked_mean
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
 
@@ -15,5 +17,8 @@ __all__ = [
     "HierarchicalEncoder",
     "RecurrentEncoder",
     "TransformerEncoder",
+    "build_encoder",
+    "check_encoded",
     "encoders",
+    "masked_mean",
 ]

@@ -11,7 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.memory import InnerMap, LayoutKind, Places, View
-from seq2see.recipe.kinds import first_line
+from seq2see.recipe.encoder_settings import KEYS, EncoderSettings
+from seq2see.recipe.kinds import first_line, kind_in, settings_in
+from seq2see.recipe.own import ENCODERS, read_class
 from seq2see.registry import Registry
 
 
@@ -33,9 +35,14 @@ class Encoder(nn.Module):
     """Reads an input; `size` is the width of its places, `summary_size` that of its summary.
 
     `forward` takes plain tensors, whichever a kind needs; `read` takes them out of a column of a batch. So the model
-    knows nothing of what an input is made of. `layout` says how its places lie, `further` what other places it gives.
+    knows nothing of what an input is made of. `layout` says how its places lie, `further` what other places it gives,
+    `reads` which kinds of input it can read.
+
+    An encoder of one's own gets those of `embedding` and `symbols` (the vocabulary's size) that its constructor asks
+    for; the other arguments are its settings.
     """
 
+    reads: tuple[str, ...] = ("text",)
     size: int
     summary_size: int
     layout: LayoutKind = "tokens"
@@ -55,4 +62,14 @@ class Encoder(nn.Module):
         return [first_line(cls) or settings.kind]
 
 
-encoders: Registry[type[Encoder]] = Registry("encoder")
+def _tell(name: str, kind: type) -> None:
+    """Let recipes name an encoder that is none of the house's."""
+    if name in [word for one in settings_in(EncoderSettings) for word in kind_in(one)]:
+        return
+    if not issubclass(kind, Encoder):
+        raise TypeError(f"encoder '{name}': {kind.__name__} is no subclass of seq2see.encoders.Encoder")
+    ENCODERS[name] = read_class(name, kind, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
+
+
+GIVEN = ("embedding", "symbols")
+encoders: Registry[type[Encoder]] = Registry("encoder", tell=_tell)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline import equations
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, total
+from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, shown, skeleton, total
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TextSettings, TrainingSettings
@@ -84,13 +85,13 @@ TERMS = {
 def answers_of(made: Bundle | Recipe) -> Answers:
     """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
     if isinstance(made, Bundle):
-        recipe, parameters = made.recipe, of_network(made.network)
+        recipe, network, parameters = made.recipe, made.network, of_network(made.network)
         sizes = {name: len(field.vocabulary) for name, field in made.fields.all.items()}
         notes: list[str] = []
     else:
         recipe, sizes = made, _stated(made)
         known = {name: size for name, size in sizes.items() if made.vocabulary_owner(name) == name}
-        parameters = of_recipe(made, known)
+        network, parameters = skeleton(made, known), of_recipe(made, known)
         notes = _notes(made, known)
     if recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
@@ -98,7 +99,7 @@ def answers_of(made: Bundle | Recipe) -> Answers:
         recipe.task,
         recipe.description,
         _data(recipe, sizes, exact=isinstance(made, Bundle)),
-        _encoder(recipe),
+        _encoder(recipe, network),
         _decoder(recipe),
         parameters,
         _loss(recipe),
@@ -163,7 +164,7 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     return f"{role}: text, column '{column}', as {TOKENS[settings.tokens]}{many}{cut}{shared}"
 
 
-def _encoder(recipe: Recipe) -> list[str]:
+def _encoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if not recipe.inputs:
         return ["none: nothing conditions the decoder"]
     lines = []
@@ -172,16 +173,18 @@ def _encoder(recipe: Recipe) -> list[str]:
         if reader != name:
             lines.append(f"{name}: read by the encoder of {reader}")
             continue
-        settings = recipe.encoder_of(name)
         headline, *rest = equations.encoder_equations(recipe, name)
-        lines.append(f"{name}: {headline}; places h_j of {settings.places_size} numbers")
+        lines.append(f"{name}: {headline}; places h_j of {network.encoder(name).size} numbers")
         lines += [f"  {line}" for line in rest]
     return lines
 
 
 def _decoder(recipe: Recipe) -> list[str]:
     decoder = recipe.decoder
-    if decoder.kind == "label":
+    if decoder.own is not None:
+        lines = [f"{decoder.kind}, a decoder of the user's own"]
+        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not decoder.one_step)
+    elif decoder.kind == "label":
         lines = [f"one step that gives a label, state s of {decoder.size} numbers"]
     else:
         layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
@@ -200,7 +203,7 @@ def _decoder(recipe: Recipe) -> list[str]:
     if decoder.kind == "recurrent":
         lines.append(f"step        {equations.step_equation(recipe)}")
         lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
-    elif decoder.kind == "transformer":
+    elif decoder.kind != "label":
         first, *rest = equations.layer_equations(recipe)
         lines += [f"step        {first}", *(f"            {line}" for line in rest)]
     return [*lines, f"output      {equations.output_equation(recipe)}"]
@@ -244,9 +247,9 @@ def _minimised(recipe: Recipe) -> str:
     )
 
 
-def _dropouts(recipe: Recipe) -> dict[str, float]:
+def _dropouts(recipe: Recipe) -> dict[str, float | None]:
     """{where: share} of the encoders, the decoder and the symbols each of them reads."""
-    found: dict[str, float] = {}
+    found: dict[str, float | None] = {}
     for name in recipe.inputs:
         if recipe.reader_of(name) == name:
             settings = recipe.encoder_of(name)

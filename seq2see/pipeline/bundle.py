@@ -127,7 +127,7 @@ def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[st
     found: dict[str, Tensor] = {}
     notes = []
     wanted = {name: recipe.encoder_of(name).embedding for name in recipe.inputs if recipe.reader_of(name) == name}
-    if recipe.decoder.kind != "label":
+    if not recipe.decoder.one_step:
         wanted[OUTPUT] = recipe.decoder.embedding
     for name, settings in wanted.items():
         if settings.kind == "pretrained" and settings.path:

@@ -99,9 +99,9 @@ def part_and_name(name: str) -> tuple[str, str]:
         return f"encoder of {rest[0]}", _cell_name(rest[1:])
     if room == "head":
         return "output layer", _plain(rest)
-    if rest[0] == "looking":
+    if rest[:2] == ["looking", "over"]:
         return f"attention over {rest[2].replace('/', '.')}", _look_name(rest[3:])
-    if rest[0] == "layers" and rest[2] == "looking":
+    if rest[0] == "layers" and rest[2:4] == ["looking", "over"]:
         return f"attention over {rest[4].replace('/', '.')}", f"{_look_name(rest[5:])}, layer {int(rest[1]) + 1}"
     if rest[0] == "start":
         return "decoder", _plain(rest[1:])
@@ -110,23 +110,32 @@ def part_and_name(name: str) -> tuple[str, str]:
 
 def _cell_name(path: list[str]) -> str:
     """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling."""
-    if path[0] in POOLING:
+    if path[0] in POOLING and ".".join(path[-2:]) in POOLED:
         return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
-    if path[0] not in LAYERS:
-        return _plain(path[-2:]) if path[-1] in ("weight", "bias") else path[-1]
+    if path[0] not in LAYERS or len(path) < 3 or not path[1].isdigit():
+        return _inner_name(path)
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
-    if rest[0].isdigit():
+    looks_back = rest[1:2] == ["inward"]  # a part of a cell that looks at what it has read
+    if rest[-1] in ("weight", "bias") and not looks_back:  # a layer of self-attention: its parts are layers of torch
+        return f"{_plain(rest[-2:])}, {where[0]}"
+    if rest[0] in ("0", "1") and len(rest) > 1:
         where.append(DIRECTIONS[int(rest[0])])
         rest = rest[1:]
-    if len(where) > 1 and rest[0] == "inward":  # of a cell that looks back
+    if looks_back:
         return f"{_look_name(rest[1:])}, {' '.join(where)}, self-attention"
-    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
-        return f"{_plain(rest[-2:])}, {' '.join(where)}"
     if rest[0] == "cell":
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
     return f"{short}, {' '.join(where)}"
+
+
+def _inner_name(path: list[str]) -> str:
+    """The name of a part's own parameter, or of the layer whose weight it is; of one among several, with their name."""
+    if path[-1] not in ("weight", "bias"):
+        return path[-1]
+    named = next((i for i in range(len(path) - 2, -1, -1) if not path[i].isdigit()), 0)
+    return _plain([".".join(path[named:-1]), path[-1]]) if len(path) > 1 else path[0]
 
 
 def _look_name(path: list[str]) -> str:
@@ -145,10 +154,15 @@ def _plain(path: list[str]) -> str:
     return "b" + name[1:] if name[1:].startswith("_") else f"b of {name}"
 
 
-def _shapes(recipe: Recipe, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    inputs = {name: sizes[recipe.vocabulary_owner(name)] for name in recipe.inputs}
+def skeleton(recipe: Recipe, known: Mapping[str, int]) -> EncoderDecoder:
+    """The network without its numbers, vocabularies that are not known of some size."""
+    sizes = {name: known.get(recipe.vocabulary_owner(name), PROBE) for name in [*recipe.inputs, "output"]}
     with torch.device("meta"):
-        network = EncoderDecoder(recipe, Sizes(inputs, sizes[recipe.vocabulary_owner("output")]))
+        return EncoderDecoder(recipe, Sizes(sizes, sizes["output"]))
+
+
+def _shapes(recipe: Recipe, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    network = skeleton(recipe, sizes)
     return {name: tuple(parameter.shape) for name, parameter in network.named_parameters()}
 
 

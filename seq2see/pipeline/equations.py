@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.attention.scores import equation_of
+from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.words import cell_equation, embedding_equation, position_words
@@ -13,7 +14,10 @@ __all__ = ["cell_equation", "embedding_equation"]
 def encoder_equations(recipe: Recipe, name: str) -> list[str]:
     """How the input of that name becomes places h_1 .. h_M and a summary, in the words of its encoder's own class."""
     settings = recipe.encoder_of(name)
-    return encoders[settings.kind].equations(settings)
+    lines = encoders[settings.kind].equations(settings)
+    if settings.own is None or "embedding" not in settings.own.given:
+        return lines
+    return [*lines, embedding_equation(settings.embedding, "x_j")]
 
 
 def score_equation(recipe: Recipe) -> str:
@@ -24,6 +28,8 @@ def score_equation(recipe: Recipe) -> str:
 
 def query_of(recipe: Recipe) -> str:
     """The state that asks."""
+    if recipe.decoder.own is not None:
+        return f"what {recipe.decoder.kind} asks with"
     if recipe.decoder.kind == "label":
         return "s"
     if recipe.decoder.kind == "transformer":
@@ -88,6 +94,8 @@ def joined(names: list[str], join: str) -> str:
 
 
 def start_equation(recipe: Recipe) -> str:
+    if recipe.decoder.own is not None:
+        return f"from {joined(recipe.started_by, recipe.decoder.join)}" if recipe.started_by else "from no input"
     s = "s" if recipe.decoder.kind == "label" else "s_0"
     if recipe.decoder.kind == "transformer":
         if not recipe.started_by:
@@ -113,16 +121,20 @@ def step_inputs(recipe: Recipe) -> list[str]:
 
 
 def layer_equations(recipe: Recipe) -> list[str]:
-    """How a transformer goes from the symbols so far to s_t."""
+    """How a transformer, or a decoder of the user's own, goes from the symbols so far to s_t."""
     decoder = recipe.decoder
+    if decoder.own is not None:
+        return decoders[decoder.kind].equations(decoder)
     projected = "W_e " * (decoder.embedding.kind == "one-hot" or decoder.embedding.size != decoder.size)
     entered = f"x_t = sqrt({decoder.size}) {projected}e(y_{{t-1}})"
     if recipe.fed_every_step:
         entered += f" + W_h {joined(recipe.fed_every_step, decoder.join)}"
     parts = ["x_t = x_t + self(norm(x))_t over x_1 .. x_t"]
     if recipe.looked_at:
-        projects = recipe.attention.heads == 1 or _places_size(recipe) != decoder.size
-        parts.append(f"x_t = x_t + {'W_c c_t + b_c' if projects else 'c_t'}")
+        sizes = [recipe.view_of(name)[0] for name in recipe.looked_at]
+        same = recipe.attention.heads > 1 and sum(size or 0 for size in sizes) == decoder.size
+        maybe = " (c_t itself if it has the size of x_t)" * (recipe.attention.heads > 1 and None in sizes)
+        parts.append(f"x_t = x_t + {'c_t' if same else 'W_c c_t + b_c'}{maybe}")
     parts.append("x_t = x_t + W_2 relu(W_1 norm(x_t) + b_1) + b_2")
     return [
         entered + position_words(decoder.positions, decoder.longest, "t"),
@@ -130,10 +142,6 @@ def layer_equations(recipe: Recipe) -> list[str]:
         "self(x)_t = W_o [c_t of each head] + b_o,  c_t = sum_i softmax_i(W_q x_t . W_k x_i / sqrt(d)) W_v x_i",
         "s_t = norm(x_t)",
     ]
-
-
-def _places_size(recipe: Recipe) -> int:
-    return sum(recipe.encoder_of(name).places_size for name in recipe.looked_at)
 
 
 def step_equation(recipe: Recipe) -> str:
@@ -144,7 +152,9 @@ def output_equation(recipe: Recipe) -> str:
     """The output layer, V being E where they are tied."""
     label = recipe.decoder.kind == "label"
     seen = ["s" if label else "s_t"]
-    if recipe.decoder.output == "all" and recipe.decoder.kind != "transformer":
+    if recipe.decoder.own is not None:
+        seen = [f"features of {recipe.decoder.kind}"]
+    elif recipe.decoder.output == "all" and recipe.decoder.kind != "transformer":
         seen += ["c" if label else "c_t"] if recipe.looked_at else []
         seen += [] if label else ["e(y_{t-1})"]
     features = seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]"

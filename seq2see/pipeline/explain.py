@@ -30,6 +30,8 @@ from seq2see.pipeline.equations import (
 from seq2see.recipe import Recipe
 
 LIKELIEST = 5
+CELLS = ("recurrent", "label")
+"""Decoders whose state is that of cells; of others the features are told."""
 
 
 @dataclass
@@ -109,7 +111,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         reads=None if label else (outputs[step - 1] if step else vocabulary.symbols[SOS]),
         query=_query(recipe, before, state),
         looks=[looked for name, look in made.looks.items() for looked in _looked(name, look, ready.memory)],
-        state=_numbers(made.features[0] if recipe.decoder.kind == "transformer" else _top(state)),
+        state=_numbers(_top(state) if recipe.decoder.kind in CELLS else made.features[0]),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
         likeliest=list(zip(texts, best.values.tolist(), strict=True)),
@@ -142,7 +144,7 @@ def _equations(bundle: Bundle) -> dict[str, str]:
         found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
     if recipe.decoder.kind == "label":
         found["state"] = start_equation(recipe)
-    elif recipe.decoder.kind == "transformer":
+    elif recipe.decoder.kind != "recurrent":
         found["state"] = ";  ".join(layer_equations(recipe))
     else:
         found["state"] = step_equation(recipe)
@@ -152,7 +154,7 @@ def _equations(bundle: Bundle) -> dict[str, str]:
 
 def _query(recipe: Recipe, before: State, after: State) -> list[float]:
     """The state that asked; a transformer asks in each layer anew, and keeps none of these states."""
-    if not recipe.looked_at or recipe.decoder.kind == "transformer":
+    if not recipe.looked_at or recipe.decoder.kind not in CELLS:
         return []
     return _numbers(_top(after if recipe.attention.query == "current" else before))
 

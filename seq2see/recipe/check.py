@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.basics import Scalar
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
+from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.own import BROUGHT, DECODERS, Own
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
-from seq2see.recipe.schema import DecoderSettings, Recipe, TextOutput, TransformerEncoderSettings, names
-from seq2see.recipe.scores import SCORES, reading_scores
+from seq2see.recipe.schema import (
+    WRITERS,
+    DecoderSettings,
+    OwnEncoderSettings,
+    Recipe,
+    TextOutput,
+    TransformerEncoderSettings,
+    names,
+)
+from seq2see.recipe.scores import SCORES
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -20,15 +31,8 @@ def problems(recipe: Recipe) -> list[str]:
     found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
-    found += [
-        *_attention(recipe),
-        *_reading(recipe),
-        *_decoder(recipe),
-        *_data(recipe),
-        *_sizes(recipe),
-        *_search(recipe),
-    ]
-    found += impossible(recipe)
+    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += [*impossible(recipe), *unfit_scores(recipe), *_own(recipe)]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found
@@ -78,29 +82,13 @@ def _shares(recipe: Recipe) -> list[str]:
     return found
 
 
-def _reading(recipe: Recipe) -> list[str]:
-    """Scores by which an encoder cannot look back at what it has read."""
-    given = {f"inputs.{name}.encoder": one.encoder for name, one in recipe.inputs.items() if one.encoder is not None}
-    found, allowed = [], [*reading_scores(), "none"]
-    for path, settings in (given | {"encoder": recipe.encoder}).items():
-        score = getattr(settings, "self_attention", "none")
-        if score in allowed:
-            continue
-        if score in SCORES:
-            reason = f"{score} goes by where places lie or by earlier looks, and here they are still being written"
-        else:
-            reason = f"unknown score '{score}'{nearest(score, allowed)}"
-        found.append(f"{path}.self_attention: {reason}; allowed: {', '.join(allowed)}, or one that --plugin brings")
-    return found
-
-
 def _attention(recipe: Recipe) -> list[str]:
     score = recipe.attention.score
     if score == "none":
         return []
     if score not in SCORES:
         allowed = [*SCORES, "none"]
-        known = f"allowed: {', '.join(allowed)}, or one that --plugin brings"
+        known = f"allowed: {', '.join(allowed)}, {BROUGHT}"
         return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; {known}"]
     if not recipe.inputs:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
@@ -119,17 +107,19 @@ def _attention(recipe: Recipe) -> list[str]:
 def _seen(recipe: Recipe) -> bool:
     """Whether what is looked at goes anywhere: into the output layer, or into the recurrence."""
     recurrence = recipe.attention.query == "previous" or recipe.attention.input_feeding
-    writes = {"recurrent": recurrence, "transformer": True, "label": False}[recipe.decoder.kind]
-    return recipe.decoder.output == "all" or writes
+    writes = {"recurrent": recurrence, "label": False}
+    return recipe.decoder.output == "all" or writes.get(recipe.decoder.kind, True)
 
 
 def _decoder(recipe: Recipe) -> list[str]:
-    found = []
-    if (recipe.decoder.kind == "label") != (recipe.output.kind == "label"):
-        found.append(
-            f"decoder.kind: {recipe.decoder.kind} cannot write an output of kind {recipe.output.kind}; "
-            f"allowed: {'label' if recipe.output.kind == 'label' else 'recurrent, transformer'}"
-        )
+    found, kind, label = [], recipe.decoder.kind, recipe.output.kind == "label"
+    if kind not in WRITERS and kind not in DECODERS:
+        known = [*WRITERS, *DECODERS]
+        found.append(f"decoder.kind: unknown decoder '{kind}'{nearest(kind, known)}; {_allowed(known)}")
+    elif recipe.decoder.one_step != label:
+        fitting = [word for word in WRITERS if (word == "label") == label]
+        fitting += [own.name for own in DECODERS.values() if own.one_step == label]
+        found.append(f"decoder.kind: {kind} cannot write an output of kind {recipe.output.kind}; {_allowed(fitting)}")
     if recipe.decoder.tied and recipe.decoder.embedding.kind == "one-hot":
         found.append("decoder.tied: a one-hot embedding has no weights to tie; allowed: false")
     if recipe.decoder.join == "compare":
@@ -137,6 +127,23 @@ def _decoder(recipe: Recipe) -> list[str]:
             if given and len(given) != 2:
                 found.append(f"decoder.join: compare needs two inputs in decoder.{path}, got {len(given)}")
     return found
+
+
+def _allowed(kinds: list[str]) -> str:
+    return f"allowed: {', '.join(kinds)}, {BROUGHT}"
+
+
+def _own(recipe: Recipe) -> list[str]:
+    """Settings of classes that plug-ins brought, which their constructors could not take."""
+    groups: dict[str, tuple[Own, dict[str, Scalar]]] = {}
+    if recipe.inputs and isinstance(recipe.encoder, OwnEncoderSettings):
+        groups["encoder"] = recipe.encoder.own, recipe.encoder.arguments
+    for name, given in recipe.inputs.items():
+        if isinstance(given.encoder, OwnEncoderSettings):
+            groups[f"inputs.{name}.encoder"] = given.encoder.own, given.encoder.arguments
+    if recipe.decoder.own is not None:
+        groups["decoder"] = recipe.decoder.own, recipe.decoder.options
+    return [f"{path}.{key}: {reason}" for path, (own, given) in groups.items() for key, reason in own.wrong(given)]
 
 
 def _data(recipe: Recipe) -> list[str]:
@@ -170,21 +177,22 @@ def _data(recipe: Recipe) -> list[str]:
 def _looks(recipe: Recipe) -> list[str]:
     """Queries and places of sizes that do not meet."""
     found = []
-    places = {name: recipe.view_of(name)[0] for name in recipe.looked_at}
+    sizes = {name: recipe.view_of(name)[0] for name in recipe.looked_at}
+    places = {name: size for name, size in sizes.items() if size is not None}
     if recipe.attention.heads > 1:
-        for name in recipe.looked_at:
-            if places[name] % recipe.attention.heads:
+        for name, size in places.items():
+            if size % recipe.attention.heads:
                 found.append(
-                    f"attention.heads: {recipe.attention.heads} heads cannot share the {places[name]} numbers of the "
-                    f"places of '{name}'; allowed: what divides {places[name]}"
+                    f"attention.heads: {recipe.attention.heads} heads cannot share the {size} numbers of the "
+                    f"places of '{name}'; allowed: what divides {size}"
                 )
-    elif recipe.attention.score in ("dot", "scaled-dot", "cosine"):
-        for name in recipe.looked_at:
-            if places[name] != recipe.decoder.size:
+    elif recipe.attention.score in ("dot", "scaled-dot", "cosine") and recipe.decoder.own is None:
+        for name, size in places.items():
+            if size != recipe.decoder.size:
                 found.append(
                     f"attention.score: {recipe.attention.score} needs decoder.size equal to the size of the places of "
-                    f"'{name}', got {recipe.decoder.size} and {places[name]}; use general or additive, or set "
-                    f"decoder.size={places[name]}"
+                    f"'{name}', got {recipe.decoder.size} and {size}; use general or additive, or set "
+                    f"decoder.size={size}"
                 )
     return found
 
@@ -226,7 +234,10 @@ def _lengths(recipe: Recipe) -> list[str]:
 
 def _sizes(recipe: Recipe) -> list[str]:
     found = [*_looks(recipe), *_heads(recipe), *_lengths(recipe)]
-    summaries = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
+    sizes = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
+    summaries = {name: size for name, size in sizes.items() if size is not None}
+    if len(summaries) < len(sizes) or recipe.decoder.own is not None:
+        return found
     if recipe.decoder.start_by == "copy" and recipe.started_by:
         joined = sum(summaries[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
         if joined != recipe.decoder.size:

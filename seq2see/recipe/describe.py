@@ -10,8 +10,9 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from seq2see.recipe.kinds import any_of, bounds, first_line, given_in, is_settings, kind_of, settings_in
-from seq2see.recipe.schema import Recipe
+from seq2see.recipe.kinds import bounds, first_line, given_in, is_open, is_settings, kind_of, settings_in
+from seq2see.recipe.own import BROUGHT, PLUGIN
+from seq2see.recipe.schema import WRITERS, Recipe
 from seq2see.recipe.scores import SCORES
 
 HEAD = """# Every key of a recipe
@@ -77,7 +78,7 @@ def _groups(settings: type[BaseModel], *, path: str, title: str) -> Iterator[Gro
         if get_origin(settings.model_fields[name].annotation) is dict:
             below += ".NAME"
         for model in models:
-            kind = f" ({model.model_fields['kind'].default})" if len(models) > 1 else ""
+            kind = f" ({PLUGIN if is_open(model) else model.model_fields['kind'].default})" if len(models) > 1 else ""
             yield from _groups(model, path=f"{below}.", title=f"{below}{kind}")
 
 
@@ -88,10 +89,9 @@ def _inside(field: FieldInfo) -> list[type[BaseModel]]:
 
 
 def _key(path: str, field: FieldInfo) -> Key:
-    kind = (
-        any_of([*SCORES, "none"]) if path == "attention.score" else kind_of(field.annotation) + bounds(field.metadata)
-    )
-    default = _said(field.get_default(call_default_factory=True))
+    words = {"attention.score": [*SCORES, "none"], "decoder.kind": WRITERS}.get(path)
+    kind = f"{', '.join(words)}, {BROUGHT}" if words else kind_of(field.annotation) + bounds(field.metadata)
+    default = "has to be given" if field.is_required() else _said(field.get_default(call_default_factory=True))
     return Key(path, kind, default, field.description or "")
 
 

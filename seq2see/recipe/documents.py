@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.own import ENCODERS
 from seq2see.recipe.schema import Recipe, names
 
 
@@ -13,8 +14,14 @@ def unknown_places(recipe: Recipe) -> list[str]:
     return [
         f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
         for name in names(recipe.attention.over)
-        if name not in known
+        if name not in known and not _may_have(recipe, name)
     ]
+
+
+def _may_have(recipe: Recipe, place: str) -> bool:
+    """Whether it is a further place of an input whose encoder is the user's own: known once that is built."""
+    name, _, part = place.partition(".")
+    return bool(part) and name in recipe.inputs and recipe.encoder_of(name).own is not None
 
 
 def unread(recipe: Recipe) -> list[str]:
@@ -23,10 +30,12 @@ def unread(recipe: Recipe) -> list[str]:
     for name, given in recipe.inputs.items():
         if recipe.reader_of(name) != name:
             continue
-        kind = recipe.encoder_of(name).kind
-        if (kind == "hierarchical") != (given.kind == "texts"):
+        kind, own = recipe.encoder_of(name).kind, recipe.encoder_of(name).own
+        reads = given.kind in own.reads if own is not None else (kind == "hierarchical") == (given.kind == "texts")
+        if not reads:
             path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
             allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
+            allowed = ", ".join([allowed, *(one.name for one in ENCODERS.values() if given.kind in one.reads)])
             found.append(
                 f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
             )
@@ -37,6 +46,7 @@ def unused_sentences(recipe: Recipe) -> list[str]:
     """Documents of which words alone are used: their sentences would be read for nothing."""
     used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
     alone = [name for name in recipe.looked_at if "." in name and name.partition(".")[0] not in used]
+    alone = [name for name in alone if recipe.encoder_of(name.partition(".")[0]).own is None]
     if recipe.attention.through is not None:
         return []
     return [

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from seq2see.recipe.basics import CellSettings, Count, EmbeddingSettings, Positive, Settings, Share
+from seq2see.recipe.basics import CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings, Share
+from seq2see.recipe.own import ENCODERS, PLUGIN, Own
 
 
-def by_kind(default: str) -> Discriminator:
-    """Chooses among groups of keys by their `kind`, which need not be given."""
+def by_kind(default: str, *, brought: Collection[str] = ()) -> Discriminator:
+    """Chooses among groups of keys by their `kind`, which need not be given; one group stands for all brought ones."""
 
     def kind(given: Any) -> Any:
-        return given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
+        word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
+        if isinstance(word, str) and word in brought:
+            return PLUGIN
+        return word if word != PLUGIN else ""
 
     return Discriminator(kind)
 
 
-View = tuple[int, str]
-"""Numbers in each place, and how places lie."""
+View = tuple[int | None, str | None]
+"""Numbers in each place, and how places lie; None: only the built encoder knows."""
 
 
 class Reader(Settings):
@@ -29,6 +34,11 @@ class Reader(Settings):
     def further(self) -> dict[str, View]:
         """Other places of the same input, by the name that stands behind the input's own."""
         return {}
+
+    @property
+    def own(self) -> Own | None:
+        """The class behind it, where a plug-in brought it."""
+        return None
 
 
 class RecurrentEncoderSettings(CellSettings, Reader):
@@ -116,9 +126,46 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
         return {"words": (self.places_size, "tokens")}
 
 
+class OwnEncoderSettings(Reader):
+    """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
+
+    kind: str = Field(description="the name of an encoder that --plugin brought")
+    size: Positive | None = Field(None, description="its argument `size`; not given: its own default, as for the next")
+    layers: Positive | None = Field(None, description="its argument `layers`")
+    dropout: Share | None = Field(None, description="its argument `dropout`")
+    options: dict[str, Scalar] = Field({}, description="its other arguments, by name")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is set for its constructor, by the name of the argument."""
+        keys = {key: getattr(self, key) for key in KEYS}
+        return {key: value for key, value in keys.items() if value is not None} | self.options
+
+    @property
+    def places_size(self) -> None:
+        return None
+
+    @property
+    def summary_size(self) -> None:
+        return None
+
+    @property
+    def layout(self) -> None:
+        return None
+
+    @property
+    def own(self) -> Own:
+        return ENCODERS[self.kind]
+
+
+KEYS = ("size", "layers", "dropout")
+"""Settings that encoders of many kinds have, so that one can take the place of another."""
+
 EncoderSettings = Annotated[
     Annotated[RecurrentEncoderSettings, Tag("recurrent")]
     | Annotated[TransformerEncoderSettings, Tag("transformer")]
-    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")],
-    by_kind("recurrent"),
+    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
+    | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
+    by_kind("recurrent", brought=ENCODERS),
 ]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.own import unknown_options
 from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
+    WRITERS,
     AttentionSettings,
     CellSettings,
     DecoderSettings,
     EmbeddingSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
+    OwnEncoderSettings,
     Recipe,
     Settings,
     TextSettings,
@@ -42,7 +45,7 @@ def _looks(recipe: Recipe) -> dict[str, str]:
     if not recipe.looked_at:
         keys = ["doubly_stochastic", "entropy", "coverage"]
         found |= _changed(recipe.loss, "loss", keys, "without attention there are no looks")
-    elif recipe.decoder.kind == "label":
+    elif recipe.decoder.one_step:
         found |= _changed(recipe.loss, "loss", ["coverage"], "a label is decoded in one step")
     found |= _twice(recipe)
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
@@ -61,10 +64,14 @@ def _twice(recipe: Recipe) -> dict[str, str]:
     if recipe.data.stream:
         return _changed(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
     readers = [recipe.encoder_of(name) for name in recipe.inputs]
-    shares = [recipe.decoder.dropout, recipe.decoder.embedding.dropout if recipe.output.kind == "text" else 0.0]
+    shares: list[float | None] = [
+        recipe.decoder.dropout,
+        recipe.decoder.embedding.dropout if recipe.output.kind == "text" else 0.0,
+    ]
     shares += [share for one in readers for share in (one.dropout, one.embedding.dropout)]
     drawn = bool(recipe.looked_at) and recipe.attention.choice == "hard"
-    if any(shares) or drawn:
+    unknown = recipe.decoder.own is not None or any(one.own is not None for one in readers)
+    if any(shares) or drawn or unknown:
         return {}
     return _changed(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")
 
@@ -98,13 +105,13 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     found |= _parts(settings)
     if not any("." in name for name in recipe.looked_at):
         found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
-    if recipe.decoder.kind == "label":
+    if recipe.decoder.one_step:
         found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
         found |= _changed(settings, "attention", ["filters", "kernel"], "a label has no earlier looks to cover")
     elif recipe.decoder.kind == "transformer":
         keys = ["query", "input_feeding"]
         found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
-    elif settings.query == "previous":
+    elif recipe.decoder.kind == "recurrent" and settings.query == "previous":
         found |= _changed(settings, "attention", ["input_feeding"], "with query previous the context always enters")
     return found
 
@@ -168,12 +175,26 @@ def _pooling(recipe: Recipe, path: str, settings: HierarchicalEncoderSettings) -
 
 
 def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
+    if isinstance(settings, OwnEncoderSettings):
+        return _own_encoder(path, settings)
     found = _embedding(f"{path}.embedding", settings.embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
     elif settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
+
+
+def _own_encoder(path: str, settings: OwnEncoderSettings) -> dict[str, str]:
+    own = settings.own
+    missing = [key for key in own.keys if key not in own.arguments]
+    found = _changed(settings, path, missing, f"{own.name} takes no such argument")
+    if "embedding" in own.given:
+        found |= _embedding(f"{path}.embedding", settings.embedding)
+    else:
+        found |= _changed(settings, path, ["embedding"], f"{own.name} takes no such argument")
+    unknown = unknown_options(own, settings.options, own.name)
+    return found | {f"{path}.{key}": reason for key, reason in unknown.items()}
 
 
 def _shared(recipe: Recipe) -> dict[str, str]:
@@ -202,14 +223,18 @@ def _embedding(path: str, settings: EmbeddingSettings) -> dict[str, str]:
 
 def _decoder(recipe: Recipe) -> dict[str, str]:
     settings = recipe.decoder
+    unknown = unknown_options(settings.own, settings.options, f"decoder {settings.kind}")
+    found = {f"decoder.{key}": reason for key, reason in unknown.items()}
     if settings.kind == "label":
         keys = ["cell", "activation", "reset", "layers", "embedding", "every_step", "tied"]
         keys += ["heads", "feedforward", "positions", "longest"]
-        found = _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
+        found |= _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
         if not recipe.looked_at:
             found |= _changed(settings, "decoder", ["output"], "without attention a label decoder has its state alone")
+    elif settings.one_step:
+        found |= _changed(settings, "decoder", ["embedding", "tied"], f"{settings.kind} reads no symbol")
     else:
-        found = _written(settings) | _embedding("decoder.embedding", settings.embedding)
+        found |= _written(settings) | _embedding("decoder.embedding", settings.embedding)
     if not recipe.started_by:
         found |= _changed(settings, "decoder", ["start_by"], "decoder.start is none")
         if not recipe.fed_every_step:
@@ -220,7 +245,9 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
 
 
 def _written(settings: DecoderSettings) -> dict[str, str]:
-    """Settings of the other kind of decoder that writes."""
+    """Settings of the other kind of decoder that writes; what a decoder of the user's own makes of them is its own."""
+    if settings.kind not in WRITERS:
+        return {}
     if settings.kind == "transformer":
         found = _changed(settings, "decoder", ["cell", "activation", "reset"], "a transformer has no cell")
         found |= _changed(settings, "decoder", ["output"], "the output layer of a transformer sees s_t")

@@ -83,8 +83,13 @@ def is_settings(annotation: Any) -> bool:
 
 
 def kind_in(settings: type[BaseModel]) -> list[str]:
-    """The words its `kind` may be."""
+    """The words its `kind` may be; none of its own where it stands for the names that plug-ins bring."""
     return [str(word) for word in get_args(settings.model_fields["kind"].annotation)]
+
+
+def is_open(settings: type[BaseModel]) -> bool:
+    """Whether its `kind` may be any name that a plug-in brings."""
+    return settings.model_fields["kind"].annotation is str
 
 
 def settings_in(annotation: Any) -> list[type[BaseModel]]:

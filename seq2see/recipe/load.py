@@ -58,7 +58,7 @@ def load_recipe(
 
 def notes(recipe: Recipe) -> list[str]:
     """What was decided for the user and should be said."""
-    text = recipe.inputs and recipe.decoder.kind != "label"
+    text = recipe.inputs and not recipe.decoder.one_step
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
         return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
     return []

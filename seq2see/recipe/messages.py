@@ -10,7 +10,8 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 
 from seq2see.errors import nearest
-from seq2see.recipe.kinds import given_in, is_settings, is_union, kind_in, kind_of, settings_in
+from seq2see.recipe.kinds import given_in, is_open, is_settings, is_union, kind_of, settings_in
+from seq2see.recipe.own import BROUGHT, PLUGIN, words_in
 from seq2see.recipe.schema import Recipe
 
 
@@ -48,7 +49,8 @@ class Spot:
         if kind is dict:
             return Spot(path, get_args(self.annotation)[1])
         if settings_in(self.annotation) and kind is not list:
-            chosen = [one for one in settings_in(self.annotation) if part in kind_in(one)]
+            groups = settings_in(self.annotation)
+            chosen = [one for one in groups if part in words_in(one) or (part == PLUGIN and is_open(one))]
             return Spot(self.path, chosen[0]) if chosen else self
         return Spot(path, get_args(self.annotation)[0]) if kind in (list, tuple) else self
 
@@ -62,8 +64,8 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
     if location[-1] == "[key]":
         return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {value!r}"
     spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
-    if kind == "union_tag_invalid":
-        return _refused(f"{spot}.kind", error["ctx"]["tag"], _kinds(spot.annotation))
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _refused(f"{spot}.kind", error["ctx"].get("tag"), _kinds(spot.annotation))
     if kind == "literal_error" and not is_union(spot.annotation):
         return _refused(str(spot), value, [str(word) for word in get_args(spot.annotation)])
     if is_union(spot.annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
@@ -80,4 +82,5 @@ def _refused(path: str, value: Any, allowed: list[str]) -> str:
 
 
 def _kinds(annotation: Any) -> list[str]:
-    return [word for one in settings_in(annotation) for word in kind_in(one)]
+    groups = settings_in(annotation)
+    return [word for one in groups for word in words_in(one)] + [BROUGHT] * any(map(is_open, groups))

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from seq2see.errors import UserError
 from seq2see.recipe.inert import inert
-from seq2see.recipe.kinds import kind_in, settings_in
+from seq2see.recipe.kinds import settings_in
 from seq2see.recipe.measures import unfit
+from seq2see.recipe.own import words_in
 from seq2see.recipe.resolve import SILENT, inherited, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
 
@@ -110,12 +111,13 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     for path, annotation, default in _groups_with_kinds(after):
         new, old = _at(after, path), _at(before, path)
         kind, was = new.get("kind", default), old.get("kind", default)
-        known = {word: one.model_fields for one in settings_in(annotation) for word in kind_in(one)}
+        known = {word: one.model_fields for one in settings_in(annotation) for word in words_in(one)}
         if kind == was or kind not in known:
             continue
         if path == "output" and not _given("decoder.kind", changes):
             _drop(after, "decoder.kind")
-        for key in [key for key in new if key not in known[kind] and not _given(f"{path}.{key}", changes)]:
+        lost = [key for key, value in new.items() if key not in known[kind] or value is None]
+        for key in [key for key in lost if not _given(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
 

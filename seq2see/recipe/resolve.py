@@ -65,7 +65,7 @@ def unconditioned(recipe: Recipe) -> dict[str, str]:
     if recipe.attention.score != "none" or recipe.decoder.start != "none" or not unused:
         return {}
     lost = ", ".join(unused)
-    instead = ", or decoder.every_step" if recipe.decoder.kind != "label" else ""
+    instead = ", or decoder.every_step" if not recipe.decoder.one_step else ""
     reason = f"with attention off, none leaves the decoder nothing of {lost}; allowed: {lost}{instead}, or attention"
     return {"decoder.start": reason}
 

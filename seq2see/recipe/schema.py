@@ -20,15 +20,19 @@ from seq2see.recipe.basics import (
     Tokens,
     Weight,
 )
+from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
 from seq2see.recipe.encoder_settings import (
     EncoderSettings,
     HierarchicalEncoderSettings,
+    OwnEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
+    View,
     by_kind,
 )
 
 __all__ = [
+    "WRITERS",
     "AttentionSettings",
     "CellKind",
     "CellSettings",
@@ -41,6 +45,7 @@ __all__ = [
     "InputSettings",
     "LabelOutput",
     "LossSettings",
+    "OwnEncoderSettings",
     "Recipe",
     "RecurrentEncoderSettings",
     "SearchSettings",
@@ -110,7 +115,7 @@ class DataSettings(Settings):
     stream: bool = Field(False, description="language models: one contiguous text instead of rows")
 
 
-# ---------------------------------------------------------------- attention and decoder
+# ---------------------------------------------------------------- attention
 
 ScoreName = str
 
@@ -161,36 +166,6 @@ class AttentionSettings(Settings):
     def score_settings(self) -> dict[str, Any]:
         """Every setting a score may want by its name, its own options beside those that recipes know."""
         return self.model_dump(exclude={"options"}) | self.options
-
-
-class DecoderSettings(CellSettings):
-    """s_1 .. s_T: how the output is written, and what conditions it."""
-
-    kind: Literal["recurrent", "transformer", "label"] = Field(
-        "recurrent",
-        description="a recurrent network, layers of self-attention, or the decoder of one step for label outputs",
-    )
-    heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
-    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
-    positions: Literal["sinusoidal", "learned", "none"] = Field(
-        "sinusoidal", description="transformer: how a symbol knows where it stands"
-    )
-    longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    start: str | list[str] | None = Field(
-        None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
-    )
-    start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
-    every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
-    join: Literal["concat", "compare"] = Field(
-        "concat", description="how summaries of two inputs meet: [u; v], or [u; v; |u - v|; u * v]"
-    )
-    output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
-    readout: Count = Field(0, description="size of a tanh layer before the output layer; 0: none")
-    tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
-    copy_from: str | None = Field(
-        None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
-    )
 
 
 # ---------------------------------------------------------------- loss, training, use
@@ -346,11 +321,13 @@ class Recipe(Settings):
             return []
         return list(self.inputs) if self.attention.over is None else names(self.attention.over)
 
-    def view_of(self, looked_at: str) -> tuple[int, str]:
+    def view_of(self, looked_at: str) -> View:
         """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""
         name, _, part = looked_at.partition(".")
         settings = self.encoder_of(name)
-        return settings.further[part] if part else (settings.places_size, settings.layout)
+        if not part or settings.own is not None:
+            return settings.places_size, settings.layout
+        return settings.further[part]
 
     @property
     def started_by(self) -> list[str]:

@@ -65,7 +65,7 @@ class Results:
 def fingerprint(recipe: Recipe, sources: Sources) -> str:
     """What tells runs apart that may end differently: the whole recipe, the rows, and code of the user's own.
 
-    A score that was changed in its module is another score, whatever its name.
+    A score, encoder or decoder that was changed in its module is another one, whatever its name.
     """
     made = hashlib.sha256(json.dumps([recipe.to_dict(), asdict(sources)], sort_keys=True).encode())
     for path in (sources.data, sources.dev):
@@ -82,11 +82,12 @@ def _digest(path: Path) -> bytes:
 
 
 def _own_code(recipe: Recipe) -> set[Path]:
-    """Files of the parts a plug-in brought; those of the package are as they are."""
+    """Files of the parts a plug-in brought, and of what they inherit; those of the package are as they are."""
     parts: list[type] = [decoders[recipe.decoder.kind]]
     parts += [encoders[recipe.encoder_of(name).kind] for name in recipe.inputs]
     if recipe.looked_at:
         parts.append(scores[recipe.attention.score])
-    strange = [part for part in parts if part.__module__.split(".")[0] != "seq2see"]
-    files = [inspect.getsourcefile(part) for part in strange]
+    lines = {one for part in parts for one in part.__mro__}
+    strange = [one for one in lines if one.__module__.partition(".")[0] not in ("seq2see", "torch", "builtins")]
+    files = [inspect.getsourcefile(one) for one in strange]
     return {Path(file) for file in files if file is not None and Path(file).is_file()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,12 @@ import pytest
 import yaml
 
 from seq2see import api
+from seq2see.attention import scores
 from seq2see.cli import main
+from seq2see.decoders import decoders
+from seq2see.encoders import encoders
+from seq2see.recipe.own import DECODERS, ENCODERS
+from seq2see.recipe.scores import SCORES
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
@@ -55,6 +60,22 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
 def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Put text on standard input."""
     return lambda text: monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of one's own; what a plug-in registers is forgotten with it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    tables: list[dict[str, Any]] = [scores._kinds, encoders._kinds, decoders._kinds, SCORES, ENCODERS, DECODERS]
+    known, loaded = [dict(table) for table in tables], set(sys.modules)
+    yield tmp_path
+    for table, before in zip(tables, known, strict=True):
+        table.clear()
+        table.update(before)
+    for module in set(sys.modules) - loaded:
+        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[module]
 
 
 @pytest.fixture(scope="session")

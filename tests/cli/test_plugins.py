@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seq2see.attention import scores
 from seq2see.cli.app import COMMANDS
-from seq2see.recipe.scores import SCORES
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -33,21 +31,6 @@ class Near(Score):
     def energies(self, query, keys):
         return -self.sharp * torch.cdist(self.W(query), keys)
 '''
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of one's own; what a plug-in registers is forgotten with it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    known, named, loaded = dict(scores._kinds), dict(SCORES), set(sys.modules)
-    yield tmp_path
-    scores._kinds = known
-    SCORES.clear()
-    SCORES.update(named)
-    for module in set(sys.modules) - loaded:
-        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[module]
 
 
 def test_every_command_that_reads_a_recipe_or_a_model_takes_plugins(call: Call) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
 from seq2see.recipe.kinds import kind_in, settings_in
+from seq2see.recipe.schema import OwnEncoderSettings
 from seq2see.recipe.scores import SCORES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
@@ -35,7 +36,8 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     encoders = [
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in kinds
     ]
-    assert {path for one in (text, label, *encoders) for path in paths(one)} == set(known) - {"inputs"}
+    brought = {"encoder": OwnEncoderSettings(kind="own").model_dump()}
+    assert {path for one in (text, label, brought, *encoders) for path in paths(one)} == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 
 

@@ -1,0 +1,199 @@
+"""Encoders and decoders of the user's own in recipes: known by name, their constructors' arguments checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from seq2see.errors import UserError
+from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.encoder_settings import KEYS
+from seq2see.recipe.own import DECODERS, ENCODERS, read_class
+
+ONE = {"inputs": {"source": {}}}
+BROUGHT = "or one that --plugin brings"
+
+pytestmark = pytest.mark.usefixtures("_brought")
+
+
+class Waves:
+    def __init__(
+        self,
+        embedding: Any,
+        size: int,
+        how: Literal["sine", "saw"] = "sine",
+        share: Annotated[float, Field(gt=0)] = 0.5,
+        bent=True,
+        copy: int | None = None,
+        *rest: Any,
+        **more: Any,
+    ): ...
+
+
+class Bare:
+    def __init__(self, symbols: int): ...
+
+
+class Steps:
+    def __init__(self, settings: Any, attention: Any, conditions: Any, *, pace: float = 1.0): ...
+
+
+class Bell:
+    def __init__(self, settings: Any, attention: Any, conditions: Any): ...
+
+
+@pytest.fixture
+def _brought() -> Iterator[None]:
+    known = dict(ENCODERS), dict(DECODERS)
+    given, keys = ("embedding", "symbols"), KEYS
+    ENCODERS["waves"] = read_class("waves", Waves, given=given, keys=keys)
+    ENCODERS["bare"] = read_class("bare", Bare, given=given, keys=keys, reads=("text", "texts"))
+    given = ("settings", "attention", "conditions")
+    DECODERS["steps"] = read_class("steps", Steps, given=given)
+    DECODERS["bell"] = read_class("bell", Bell, given=given, one_step=True)
+    yield
+    for registry, before in zip((ENCODERS, DECODERS), known, strict=True):
+        registry.clear()
+        registry.update(before)
+
+
+def waves(**settings: Any) -> dict[str, Any]:
+    return {**ONE, "encoder": {"kind": "waves", "size": 8, **settings}}
+
+
+def refused(raw: dict[str, Any], *overrides: str) -> str:
+    with pytest.raises(UserError) as caught:
+        load_recipe(raw, overrides=overrides)
+    return str(caught.value)
+
+
+def test_a_constructor_is_read_as_settings() -> None:
+    own = ENCODERS["waves"]
+    assert own.given == {"embedding"}
+    assert own.options == ["bent", "copy", "how", "share"]
+    assert [name for name, one in own.arguments.items() if one.required] == ["size"]
+    assert own.values({"size": "8", "share": "1e-3", "other": 1}) == {"size": 8, "share": 0.001}
+
+
+def test_a_recipe_with_parts_of_ones_own_says_them_and_comes_back() -> None:
+    recipe = load_recipe({**waves(options={"how": "saw"}), "decoder": {"kind": "steps", "options": {"pace": 2}}})
+    assert recipe.encoder_of("source").kind == "waves"
+    assert recipe.to_dict()["encoder"]["options"] == {"how": "saw"}
+    assert load_recipe(recipe.to_dict(), complete=True) == recipe
+
+
+def test_a_name_that_no_plugin_brought_is_refused_with_all_that_are_known() -> None:
+    said = refused({**ONE, "encoder": {"kind": "wave", "size": 3, "options": {"how": "saw"}}})
+    assert "encoder.kind: 'wave' is not allowed (did you mean 'waves'?)" in said
+    assert said.endswith(f"waves, bare, {BROUGHT}")
+    said = refused({**ONE, "decoder": {"kind": "step"}})
+    assert "decoder.kind: unknown decoder 'step' (did you mean 'steps'?)" in said
+    assert said.endswith(f"allowed: recurrent, transformer, label, steps, bell, {BROUGHT}")
+
+
+@pytest.mark.parametrize("kind", ["--plugin", ["waves"], {"waves": 1}, 3, None])
+def test_a_kind_that_is_no_name_is_refused(kind: Any) -> None:
+    assert "encoder.kind" in refused({**ONE, "encoder": {"kind": kind}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"options": {"hou": "saw"}}, "encoder.options.hou: has no effect here: waves has no such option of its own "),
+        ({"options": {"hou": "saw"}}, "(did you mean 'how'?); allowed: bent, copy, how, share"),
+        ({"options": {"how": "square"}}, "encoder.options.how: should be sine or saw, got 'square'"),
+        ({"options": {"share": 0}}, "encoder.options.share: should be number above 0, got 0"),
+        ({"options": {"share": "much"}}, "encoder.options.share: should be number above 0, got 'much'"),
+        ({"options": {"bent": 7}}, "encoder.options.bent: should be true or false, got 7"),
+        ({"options": {"copy": 0.5}}, "encoder.options.copy: should be whole number, got 0.5"),
+        ({"options": {"how": ["saw"]}}, "encoder.options.how: should be"),
+        ({"size": None}, "encoder.size: has to be given: waves has no default for it"),
+        ({"size": 0}, "encoder.size: should be"),
+        ({"layers": 2}, "encoder.layers: has no effect here: waves takes no such argument"),
+        ({"sizes": 2}, "encoder.sizes: unknown key (did you mean 'size'?); allowed: kind, size, layers"),
+        ({"embedding": {"sise": 2}}, "encoder.embedding.sise: unknown key (did you mean 'size'?)"),
+    ],
+)
+def test_settings_are_checked_by_name_and_type(settings: dict[str, Any], message: str) -> None:
+    assert message in refused(waves(**settings))
+
+
+def test_an_input_may_have_an_encoder_of_ones_own() -> None:
+    raw = {"inputs": {"source": {"encoder": {"kind": "waves", "size": 8, "options": {"bent": 3}}}}}
+    assert "inputs.source.encoder.options.bent: should be true or false, got 3" in refused(raw)
+
+
+def test_an_encoder_without_an_embedding_has_no_settings_of_one() -> None:
+    said = refused({**ONE, "encoder": {"kind": "bare", "embedding": {"size": 3}}})
+    assert "encoder.embedding: has no effect here: bare takes no such argument" in said
+
+
+def test_an_encoder_reads_the_inputs_it_says() -> None:
+    texts = {"inputs": {"source": {"kind": "texts"}}}
+    assert load_recipe({**texts, "encoder": {"kind": "bare"}}).encoder.kind == "bare"
+    said = refused({**texts, "encoder": {"kind": "waves", "size": 8}})
+    assert "encoder.kind: waves does not read 'source', an input of kind texts; allowed: hierarchical, bare" in said
+
+
+def test_options_of_decoders_are_checked_too() -> None:
+    steps = {**ONE, "decoder": {"kind": "steps"}}
+    assert "decoder.options.pace: should be number, got 'fast'" in refused(steps, "decoder.options.pace=fast")
+    assert "decoder steps has no such option of its own (did you mean 'pace'?)" in refused(
+        steps, "decoder.options.pac=1"
+    )
+    assert "decoder recurrent has no such option of its own" in refused(ONE, "decoder.options.pace=1")
+
+
+def test_a_decoder_of_one_step_gives_labels_and_no_other_does() -> None:
+    label = {**ONE, "output": {"kind": "label"}}
+    assert load_recipe({**label, "decoder": {"kind": "bell"}}).decoder.one_step
+    said = refused({**label, "decoder": {"kind": "steps"}})
+    assert f"decoder.kind: steps cannot write an output of kind label; allowed: label, bell, {BROUGHT}" in said
+    said = refused({**ONE, "decoder": {"kind": "bell"}})
+    assert f"allowed: recurrent, transformer, steps, {BROUGHT}" in said
+    assert "bell reads no symbol" in refused({**label, "decoder": {"kind": "bell", "embedding": {"size": 3}}})
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "decoder.heads=2",
+        "decoder.cell=lstm",
+        "decoder.output=state",
+        "attention.input_feeding=false",
+        "decoder.start_by=copy",
+        "attention.score=dot",
+        "attention.heads=3",
+        "attention.over=source.parts",
+        "search.replace_unknown=true",
+        "loss.coverage=0.1",
+        "loss.consistency=1",
+        "decoder.tied=true",
+    ],
+)
+def test_what_only_the_built_parts_know_is_left_to_them(override: str) -> None:
+    raw = {**waves(), "decoder": {"kind": "steps", "start": "source", "size": 8}}
+    assert isinstance(load_recipe(raw, overrides=[override]), Recipe)
+
+
+def test_another_kind_leaves_behind_what_only_the_old_one_had() -> None:
+    raw = {**ONE, "encoder": {"size": 9, "layers": 2, "bidirectional": False, "cell": "lstm"}}
+    recipe = load_recipe(raw, overrides=["encoder.kind=waves", "encoder.options.bent=false"])
+    assert (recipe.encoder.kind, recipe.encoder.size, recipe.encoder.layers) == ("waves", 9, None)
+    back = load_recipe(recipe.to_dict(), overrides=["encoder.kind=recurrent"])
+    assert (back.encoder.kind, back.encoder.size) == ("recurrent", 9)
+    bare = load_recipe(recipe.to_dict(), overrides=["encoder.kind=bare"])
+    assert (bare.encoder.size, bare.encoder.options) == (None, {})
+    paced = load_recipe(ONE, overrides=["decoder.kind=steps", "decoder.options.pace=2"])
+    assert load_recipe(paced.to_dict(), overrides=["decoder.kind=recurrent"]).decoder.options == {}
+
+
+def test_an_argument_no_recipe_can_write_is_refused_when_the_class_is_read() -> None:
+    class Strange:
+        def __init__(self, table: dict[str, int]): ...
+
+    with pytest.raises(TypeError, match=r"'strange': its argument table is of type dict\[str, int\], which no recipe"):
+        read_class("strange", Strange, given=())
