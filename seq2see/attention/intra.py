@@ -28,9 +28,7 @@ class IntraAttention(nn.Module):
         super().__init__()
         kind = scores[score]
         if kind.ordered or kind.remembers:
-            raise UserError(
-                f"encoder.self_attention: {score} goes by where places lie or by earlier looks, not by states alone"
-            )
+            raise UserError(f"encoder.self_attention: {score} goes by where places lie, or by earlier looks")
         self.score = build_score(score, size if kind.asks else 0, size, {"size": size})
         self.Q_x = nn.Linear(width, size, bias=False) if kind.asks else None
         self.Q_h = nn.Linear(size, size, bias=False) if kind.asks else None

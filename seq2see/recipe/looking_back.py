@@ -16,7 +16,7 @@ def unfit_scores(recipe: Recipe) -> list[str]:
             continue
         score = settings.self_attention
         if score in SCORES:
-            reason = f"{score} goes by where places lie or by earlier looks, and here they are still being written"
+            reason = f"{score} goes by where places lie, and here they are still being written"
         else:
             reason = f"unknown score '{score}'{nearest(score, allowed)}"
         found.append(f"{path}.self_attention: {reason}; allowed: {', '.join(allowed)}, or one that --plugin brings")
