@@ -159,7 +159,7 @@ def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
     source = recipe.copied_from
-    if source is not None and views[source].layout != "tokens":
+    if source is not None and views[source].layout not in ("tokens", "set"):
         raise UserError(
             f"decoder.copy_from: the places of '{source}' are {views[source].layout}, not words that could be copied"
         )

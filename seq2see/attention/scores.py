@@ -59,7 +59,7 @@ def register(name: str) -> Callable[[type[Score]], type[Score]]:
 
     def add(kind: type[Score]) -> type[Score]:
         scores.register(name)(kind)
-        declare(name, options(name))
+        declare(name, options(name), ordered=kind.ordered)
         return kind
 
     return add

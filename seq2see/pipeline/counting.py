@@ -19,6 +19,7 @@ PROBE = 1_000
 DIRECTIONS = ("forwards", "backwards")
 READING = "sEPWUVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
+PERCEPTRONS = ("phi", "rho")
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 DEEP = {"first": "W_1", "out": "v"}
@@ -109,9 +110,11 @@ def part_and_name(name: str) -> tuple[str, str]:
 
 
 def _cell_name(path: list[str]) -> str:
-    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling."""
+    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling; W, b of a perceptron's layers."""
     if path[0] in POOLING and ".".join(path[-2:]) in POOLED:
         return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
+    if path[0] in PERCEPTRONS and len(path) == 3 and path[1].isdigit():
+        return f"{'b' if path[-1] == 'bias' else 'W'}_{int(path[1]) + 1}, {path[0]}"
     if path[0] not in LAYERS or len(path) < 3 or not path[1].isdigit():
         return _inner_name(path)
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]

@@ -20,6 +20,7 @@ from seq2see.recipe.schema import (
     names,
 )
 from seq2see.recipe.scores import SCORES
+from seq2see.recipe.sets import ordered, unlike
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -27,11 +28,11 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
+    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += [*impossible(recipe), *_own(recipe)]
+    found += [*ordered(recipe), *impossible(recipe), *_own(recipe)]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found

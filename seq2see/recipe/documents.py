@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import EncoderSettings, Reader
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.own import ENCODERS
 from seq2see.recipe.schema import Recipe, names
 
@@ -30,14 +32,12 @@ def unread(recipe: Recipe) -> list[str]:
     for name, given in recipe.inputs.items():
         if recipe.reader_of(name) != name:
             continue
-        kind, own = recipe.encoder_of(name).kind, recipe.encoder_of(name).own
-        reads = given.kind in own.reads if own is not None else (kind == "hierarchical") == (given.kind == "texts")
-        if not reads:
-            path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            allowed = "hierarchical" if given.kind == "texts" else "recurrent, transformer"
-            allowed = ", ".join([allowed, *(one.name for one in ENCODERS.values() if given.kind in one.reads)])
+        settings = recipe.encoder_of(name)
+        reads = settings.reads if settings.own is None else settings.own.reads
+        if given.kind not in reads:
             found.append(
-                f"{path}.kind: {kind} does not read '{name}', an input of kind {given.kind}; allowed: {allowed}"
+                f"{recipe.encoder_path(name)}.kind: {settings.kind} does not read '{name}', an input of kind "
+                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}"
             )
     return found
 
@@ -72,3 +72,10 @@ def through(recipe: Recipe) -> list[str]:
     if settings.heads > 1:
         found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
     return found
+
+
+def readers_of(kind: str) -> list[str]:
+    """Kinds of encoders that read such an input: ours, and those that plug-ins brought."""
+    ours = [one for one in settings_in(EncoderSettings) if issubclass(one, Reader) and kind in one.reads]
+    brought = [one.name for one in ENCODERS.values() if kind in one.reads]
+    return [*(name for one in ours for name in kind_in(one)), *brought]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -28,7 +28,9 @@ View = tuple[int | None, str | None]
 
 
 class Reader(Settings):
-    """What every encoder's settings tell of what it gives."""
+    """What every encoder's settings tell of what it gives. reads: the kinds of input it can read."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text",)
 
     @property
     def further(self) -> dict[str, View]:
@@ -67,6 +69,7 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
+    reads: ClassVar[tuple[str, ...]] = ("text", "set")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: Positive = Field(256, description="size of a place")
     layers: Positive = Field(3, description="one above the other")
@@ -92,9 +95,39 @@ class TransformerEncoderSettings(Reader):
         return "set" if self.positions == "none" else "tokens"
 
 
+class DeepSetsEncoderSettings(Reader):
+    """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("set", "text")
+    kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
+    size: Positive = Field(256, description="size of a place, of the summary, and of the layers between")
+    layers: Positive = Field(2, description="of phi, which makes a symbol a place")
+    pooling: Literal["sum", "mean", "max"] = Field(
+        "sum", description="how places become one vector; sum alone tells how often a symbol is there"
+    )
+    summary_layers: Count | None = Field(
+        None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
+    )
+    dropout: Share = Field(0.0, description="on what each layer gives")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def places_size(self) -> int:
+        return self.size
+
+    @property
+    def summary_size(self) -> int:
+        return self.size
+
+    @property
+    def layout(self) -> str:
+        return "set"
+
+
 class HierarchicalEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
 
+    reads: ClassVar[tuple[str, ...]] = ("texts",)
     kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
     bidirectional: bool = Field(True, description="both networks read in both directions, the states joined")
     words: Literal["attention", "last"] = Field(
@@ -163,6 +196,7 @@ EncoderSettings = Annotated[
     Annotated[RecurrentEncoderSettings, Tag("recurrent")]
     | Annotated[TransformerEncoderSettings, Tag("transformer")]
     | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
+    | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]

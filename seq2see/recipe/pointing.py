@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from seq2see.recipe.schema import Recipe, TextOutput, TextSettings
 
+IN_A_ROW = ("text", "set")
+"""Kinds of inputs whose symbols are their places, one by one."""
+
 
 def idle(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of such settings in recipes that have nothing to point at, or nothing to point from."""
@@ -34,9 +37,12 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
     name, path = recipe.copied_from, "decoder.copy_from"
     if name is None or name not in recipe.inputs:
         return []
-    texts = [one for one in recipe.looked_at if one in recipe.inputs and recipe.inputs[one].kind == "text"]
+    texts = [one for one in recipe.looked_at if one in recipe.inputs and recipe.inputs[one].kind in IN_A_ROW]
     if name not in texts:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
+    separator = getattr(recipe.inputs[name], "separator", None)
+    if separator is not None:
+        return [f"{path}: elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"]
     tokens = recipe.inputs[name].tokens
     if tokens != output.tokens:
         return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
@@ -51,7 +57,7 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
         return []
     found = []
     settings = recipe.inputs.get(first)
-    if settings is None or settings.kind != "text":
+    if settings is None or settings.kind not in IN_A_ROW:
         found.append(f"{path}: links count the words of a text, and '{first}', the first input looked at, is none")
     elif "bpe" in (settings.tokens, output.tokens):
         found.append(

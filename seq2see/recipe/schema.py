@@ -22,6 +22,7 @@ from seq2see.recipe.basics import (
 )
 from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
 from seq2see.recipe.encoder_settings import (
+    DeepSetsEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
@@ -38,6 +39,7 @@ __all__ = [
     "CellSettings",
     "DataSettings",
     "DecoderSettings",
+    "DeepSetsEncoderSettings",
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
@@ -49,6 +51,7 @@ __all__ = [
     "Recipe",
     "RecurrentEncoderSettings",
     "SearchSettings",
+    "SetInput",
     "Settings",
     "TextInput",
     "TextOutput",
@@ -85,7 +88,25 @@ class TextsInput(TextSettings):
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 
-InputSettings = Annotated[Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")], by_kind("text")]
+class SetInput(TextSettings):
+    """One input that holds a set: elements in no order. Those that stand there twice count twice."""
+
+    kind: Literal["set"] = Field("set", description="what the column holds; a list of elements may stand there")
+    tokens: Literal["symbol", "word", "character"] = Field(
+        "symbol", description="what one element is; symbol: what stands between spaces"
+    )
+    separator: Annotated[str, Field(min_length=1)] | None = Field(
+        None,
+        description="what stands between elements, each of which is one symbol then, with the spaces in it: newline, "
+        "tab, or a mark such as ; (not given: tokens tells them apart)",
+    )
+    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+InputSettings = Annotated[
+    Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")] | Annotated[SetInput, Tag("set")],
+    by_kind("text"),
+]
 
 
 class TextOutput(TextSettings):
@@ -313,6 +334,11 @@ class Recipe(Settings):
         """The encoder settings of an input: its own, or the recipe's."""
         own = self.inputs[self.reader_of(name)].encoder
         return own if own is not None else self.encoder
+
+    def encoder_path(self, name: str) -> str:
+        """The key under which the encoder settings of an input stand."""
+        reader = self.reader_of(name)
+        return "encoder" if self.inputs[reader].encoder is None else f"inputs.{reader}.encoder"
 
     @property
     def looked_at(self) -> list[str]:

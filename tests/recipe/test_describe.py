@@ -31,10 +31,10 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     known = {key.path: key for key in keys()}
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
-    kinds = [kind for one in settings_in(Recipe.model_fields["encoder"].annotation) for kind in kind_in(one)]
-    read = {kind: "texts" if kind == "hierarchical" else "text" for kind in kinds}
+    every = settings_in(Recipe.model_fields["encoder"].annotation)
+    read = {kind: one.reads[0] for one in every for kind in kind_in(one)}
     encoders = [
-        load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in kinds
+        load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
     brought = {"encoder": OwnEncoderSettings(kind="own").model_dump()}
     assert {path for one in (text, label, brought, *encoders) for path in paths(one)} == set(known) - {"inputs"}
