@@ -69,8 +69,8 @@ class EncoderDecoder(nn.Module):
         return memory
 
     def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
-        """Read every input and prepare for decoding."""
-        return self.decoder.prepare(self.remember(inputs, rows, maps=maps))
+        """Read every input and prepare for decoding; with `maps` both tell all of their looks."""
+        return replace(self.decoder.prepare(self.remember(inputs, rows, maps=maps)), maps=maps)
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)

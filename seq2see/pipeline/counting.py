@@ -8,6 +8,7 @@ from math import prod
 
 import torch
 
+from seq2see.encoders.layers import DIRECTIONS
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe
 
@@ -16,8 +17,7 @@ Count = dict[Monomial, int]
 """A polynomial in the sizes of vocabularies: {(): 7, ("source",): 128} is 7 + 128 |source|."""
 
 PROBE = 1_000
-DIRECTIONS = ("forwards", "backwards")
-READING = "sEPWUVvuwbcn"
+READING = "sEPWUQVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
 PERCEPTRONS = ("phi", "rho")
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
@@ -119,10 +119,15 @@ def _cell_name(path: list[str]) -> str:
         return _inner_name(path)
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
-    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
+    looks_back = rest[1:2] == ["inward"]  # a part of a cell that looks at what it has read
+    if rest[-1] in ("weight", "bias") and not looks_back:  # a layer of self-attention: its parts are layers of torch
         return f"{_plain(rest[-2:])}, {where[0]}"
     if rest[0] in ("0", "1") and len(rest) > 1:
         where.append(DIRECTIONS[int(rest[0])])
+        rest = rest[1:]
+    if looks_back:
+        return f"{_look_name(rest[1:])}, {' '.join(where)}, self-attention"
+    if rest[0] == "cell":
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
     return f"{short}, {' '.join(where)}"

@@ -6,6 +6,7 @@ from seq2see.errors import nearest
 from seq2see.recipe.basics import Scalar
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.inert import inert
+from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.own import BROUGHT, DECODERS, Own
 from seq2see.recipe.pointing import impossible
@@ -32,7 +33,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += [*ordered(recipe), *impossible(recipe), *_own(recipe)]
+    found += [*ordered(recipe), *impossible(recipe), *unfit_scores(recipe), *_own(recipe)]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found

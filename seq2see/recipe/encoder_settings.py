@@ -48,6 +48,9 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 
     kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
     bidirectional: bool = Field(True, description="read in both directions, the states joined")
+    self_attention: str = Field(
+        "none", description="a score: each state looks back at the earlier ones of its direction; none: it does not"
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property

@@ -39,6 +39,11 @@ def goes_by_order(settings: AttentionSettings) -> bool:
     return settings.score in ORDERED and not (settings.score == "coverage" and settings.kernel == 1)
 
 
+def reading_scores() -> list[str]:
+    """The scores by which an encoder may look back at its own states while it reads: where they lie is not known."""
+    return [name for name in SCORES if name not in ORDERED]
+
+
 def own_options(name: str) -> list[str]:
     """The options of a score that no key of a recipe stands for.
 
