@@ -9,9 +9,8 @@ from typing import Any, overload
 
 import torch
 
-from seq2see.data.columns import OUTPUT
+from seq2see.data.columns import OUTPUT, Joined, joined
 from seq2see.data.references import group
-from seq2see.data.sentences import together
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
@@ -292,15 +291,18 @@ class Model:
         return notices.lines() if into is None else []
 
 
-def _text(name: str, value: Any, cut_by: str | None) -> str:
-    """A value as text; a list of texts where sentences or utterances may be given one by one."""
+def _text(name: str, value: Any, by: Joined | None) -> str:
+    """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
     if isinstance(value, str):
         return value
-    if cut_by is None:
+    if by is None:
         raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
-    if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, Sequence):
         raise UserError(f"input '{name}': expected text, or a list of texts, got {value!r}")
-    return together(value, cut_by)
+    try:
+        return joined(value, by)
+    except UserError as error:
+        raise UserError(f"input '{name}': {error}") from None
 
 
 def train(

@@ -89,13 +89,10 @@ class Cell(nn.Module):
         is several times faster on rows of one length than on packed ones (benchmarks/long_inputs.py).
         """
         inputs = self._inputs(parts)
-        outputs, _ = self.run({"all": _flip(inputs, mask) if reverse else inputs})
+        outputs, _ = self.run({"all": flipped(inputs, mask) if reverse else inputs})
         outputs = outputs * mask[..., None]
-        if not inputs.shape[1]:
-            return outputs, outputs.new_zeros(len(outputs), self.size)
-        where = (mask.sum(1) - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.size)
-        last = outputs.gather(1, where).squeeze(1)
-        return _flip(outputs, mask) if reverse else outputs, last
+        last = last_real(outputs, mask)
+        return flipped(outputs, mask) if reverse else outputs, last
 
     def _inputs(self, parts: Mapping[str, Tensor]) -> Tensor:
         """All parts side by side, in the order of the weights."""
@@ -115,12 +112,24 @@ class Cell(nn.Module):
         return weights[0] if len(weights) == 1 else torch.cat(weights, dim=1)
 
 
-def _flip(x: Float[Tensor, "batch steps _"], mask: Bool[Tensor, "batch steps"]) -> Float[Tensor, "batch steps _"]:
+def flipped(x: Float[Tensor, "batch steps _"], mask: Bool[Tensor, "batch steps"]) -> Float[Tensor, "batch steps _"]:
     """Each row's real steps in reverse order, padding left at the end."""
     steps = torch.arange(x.shape[1], device=x.device)
     lengths = mask.sum(1, keepdim=True)
     order = torch.where(steps < lengths, lengths - 1 - steps, steps)
     return x.gather(1, order[..., None].expand_as(x))
+
+
+def last_real(
+    outputs: Float[Tensor, "batch steps size"], mask: Bool[Tensor, "batch steps"]
+) -> Float[Tensor, "batch size"]:
+    """Each row's last real step (real steps come first); of a row without any its first, which is zeros where masked
+    steps are; zeros where there are no steps."""
+    batch, steps, size = outputs.shape
+    if not steps:
+        return outputs.new_zeros(batch, size)
+    where = (mask.sum(1) - 1).clamp(min=0)[:, None, None].expand(-1, 1, size)
+    return outputs.gather(1, where).squeeze(1)
 
 
 def _kernel_run(kernel: Any, inputs: Tensor, state: Any, weights: list[Tensor]) -> tuple[Tensor, CellState]:

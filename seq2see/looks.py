@@ -24,7 +24,8 @@ class Looks:
     outputs: the symbols of the steps, `<eos>` included, one row for a label;
     layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many of them lie in each
     of the larger places that hold them, words in sentences);
-    rows: what asks, for the maps in which it is not the output: where an encoder looked while it read;
+    rows: what asks, for the maps in which it is not the output: where an encoder looked while it read, where a decoder
+    looked at what it had written;
     reason: why there is no map, where there is none.
     """
 
@@ -53,6 +54,10 @@ class Looks:
         """Each head of the default map, (heads, steps, places); None where there are none to tell apart."""
         weights = self.maps[self.name]
         return weights if weights.ndim == HEADS else None
+
+    def onto_itself(self, name: str) -> bool:
+        """Whether that map is of a sequence that looks at itself: what asks is what is looked at."""
+        return name in self.rows and self.rows[name] == self.inputs.get(name)
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""

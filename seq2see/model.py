@@ -74,8 +74,8 @@ class EncoderDecoder(nn.Module):
         return memory
 
     def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
-        """Read every input and prepare for decoding."""
-        return self.decoder.prepare(self.remember(inputs, rows, maps=maps))
+        """Read every input and prepare for decoding; with `maps` both tell all of their looks."""
+        return replace(self.decoder.prepare(self.remember(inputs, rows, maps=maps)), maps=maps)
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)
@@ -165,7 +165,7 @@ def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
     source = recipe.copied_from
-    if source is not None and views[source].layout != "tokens":
+    if source is not None and views[source].layout not in ("tokens", "set"):
         raise UserError(
             f"decoder.copy_from: the places of '{source}' are {views[source].layout}, not words that could be copied"
         )

@@ -15,7 +15,7 @@ from seq2see.recipe.scores import SCORES
 
 TUTORIALS = Path(__file__).resolve().parent.parent / "docs" / "tutorials"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-QUICK = {"--updates": "2", "--rows": "4"}
+QUICK = {"--updates": "2", "--rows": "4", "--seeds": "1"}
 """What a reader has minutes for and a test has not."""
 
 
@@ -74,3 +74,13 @@ def test_a_score_of_your_own(folder: Path) -> None:
     assert re.search(r"^│ score distance, sharp 1 ", printed["compare"], flags=re.MULTILINE)
     (verdict,) = [said for what, said in printed.items() if what.startswith("snippet")]
     assert verdict.startswith("best: ")
+
+
+def test_an_encoder_of_your_own(tmp_path: Path) -> None:
+    printed = follow("an-encoder-of-your-own.md", tmp_path)
+
+    assert "h_j = tanh(W [e(x_{j-r}); ..; e(x_{j+r})] + b), r = reach; places h_j of 32 numbers" in printed["show"]
+    assert (tmp_path / "bade.png").stat().st_size > 1000
+    assert re.search(r"^│ encoder.kind window, decoder.kind forgetful ", printed["compare"], flags=re.MULTILINE)
+    assert (tmp_path / "runs/reach/comparison.svg").is_file()
+    assert "kind: forgetful" in (tmp_path / "runs/python/recipe.yaml").read_text("utf-8")

@@ -6,27 +6,32 @@ from seq2see.attention import coverage as _coverage  # noqa: F401  registers its
 from seq2see.attention.attention import Attention
 from seq2see.attention.build import build_attention
 from seq2see.attention.heads import MultiHead
+from seq2see.attention.intra import IntraAttention, intra_equations
 from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax, sparsemax
 from seq2see.attention.pooling import Pooling
 from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
 from seq2see.attention.self_attention import SelfAttention
+from seq2see.attention.tape import Tape
 from seq2see.attention.through import Through
 
 __all__ = [
     "NORMALISERS",
     "Attention",
     "Candidates",
+    "IntraAttention",
     "Look",
     "MultiHead",
     "Pooling",
     "Prepared",
     "Score",
     "SelfAttention",
+    "Tape",
     "Through",
     "build_attention",
     "build_score",
     "entmax15",
+    "intra_equations",
     "masked_softmax",
     "register",
     "scores",

@@ -7,7 +7,7 @@ from seq2see.attention.choices import build_choice
 from seq2see.attention.heads import MultiHead
 from seq2see.attention.normalisers import NORMALISERS
 from seq2see.attention.scopes import build_scope
-from seq2see.attention.scores import build_score, scores
+from seq2see.attention.scores import build_score
 from seq2see.attention.through import Through
 from seq2see.errors import UserError
 from seq2see.memory import View
@@ -26,16 +26,17 @@ def build_attention(settings: AttentionSettings, *, query: int, view: View) -> A
 
 
 def _at_once(settings: AttentionSettings, *, query: int, view: View) -> Attention | MultiHead:
-    if view.layout == "set" and scores[settings.score].ordered:
-        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
     size = view.size
     if settings.heads > 1:
         query_size = key_size = MultiHead.head_size(size, settings.heads)
     else:
         query_size, key_size = query, size
     options = settings.score_settings | {"axes": 2 if view.layout == "grid" else 1}
+    score = build_score(settings.score, query_size, key_size, options)
+    if view.layout == "set" and score.ordered:
+        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
     inner = Attention(
-        build_score(settings.score, query_size, key_size, options),
+        score,
         scope=build_scope(
             settings.scope,
             view,

@@ -23,7 +23,7 @@ class Coverage(Score):
 
     def __init__(self, query: int, key: int, size: int = 128, filters: int = 16, kernel: int = 5, axes: int = 1):
         super().__init__(query, key)
-        self.axes, self.kernel = axes, kernel
+        self.axes, self.kernel, self.ordered = axes, kernel, kernel > 1
         self.W_q = nn.Linear(query, size, bias=False)
         self.W_k = nn.Linear(key, size, bias=False)
         self.W_f = nn.Linear(filters, size, bias=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,10 +19,14 @@ from torch.nn.functional import linear, normalize
 
 from seq2see.attention.records import Candidates
 from seq2see.errors import UserError
+from seq2see.recipe.kinds import first_line
 from seq2see.recipe.scores import declare
 from seq2see.registry import Registry
 
 scores: Registry[type[Score]] = Registry("score")
+
+REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
+"""A score says its equation first; a comma, semicolon or colon outside brackets ends it, and remarks may follow."""
 
 
 class Score(nn.Module):
@@ -35,6 +40,9 @@ class Score(nn.Module):
 
     remembers = False
     """True where it depends on the sum of earlier looks, which then comes with the candidates."""
+
+    asks = True
+    """False where the query has no say: the same looks, whoever asks."""
 
     def __init__(self, query: int, key: int):
         super().__init__()
@@ -59,7 +67,7 @@ def register(name: str) -> Callable[[type[Score]], type[Score]]:
 
     def add(kind: type[Score]) -> type[Score]:
         scores.register(name)(kind)
-        declare(name, options(name))
+        declare(name, options(name), ordered=kind.ordered)
         return kind
 
     return add
@@ -75,6 +83,11 @@ def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | N
 def options(name: str) -> set[str]:
     """Settings that mean something to the score of that name: its constructor's arguments beyond sizes and axes."""
     return _arguments(name) - {"axes"}
+
+
+def equation_of(name: str) -> str:
+    """'e_j = q . k_j', in the words of the score's own class; its name where that says nothing."""
+    return REMARK.split(first_line(scores[name]))[0] or f"e_j = {name}(q, k_j)"
 
 
 def _arguments(name: str) -> set[str]:
@@ -249,6 +262,8 @@ class Location(Score):
 class Static(Score):
     """e_j = v' tanh(W_k k_j + b): learned from what a place holds, the same at every step"""
 
+    asks = False
+
     def __init__(self, query: int, key: int, size: int = 128):
         super().__init__(query, key)
         self.W_k = nn.Linear(key, size)
@@ -266,6 +281,8 @@ class Static(Score):
 @register("uniform")
 class Uniform(Score):
     """e_j = 0: every place alike, the control"""
+
+    asks = False
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]

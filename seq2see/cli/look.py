@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seq2see.cli.options import add_beam, add_input, add_json, add_model
 from seq2see.cli.parser import Given, Parser
@@ -12,9 +13,14 @@ from seq2see.cli.reading import argument
 from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
+if TYPE_CHECKING:
+    from seq2see.api import Model
+    from seq2see.looks import Looks
+
 EXAMPLES = (
     "seq2see look runs/transliteration india --out india.png",
     'seq2see look runs/translation "a dog runs" --target "ein Hund läuft" --out dog.html',
+    'seq2see look runs/translation-transformer "a dog runs" --map source.self-1 --out reading.png',
 )
 
 
@@ -26,7 +32,11 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument("--target", metavar="TEXT", help="look while writing this instead of the model's own output")
     add_beam(parser)
-    parser.add_argument("--map", metavar="NAME", help="draw this map only, where there are several")
+    parser.add_argument(
+        "--map",
+        metavar="NAME",
+        help="draw this map only, or `all` (a sequence's looks at itself are drawn where they are asked for)",
+    )
     parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
     add_json(parser)
 
@@ -40,15 +50,7 @@ def run(given: Given) -> None:
     from seq2see.seeing import save
 
     model = load(given.model)
-    if not model.recipe.inputs:
-        raise UserError(
-            f"{given.model}: a language model reads no input, so there is nothing to look at; "
-            f"`{program()} explain {given.model}` works one step out, "
-            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
-        )
-    if given.input is None:
-        raise UserError("INPUT is missing: give the input that is to be looked at")
-    said = model.look(argument(model, given.input), target=given.target, beam=given.beam)
+    said = model.look(_row(model, given), target=given.target, beam=given.beam)
     check_looks(said.looks)
     path = save(said.looks, given.out, map=given.map, title=given.title)
     if given.json:
@@ -56,3 +58,30 @@ def run(given: Given) -> None:
     else:
         print(said.answer)
         say(f"where it looked: {path}")
+        _further(said.looks, given)
+
+
+def _row(model: Model, given: Given) -> dict[str, str] | None:
+    """The input that is to be looked at; None for a language model that looks at what it has written."""
+    if model.recipe.inputs:
+        if given.input is None:
+            raise UserError("INPUT is missing: give the input that is to be looked at")
+        return argument(model, given.input)
+    if model.recipe.decoder.kind != "transformer":
+        raise UserError(
+            f"{given.model}: a language model reads no input, so there is nothing to look at; "
+            f"`{program()} explain {given.model}` works one step out, "
+            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
+        )
+    if given.input is not None:
+        raise UserError("INPUT: a language model reads no input; --target TEXT shows how it looks back in a text")
+    return None
+
+
+def _further(looks: Looks, given: Given) -> None:
+    """Say what was not drawn, and how to see it."""
+    from seq2see.seeing.panels import left_out
+
+    rest = left_out(looks)
+    if given.map is None and rest and given.out.suffix.lower() != ".json":
+        say(f"further maps, drawn with --map NAME or --map all: {', '.join(rest)}")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Row
-from seq2see.data.sentences import together
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
 from seq2see.errors import UserError, nearest
@@ -18,18 +17,21 @@ OUTPUT = "output"
 ALIGNMENT = "output.alignment"
 """A row's links between input and output stand under this name, which can be no input's."""
 Check = Callable[[str], str | None]
+Joined = Callable[[Sequence[str]], str]
+"""How a list of texts becomes one text, which its field takes apart again; a UserError where it could not."""
+
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)
 class Resolution:
     """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
-    whose values may be lists of texts, with how these become one (`sentences.together`); files: names whose values are
-    paths, with what tells why a file cannot be used (None: it can)."""
+    whose values may be lists of texts, with how these become one; files: names whose values are paths, with what tells
+    why a file cannot be used (None: it can)."""
 
     mapping: dict[str, str]
     note: str | None = None
-    lists: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, Joined] = field(default_factory=dict)
     files: Mapping[str, Check] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
@@ -76,11 +78,10 @@ class Resolution:
         column = self.mapping[name]
         value = row.values.get(column)
         if name in self.lists and isinstance(value, list):
-            for item in value:
-                if not isinstance(item, str):
-                    place = f"{table.place(row.line)}, column '{column}'"
-                    raise RowError(f"{place}: expected a list of texts, found {_named(item)} in it")
-            return together(value, self.lists[name])
+            try:
+                return joined(value, self.lists[name])
+            except UserError as error:
+                raise RowError(f"{table.place(row.line)}, column '{column}': {error}") from None
         return _text(table, row, column=column)
 
 
@@ -104,16 +105,30 @@ def place_of(row: Mapping[str, str], number: int) -> str:
     return getattr(row, "where", f"row {number}")
 
 
+def joined(items: Sequence[Any], by: Joined) -> str:
+    """A list of texts as one text."""
+    texts = [_written(item) for item in items]
+    for item, text in zip(items, texts, strict=True):
+        if text is None:
+            raise UserError(f"expected a list of texts, found {_named(item)} in it")
+    return by([text for text in texts if text is not None])
+
+
 def _text(table: Table, row: Row, *, column: str) -> str:
-    """Numbers are read as they are written; nothing else that is not text is."""
     value: Any = row.values[column] if column in row.values else _item(table, row, column=column)
+    text = _written(value)
+    if text is None:
+        raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {_named(value)}")
+    return text
+
+
+def _written(value: Any) -> str | None:
+    """Numbers are read as they are written; nothing else that is not text is."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {_named(value)}")
+    return str(value) if isinstance(value, int | float) else None
 
 
 def _named(value: Any) -> str:

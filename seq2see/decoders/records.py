@@ -23,7 +23,8 @@ class Ready:
 
     looks: {input name: keys, values, mask}; start: per layer the first cell state (batch, size);
     every: (batch, gates), the product of the summary that enters every step; memory: what all of it was made from;
-    lower: the same as `looks` for each layer below the last one, where every layer of a decoder looks for itself.
+    lower: the same as `looks` for each layer below the last one, where every layer of a decoder looks for itself;
+    maps: whether somebody wants to see what it costs extra to tell: where a decoder looks at what it has written.
     """
 
     rows: int
@@ -32,6 +33,7 @@ class Ready:
     start: list[CellState] = field(default_factory=list)
     every: Float[Tensor, "batch gates"] | None = None
     lower: list[dict[str, Prepared]] = field(default_factory=list)
+    maps: bool = False
 
     def by_layer(self) -> dict[str, Prepared]:
         """What is looked at, under the names of the looks of every layer."""
@@ -45,6 +47,7 @@ class Ready:
             start=[tuple(part[rows] for part in state) for state in self.start],
             every=None if self.every is None else self.every[rows],
             lower=[{name: prepared.select(rows) for name, prepared in one.items()} for one in self.lower],
+            maps=self.maps,
         )
 
 
@@ -115,13 +118,16 @@ class Step:
     """The state after a step (or after a whole target), what the output layer sees, and where the decoder looked.
 
     features: (rows, size), or (rows, steps, size) for a whole target; looks: {name: a look of so many rows, steps};
-    lower: where every layer looks for itself, the looks of those below the last one, from the bottom.
+    lower: where every layer looks for itself, the looks of those below the last one, from the bottom;
+    inward: from the bottom layer to the top one where it looked at what has been read so far, (rows, heads, symbols);
+    of single steps alone, and where `Ready.maps` asks for it.
     """
 
     state: State
     features: Float[Tensor, "rows *steps size"]
     looks: dict[str, Look] = field(default_factory=dict)
     lower: list[dict[str, Look]] = field(default_factory=list)
+    inward: list[Float[Tensor, "rows heads symbols"]] = field(default_factory=list)
 
     def by_layer(self) -> dict[str, Look]:
         """All looks: the last layer's by the name of the input, those below it as `name.layer-1`, `name.layer-2`, .."""

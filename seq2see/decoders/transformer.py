@@ -126,11 +126,11 @@ class TransformerDecoder(Decoder):
             seen.append(one)
             return one.context[:, None]
 
-        features, caches = self._climb(ready, state, token[:, None], look)
+        features, caches, inward = self._climb(ready, state, token[:, None], look, tell=ready.maps)
         *pasts, past = [one.past for one in seen] or [{}]
         *lower, last = [one.looks for one in seen] or [{}]
         after = replace(state, position=state.position + 1, caches=caches, past=layered(past, pasts))
-        return Step(after, features[:, 0], last, lower)
+        return Step(after, features[:, 0], last, lower, [weights[:, :, 0] for weights in inward])
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target at once, each seeing those before it; one by one where a look remembers the last."""
@@ -146,22 +146,27 @@ class TransformerDecoder(Decoder):
             looks.append(seen.looks)
             return seen.context
 
-        features, caches = self._climb(ready, state, tokens, look)
+        features, caches, _ = self._climb(ready, state, tokens, look)
         *lower, last = looks or [{}]
         after = replace(state, position=state.position + tokens.shape[1], caches=caches)
         return Step(after, features, last, lower)
 
     def _climb(
-        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"], look: Asking
-    ) -> tuple[Float[Tensor, "rows steps size"], list[Cache]]:
-        """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`."""
+        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"], look: Asking, *, tell: bool = False
+    ) -> tuple[Float[Tensor, "rows steps size"], list[Cache], list[Float[Tensor, "rows heads steps _"]]]:
+        """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`.
+
+        With `tell` also, for each layer, how these steps looked at the symbols up to theirs.
+        """
         states = self._entered(ready, state, tokens)
-        caches: list[Cache] = []
+        caches, inward = list[Cache](), list[Tensor]()
         for number, (layer, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
             asking = partial(look, number) if layer.looking else None
-            states, kept = layer(states, cache, asking)
+            states, kept, weights = layer(states, cache, asking, tell=tell)
             caches.append(kept)
-        return dropout(self.norm(states), self.dropout, self.training), caches
+            if weights is not None:
+                inward.append(weights)
+        return dropout(self.norm(states), self.dropout, self.training), caches, inward
 
     def _entered(
         self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]

@@ -48,17 +48,22 @@ class DecoderLayer(nn.Module):
         states: Float[Tensor, "rows steps size"],
         cache: Cache,
         look: Callable[[Tensor], Tensor] | None,
-    ) -> tuple[Float[Tensor, "rows steps size"], Cache]:
-        """New steps after those in the cache, each seeing the ones up to itself; `look` gives contexts of queries."""
+        *,
+        tell: bool = False,
+    ) -> tuple[Float[Tensor, "rows steps size"], Cache, Float[Tensor, "rows heads steps _"] | None]:
+        """New steps after those in the cache, each seeing the ones up to itself; `look` gives contexts of queries.
+
+        With `tell` also how each of them looked at those up to itself.
+        """
         normal = self.norm_1(states)
         new = self.inward.keys_and_values(normal)
         keys, values = (torch.cat([old, one], dim=2) for old, one in zip(cache, new, strict=True))
-        found, _ = self.inward(normal, keys, values, mask=_earlier(states, keys))
+        found, weights = self.inward(normal, keys, values, mask=_earlier(states, keys), tell=tell)
         states = states + self._dropped(found)
         if look is not None and self.norm_2 is not None:
             context = look(self.norm_2(states))
             states = states + self._dropped(context if self.W_c is None else self.W_c(context))
-        return states + self._dropped(self.feed(self.norm_3(states))), (keys, values)
+        return states + self._dropped(self.feed(self.norm_3(states))), (keys, values), weights
 
     def _dropped(self, states: Tensor) -> Tensor:
         return dropout(states, self.dropout, self.training)

@@ -6,6 +6,7 @@ from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.build import build_encoder, check_encoded
 from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.convolutional import ConvolutionalEncoder
+from seq2see.encoders.deep_sets import DeepSetsEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.means import masked_mean
 from seq2see.encoders.recurrent import RecurrentEncoder
@@ -14,6 +15,7 @@ from seq2see.encoders.transformer import TransformerEncoder
 __all__ = [
     "ByInput",
     "ConvolutionalEncoder",
+    "DeepSetsEncoder",
     "Encoded",
     "Encoder",
     "HierarchicalEncoder",

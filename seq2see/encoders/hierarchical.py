@@ -12,7 +12,7 @@ from seq2see.attention.pooling import Pooling
 from seq2see.data.nested import Nested
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.layers import RecurrentLayers
+from seq2see.encoders.layers import Read, RecurrentLayers
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
 from seq2see.recipe.schema import HierarchicalEncoderSettings
 from seq2see.recipe.words import cell_equation, embedding_equation
@@ -60,13 +60,14 @@ class HierarchicalEncoder(Encoder):
         read = real.clone()
         read[:, 0] = True
         inside = mask[read]
-        states, vectors = self.word_layers(self.embedding(ids[read]), inside)
-        weights = None
+        words_read: Read = self.word_layers(self.embedding(ids[read]), inside)
+        states, vectors, weights = words_read.states, words_read.last, None
         if self.word_pooling is not None:
             vectors, weights = self.word_pooling(states, inside)
         sentences: Float[Tensor, "batch sentences size"] = vectors.new_zeros(*real.shape, self.size)
         sentences[read] = vectors
-        documents, summary = self.sentence_layers(sentences, real)
+        whole: Read = self.sentence_layers(sentences, real)
+        documents, summary = whole.states, whole.last
         if self.sentence_pooling is not None:
             summary, _ = self.sentence_pooling(documents, real)
         places = Places(documents, real, Layout("sentences"), texts)

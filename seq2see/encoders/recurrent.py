@@ -5,11 +5,12 @@ from __future__ import annotations
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from seq2see.attention import intra_equations
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.layers import RecurrentLayers
-from seq2see.memory import Layout, Places
+from seq2see.encoders.layers import Read, RecurrentLayers
+from seq2see.memory import InnerMap, Layout, Places
 from seq2see.recipe.schema import RecurrentEncoderSettings
 from seq2see.recipe.words import cell_equation, embedding_equation
 
@@ -29,31 +30,46 @@ class RecurrentEncoder(Encoder):
     ):
         super().__init__()
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
-        self.layers = RecurrentLayers(settings, self.embedding.size, bidirectional=settings.bidirectional)
+        self.layers = RecurrentLayers(
+            settings,
+            self.embedding.size,
+            bidirectional=settings.bidirectional,
+            self_attention=settings.self_attention,
+        )
         self.size = self.summary_size = self.layers.size
 
     def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
-        return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
+        return self(column.ids, column.mask, column.symbols, maps=maps)  # type: ignore[no-any-return]
 
     def forward(
         self,
         ids: Int[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
         tokens: list[list[str]] | None = None,
+        *,
+        maps: bool = False,
     ) -> Encoded:
-        states, summary = self.layers(self.embedding(ids), mask)
-        return Encoded(Places(states, mask, Layout("tokens"), tokens), summary)
+        """maps: also tell where each state looked back to, `self-1`, .. by layer (`self-1-forwards`, .. where both)."""
+        read: Read = self.layers(self.embedding(ids), mask)
+        layout = Layout("tokens")
+        inner = {name: InnerMap(one, mask, mask, layout) for name, one in read.weights.items()} if maps else {}
+        return Encoded(Places(read.states, mask, layout, tokens), read.last, maps=inner)
 
     @classmethod
     def equations(cls, settings: RecurrentEncoderSettings) -> list[str]:
-        cell = settings.cell
+        cell, looks = settings.cell, settings.self_attention != "none"
+        x, y = ("[e(x_j); c_j]", "[e(x_j); d_j]") if looks else ("e(x_j)", "e(x_j)")
         both = "in both directions" if settings.bidirectional else "from left to right"
         lines = [f"{cell} of size {settings.size}, {both}", embedding_equation(settings.embedding, "x_j")]
         if settings.bidirectional:
-            lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, e(x_j)),  g_j = {cell}(g_{{j+1}}, e(x_j))")
+            lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, {x}),  g_j = {cell}(g_{{j+1}}, {y})")
             lines.append("summary = [f_M; g_1], the last state of each direction")
         else:
-            lines.append(f"h_j = {cell}(h_{{j-1}}, e(x_j));  summary = h_M, the last state")
+            lines.append(f"h_j = {cell}(h_{{j-1}}, {x});  summary = h_M, the last state")
+        if looks:
+            lines += intra_equations(settings.self_attention, "f" if settings.bidirectional else "h")
+        if settings.bidirectional and looks:
+            lines.append("d_j = the same of the g_i, i > j, with weights of its own;  d_M = 0")
         if settings.layers > 1:
             lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
         return [*lines, f"{cell}: {cell_equation(settings)}"]

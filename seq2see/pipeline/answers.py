@@ -13,7 +13,7 @@ from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, 
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.schema import ImageInput, TextSettings, TrainingSettings
+from seq2see.recipe.schema import ImageInput, SetInput, TextSettings, TrainingSettings
 
 SPECIALS = 4
 BPE = 8_000
@@ -165,7 +165,14 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
         return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
-    return f"{role}: text, column '{column}', as {TOKENS[settings.tokens]}{many}{cut}{shared}"
+    return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"
+
+
+def _kind(settings: TextSettings, column: str) -> str:
+    if not isinstance(settings, SetInput):
+        return f"text, column '{column}', as {TOKENS[settings.tokens]}"
+    told_apart = TOKENS[settings.tokens] if settings.separator is None else f"elements between {settings.separator!r}"
+    return f"a set, column '{column}', of {told_apart}, in no order"
 
 
 def _encoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:

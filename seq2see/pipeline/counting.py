@@ -8,6 +8,7 @@ from math import prod
 
 import torch
 
+from seq2see.encoders.layers import DIRECTIONS
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe
 
@@ -16,9 +17,9 @@ Count = dict[Monomial, int]
 """A polynomial in the sizes of vocabularies: {(): 7, ("source",): 128} is 7 + 128 |source|."""
 
 PROBE = 1_000
-DIRECTIONS = ("forwards", "backwards")
-READING = "sEPWUVvuwbcn"
+READING = "sEPWUQVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
+PERCEPTRONS = ("phi", "rho")
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 BACKBONE = "backbone"
@@ -124,17 +125,24 @@ def part_and_name(name: str) -> tuple[str, str]:
 
 
 def _cell_name(path: list[str]) -> str:
-    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling."""
+    """W, U, b of a layer (and direction); E of an embedding; W, b, u of a pooling; W, b of a perceptron's layers."""
     if path[0] in POOLING and ".".join(path[-2:]) in POOLED:
         return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
+    if path[0] in PERCEPTRONS and len(path) == 3 and path[1].isdigit():
+        return f"{'b' if path[-1] == 'bias' else 'W'}_{int(path[1]) + 1}, {path[0]}"
     if path[0] not in LAYERS or len(path) < 3 or not path[1].isdigit():
         return _inner_name(path)
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
-    if rest[-1] in ("weight", "bias"):  # a layer of self-attention: its parts are layers of torch
+    looks_back = rest[1:2] == ["inward"]  # a part of a cell that looks at what it has read
+    if rest[-1] in ("weight", "bias") and not looks_back:  # a layer of self-attention: its parts are layers of torch
         return f"{_plain(rest[-2:])}, {where[0]}"
     if rest[0] in ("0", "1") and len(rest) > 1:
         where.append(DIRECTIONS[int(rest[0])])
+        rest = rest[1:]
+    if looks_back:
+        return f"{_look_name(rest[1:])}, {' '.join(where)}, self-attention"
+    if rest[0] == "cell":
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
     return f"{short}, {' '.join(where)}"

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-from seq2see.attention.scores import scores
+from seq2see.attention.scores import equation_of
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.kinds import first_line
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.words import cell_equation, embedding_equation, position_words
 
 __all__ = ["cell_equation", "embedding_equation"]
-
-REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
-"""A score says its equation first; a comma, semicolon or colon outside brackets ends it, and remarks may follow."""
 
 
 def encoder_equations(recipe: Recipe, name: str) -> list[str]:
@@ -30,8 +24,7 @@ def encoder_equations(recipe: Recipe, name: str) -> list[str]:
 
 def score_equation(recipe: Recipe) -> str:
     """'e_j = v' tanh(W_q q + W_k k_j)', in the words of the score's own class; its name where that says nothing."""
-    score = recipe.attention.score
-    equation = REMARK.split(first_line(scores[score]))[0] or f"e_j = {score}(q, k_j)"
+    equation = equation_of(recipe.attention.score)
     return f"{equation}, times a learned temperature" if recipe.attention.learned_temperature else equation
 
 

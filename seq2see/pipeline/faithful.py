@@ -47,8 +47,8 @@ def _check(bundle: Bundle) -> None:
         why = "reads no input" if not recipe.inputs else "has no attention"
         raise UserError(f"the model {why}, so there is nothing that could tell the truth; attention.score sets one")
     for name in recipe.looked_at:
-        if name not in recipe.inputs or recipe.inputs[name].kind != "text":
-            raise UserError(f"attention.over: '{name}' is not a text whose symbols could be left out one by one")
+        if name not in recipe.inputs or recipe.inputs[name].kind not in ("text", "set"):
+            raise UserError(f"attention.over: '{name}' is no text or set whose symbols could be left out one by one")
 
 
 class _Asked:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2see.data.batches import EOS, UNK, Batch
+from seq2see.data.batches import EOS, SOS, UNK, Batch
 from seq2see.data.text import TextField
+from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Token
+from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
 from seq2see.recipe import Recipe
@@ -158,7 +160,7 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
     vocabulary = bundle.fields.output.vocabulary
     symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
-    if replace_unknown and looks.maps and looks.name in looks.inputs:
+    if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
         for t, i in enumerate(one.ids):
             if i == UNK and where.shape[1]:
@@ -177,7 +179,7 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
 
 def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     """Where the model looked for this hypothesis, as a record that needs no model."""
-    if not bundle.recipe.looked_at and not one.inner:
+    if not (bundle.recipe.looked_at or one.inner or one.inward):
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
     looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
     looks.default = next(iter(bundle.recipe.looked_at), None)
@@ -188,6 +190,10 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
         looks.maps[told], looks.layouts[told] = inner.weights, inner.layout
         looks.inputs[told] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
         looks.rows[told] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
+    for name, weights in one.inward.items():
+        read = [SPECIALS[SOS], *outputs[:-1]]
+        looks.maps[name], looks.rows[name], looks.inputs[name] = weights, read, read
+        looks.layouts[name] = Layout("tokens").to_dict(len(read))
     return looks
 
 

@@ -7,6 +7,7 @@ from seq2see.recipe.basics import Scalar
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
+from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.media_checks import unreadable
 from seq2see.recipe.own import BROUGHT, DECODERS, Own
@@ -23,6 +24,7 @@ from seq2see.recipe.schema import (
     names,
 )
 from seq2see.recipe.scores import SCORES
+from seq2see.recipe.sets import ordered, unlike
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -30,11 +32,11 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe)] or [*unknown_places(recipe), *unread(recipe)]
+    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unknown_places(recipe), *unread(recipe)]
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += [*impossible(recipe), *unreadable(recipe), *_own(recipe)]
+    found += [*ordered(recipe), *impossible(recipe), *unfit_scores(recipe), *unreadable(recipe), *_own(recipe)]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found

@@ -35,11 +35,9 @@ def unread(recipe: Recipe) -> list[str]:
         settings = recipe.encoder_of(name)
         reads = settings.reads if settings.own is None else settings.own.reads
         if given.kind not in reads:
-            path = "encoder" if given.encoder is None else f"inputs.{name}.encoder"
-            allowed = ", ".join(readers_of(given.kind))
             found.append(
-                f"{path}.kind: {settings.kind} does not read '{name}', an input of kind {given.kind}; "
-                f"allowed: {allowed}"
+                f"{recipe.encoder_path(name)}.kind: {settings.kind} does not read '{name}', an input of kind "
+                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}"
             )
     return found
 

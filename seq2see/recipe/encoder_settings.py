@@ -48,6 +48,9 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 
     kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
     bidirectional: bool = Field(True, description="read in both directions, the states joined")
+    self_attention: str = Field(
+        "none", description="a score: each state looks back at the earlier ones of its direction; none: it does not"
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
@@ -69,6 +72,7 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
+    reads: ClassVar[tuple[str, ...]] = ("text", "set")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: Positive = Field(256, description="size of a place")
     layers: Positive = Field(3, description="one above the other")
@@ -92,6 +96,35 @@ class TransformerEncoderSettings(Reader):
     @property
     def layout(self) -> str:
         return "set" if self.positions == "none" else "tokens"
+
+
+class DeepSetsEncoderSettings(Reader):
+    """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("set", "text")
+    kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
+    size: Positive = Field(256, description="size of a place, of the summary, and of the layers between")
+    layers: Positive = Field(2, description="of phi, which makes a symbol a place")
+    pooling: Literal["sum", "mean", "max"] = Field(
+        "sum", description="how places become one vector; sum alone tells how often a symbol is there"
+    )
+    summary_layers: Count | None = Field(
+        None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
+    )
+    dropout: Share = Field(0.0, description="on what each layer gives")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def places_size(self) -> int:
+        return self.size
+
+    @property
+    def summary_size(self) -> int:
+        return self.size
+
+    @property
+    def layout(self) -> str:
+        return "set"
 
 
 class HierarchicalEncoderSettings(CellSettings, Reader):
@@ -209,6 +242,7 @@ EncoderSettings = Annotated[
     | Annotated[TransformerEncoderSettings, Tag("transformer")]
     | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
     | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")]
+    | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]

@@ -12,11 +12,13 @@ from seq2see.recipe.schema import (
     AttentionSettings,
     CellSettings,
     DecoderSettings,
+    DeepSetsEncoderSettings,
     EmbeddingSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
     Recipe,
+    SetInput,
     Settings,
     TextSettings,
     TextsInput,
@@ -41,6 +43,8 @@ def inert(recipe: Recipe) -> dict[str, str]:
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
             found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")
+        if isinstance(given, SetInput) and given.separator is not None:
+            found |= _changed(given, f"inputs.{name}", ["tokens"], "separator tells elements apart")
     return found
 
 
@@ -163,21 +167,22 @@ def _encoders(recipe: Recipe) -> dict[str, str]:
         found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
     for path, settings in given.items():
         found |= _encoder(path, settings)
-        if isinstance(settings, HierarchicalEncoderSettings):
+        if isinstance(settings, HierarchicalEncoderSettings | DeepSetsEncoderSettings):
             found |= _pooling(recipe, path, settings)
     return found
 
 
-def _pooling(recipe: Recipe, path: str, settings: HierarchicalEncoderSettings) -> dict[str, str]:
-    own = {name: f"inputs.{name}.encoder" for name, one in recipe.inputs.items() if one.encoder is not None}
-    read = [name for name in recipe.inputs if own.get(name, "encoder") == path]
-    used = {*recipe.started_by, *recipe.fed_every_step}
+def _pooling(
+    recipe: Recipe, path: str, settings: HierarchicalEncoderSettings | DeepSetsEncoderSettings
+) -> dict[str, str]:
+    read = [name for name in recipe.inputs if recipe.encoder_path(name) == path]
+    used, found = {*recipe.started_by, *recipe.fed_every_step}, dict[str, str]()
     if read and not used.intersection(read):
         reason = "no summary is used; name an input it reads in decoder.start or decoder.every_step"
         found = _changed(settings, path, ["pooling"], reason)
-    else:
-        found = {}
-    if settings.words == settings.pooling == "last":
+        if isinstance(settings, DeepSetsEncoderSettings) and settings.summary_layers:
+            found[f"{path}.summary_layers"] = reason
+    if isinstance(settings, HierarchicalEncoderSettings) and settings.words == settings.pooling == "last":
         found |= _changed(settings, path, ["pooling_size"], "last states are not weighed")
     return found
 

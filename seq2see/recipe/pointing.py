@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.schema import Recipe, TextInput, TextOutput, TextSettings
+from seq2see.recipe.schema import Recipe, TextOutput, TextSettings
+
+IN_A_ROW = ("text", "set")
+"""Kinds of inputs whose symbols are their places, one by one."""
 
 
 def idle(recipe: Recipe) -> dict[str, str]:
@@ -34,10 +37,13 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
     name, path = recipe.copied_from, "decoder.copy_from"
     if name is None or name not in recipe.inputs:
         return []
-    texts = [one for one in recipe.looked_at if one in _texts(recipe)]
+    texts = [one for one in recipe.looked_at if one in _in_a_row(recipe)]
     if name not in texts:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
-    tokens = _texts(recipe)[name].tokens
+    separator = getattr(recipe.inputs[name], "separator", None)
+    if separator is not None:
+        return [f"{path}: elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"]
+    tokens = _in_a_row(recipe)[name].tokens
     if tokens != output.tokens:
         return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
     if tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):
@@ -50,7 +56,7 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
     if column is None:
         return []
     found = []
-    settings = _texts(recipe).get(first)
+    settings = _in_a_row(recipe).get(first)
     if settings is None:
         found.append(f"{path}: links count the words of a text, and '{first}', the first input looked at, is none")
     elif "bpe" in (settings.tokens, output.tokens):
@@ -69,5 +75,5 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
     return found
 
 
-def _texts(recipe: Recipe) -> dict[str, TextInput]:
-    return {name: given for name, given in recipe.inputs.items() if isinstance(given, TextInput)}
+def _in_a_row(recipe: Recipe) -> dict[str, TextSettings]:
+    return {name: given for name, given in recipe.texts.items() if recipe.inputs[name].kind in IN_A_ROW}

@@ -7,6 +7,7 @@ from typing import Any
 
 from seq2see.recipe.encoder_settings import USUAL
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.sets import completed
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
 """The kind of a group of keys that does not say it."""
@@ -63,7 +64,7 @@ def resolved(recipe: Recipe) -> Recipe:
 
     Without inputs there is nothing to look at, so attention is off; a label is written by the label decoder; all inputs
     are looked at; without attention, `start` gives the decoder every input that nothing else gives it, unless it was
-    said to be none.
+    said to be none; encoders of sets have no positions.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -75,7 +76,7 @@ def resolved(recipe: Recipe) -> Recipe:
     unused = [name for name in recipe.inputs if name not in recipe.used]
     if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})
-    return recipe.model_copy(update={"attention": attention, "decoder": decoder})
+    return completed(recipe.model_copy(update={"attention": attention, "decoder": decoder}))
 
 
 def unconditioned(recipe: Recipe) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from seq2see.recipe.basics import (
     Amount,
@@ -23,14 +23,15 @@ from seq2see.recipe.basics import (
 from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
 from seq2see.recipe.encoder_settings import (
     ConvolutionalEncoderSettings,
+    DeepSetsEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
     View,
-    by_kind,
 )
+from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
 from seq2see.recipe.media_settings import ImageInput
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "ConvolutionalEncoderSettings",
     "DataSettings",
     "DecoderSettings",
+    "DeepSetsEncoderSettings",
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
@@ -53,6 +55,7 @@ __all__ = [
     "Recipe",
     "RecurrentEncoderSettings",
     "SearchSettings",
+    "SetInput",
     "Settings",
     "TextInput",
     "TextOutput",
@@ -65,34 +68,6 @@ __all__ = [
 ]
 
 # ---------------------------------------------------------------- data
-
-
-class TextInput(TextSettings):
-    """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
-
-    kind: Literal["text"] = Field("text", description="what the column holds")
-    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
-
-
-class TextsInput(TextSettings):
-    """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
-
-    kind: Literal["texts"] = Field("texts", description="what the column holds; a list of texts may stand there")
-    sentences: Annotated[str, Field(min_length=1)] = Field(
-        "rule",
-        description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",
-    )
-    max_sentences: Count = Field(0, description="at most so many are read; 0: no limit")
-    keep: Literal["first", "last"] = Field(
-        "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
-    )
-    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
-
-
-InputSettings = Annotated[
-    Annotated[TextInput, Tag("text")] | Annotated[TextsInput, Tag("texts")] | Annotated[ImageInput, Tag("image")],
-    by_kind("text"),
-]
 
 
 class TextOutput(TextSettings):
@@ -325,6 +300,11 @@ class Recipe(Settings):
         """The encoder settings of an input: its own, or the recipe's."""
         own = self.inputs[self.reader_of(name)].encoder
         return own if own is not None else self.encoder
+
+    def encoder_path(self, name: str) -> str:
+        """The key under which the encoder settings of an input stand."""
+        reader = self.reader_of(name)
+        return "encoder" if self.inputs[reader].encoder is None else f"inputs.{reader}.encoder"
 
     @property
     def texts(self) -> dict[str, TextSettings]:

@@ -20,14 +20,28 @@ SCORES: dict[str, frozenset[str]] = {
     "uniform": frozenset(),
 }
 
+ORDERED = {"location", "coverage"}
+"""Scores that go by where a place lies."""
 
-def declare(name: str, options: Iterable[str]) -> None:
+
+def declare(name: str, options: Iterable[str], *, ordered: bool = False) -> None:
     """Let recipes name a score: called where a class is registered, so that a score of one's own can be asked for.
 
     options: what its constructor takes beyond the sizes. Those that are keys of `attention` are set there; the others
-    are the score's alone, and set under `attention.options`.
+    are the score's alone, and set under `attention.options`. ordered: it goes by where a place lies.
     """
     SCORES[name] = frozenset(options)
+    (ORDERED.add if ordered else ORDERED.discard)(name)
+
+
+def goes_by_order(settings: AttentionSettings) -> bool:
+    """Whether the score goes by where a place lies. What coverage sees through one place is that place alone."""
+    return settings.score in ORDERED and not (settings.score == "coverage" and settings.kernel == 1)
+
+
+def reading_scores() -> list[str]:
+    """The scores by which an encoder may look back at its own states while it reads: where they lie is not known."""
+    return [name for name in SCORES if name not in ORDERED]
 
 
 def own_options(name: str) -> list[str]:

@@ -53,7 +53,7 @@ def beam_search(
 
         if step == options.max_length - 1:
             cut.add(inputs, scores.masked_fill(symbols == EOS, -torch.inf), step=step)
-        going = ~over(live[:, 0], done.scores[inputs, -1], count, options)
+        going = ~over(live[:, 0], done.scores[inputs], count, options, length=step + 1)
         if not going.any():
             break
         rows = torch.arange(len(inputs), device=device)[:, None] * width + parents.gather(1, carried)

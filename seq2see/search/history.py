@@ -17,7 +17,8 @@ class Moment:
     tokens, log_probs: (inputs, candidates); parents: (inputs, candidates), the slot each continues;
     carried: (inputs, slots), the candidate that went on in each slot;
     runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities;
-    looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places);
+    looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places); places may become more from step
+    to step, where they are the symbols of the hypothesis itself;
     position: (batch,), where each input of the whole batch is in this step's tensors.
     """
 
@@ -101,7 +102,7 @@ class History:
             first.log_probs.new_zeros(outputs, steps),
             first.runners_up.new_zeros(outputs, steps, first.runners_up.shape[-1]),
             first.chances.new_zeros(outputs, steps, first.chances.shape[-1]),
-            {name: look.new_zeros(outputs, steps, *look.shape[2:]) for name, look in first.looks.items()},
+            {name: look.new_zeros(outputs, steps, *look.shape[2:]) for name, look in self.moments[-1].looks.items()},
         )
         candidates = endings.candidates.clone()
         for step in reversed(range(steps)):
@@ -114,7 +115,7 @@ class History:
             paths.runners_up[there, step] = moment.runners_up[at, slots]
             paths.chances[there, step] = moment.chances[at, slots]
             for name, look in moment.looks.items():
-                paths.looks[name][there, step] = look[at, slots]
+                paths.looks[name][there, step, ..., : look.shape[-1]] = look[at, slots]
             if step:
                 before = self.moments[step - 1]
                 candidates[there] = before.carried[before.position[inputs], slots]

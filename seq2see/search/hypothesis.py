@@ -33,6 +33,8 @@ class Hypothesis:
     those of the layers below the last;
     places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
     inner: where the encoder looked while it read, whatever the output;
+    inward: where the decoder looked at what it had read of this very output, by layer: (heads, steps, steps), a row for
+    each symbol it read, `<sos>` first;
     words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
     forced: how many of the ids were given by the caller.
     """
@@ -48,5 +50,6 @@ class Hypothesis:
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     inner: dict[str, InnerLook] = field(default_factory=dict)
+    inward: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     forced: int = 0

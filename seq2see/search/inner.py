@@ -1,4 +1,4 @@
-"""Where encoders themselves looked while they read: the same for every hypothesis of an input."""
+"""Sequences that look at themselves: encoders while they read, decoders at what they have written."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ def inner_looks(readies: Sequence[Ready]) -> list[dict[str, InnerLook]]:
         return [{} for _ in range(rows)]
     memory = readies[0].memory
     return [{name: _of_row(name, one, memory, row) for name, one in memory.maps.items()} for row in range(rows)]
+
+
+def inward_name(layer: int) -> str:
+    """What the looks of a decoder's layer (from 1) at what it has read of its own output are called.
+
+    No input can have this name: `output` is reserved.
+    """
+    return f"output.self-{layer}"
 
 
 def _of_row(name: str, one: InnerMap, memory: Memory, row: int) -> InnerLook:

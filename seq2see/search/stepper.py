@@ -14,7 +14,7 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search.inner import inner_looks
+from seq2see.search.inner import inner_looks, inward_name
 from seq2see.search.joint import fitted, joint_looks, joint_places
 from seq2see.search.writable import Writable
 
@@ -54,7 +54,8 @@ class Stepper:
     ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows *heads _"]]]:
         """Every hypothesis reads its token: log P of each symbol, and {input name: (rows, places)}, where it looked.
 
-        Told apart, looks with heads are (rows, heads, places), and those of lower layers are there by their names.
+        Told apart, looks with heads are (rows, heads, places), and those of lower layers are there by their names; so
+        are those at what has been read so far (`inward_name`), which are as wide as that.
         An ensemble's P is the mean of its models' P. `forced` weights take the place of the models' own (NaN: free).
         """
         log_probs, looks = [], []
@@ -69,7 +70,9 @@ class Stepper:
             self._states[number] = step.state
             log_probs.append(self.writable.padded(model.log_probs(step, ready)))
             if self._apart:
-                looks.append({name: look.by_head() for name, look in step.by_layer().items()})
+                apart = {name: look.by_head() for name, look in step.by_layer().items()}
+                apart |= {inward_name(layer): weights for layer, weights in enumerate(step.inward, start=1)}
+                looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)

@@ -36,7 +36,8 @@ def tell(
     told: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(whose):
         length = steps[output] + 1
-        shared = [name for name in looks if places[name].agreed[row]]
+        inward = [name for name in looks if name not in places]
+        shared = [name for name in looks if name in places and places[name].agreed[row]]
         apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
         seen = {name: _together(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output][:length]
@@ -61,6 +62,9 @@ def tell(
                 places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
                 layouts={name: places[name].layout_of(row) for name in apart},
                 inner=dict(inner[row]) if inner else {},
+                inward={
+                    name: looks[name][output, :length, ..., :length].float().transpose(0, 1).numpy() for name in inward
+                },
                 words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
             )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.looks import Looks
-from seq2see.seeing.panels import Panel
+from seq2see.seeing.panels import ALL, Panel
 from seq2see.seeing.symbols import Direction, as_words, direction_of
 
 Shares = NDArray[np.float64]
@@ -36,7 +36,7 @@ def documents_of(looks: Looks, *, map: str | None = None, direction: str = "auto
 
     What the encoder saw in the words of each sentence comes first; where it saw nothing, what the decoder saw in them.
     """
-    if map is not None:
+    if map not in (None, ALL):
         return []
     found: dict[str, Document] = {}
     if not looks.maps:

@@ -148,8 +148,12 @@ class Heatmap:
             end = start + places * self.cell
             edge, side, arrow, outside = end, "right", "←", end + self.left - _AXIS * 0.3
         style: dict[str, Any] = {"size": 8.0, "color": self.manner.theme.muted}
-        sheet.write(edge, y + _AXIS * 0.3, letters.text(f"input{part} {arrow}"), ha=side, va="center", **style)
-        sheet.write(outside, y + self.top, letters.text("← output"), rotation=90, ha="center", va="top", **style)
+        sheet.write(
+            edge, y + _AXIS * 0.3, letters.text(f"{self.panel.across}{part} {arrow}"), ha=side, va="center", **style
+        )
+        sheet.write(
+            outside, y + self.top, letters.text(f"← {self.panel.down}"), rotation=90, ha="center", va="top", **style
+        )
 
     def _tilt(self) -> int:
         """Labels lie flat where they fit their columns, lean where there is room, stand where columns are narrow."""

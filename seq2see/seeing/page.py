@@ -13,11 +13,12 @@ from seq2see.seeing.document_page import document_section
 from seq2see.seeing.documents import documents_of, left_over
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
 from seq2see.seeing.style import THEMES, Theme, strength, theme_named
-from seq2see.seeing.symbols import Direction, direction_of, visible
+from seq2see.seeing.symbols import direction_of, visible
 
 _DENSE = 28  # places or steps from which cells are small
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _HOW = "Point at an output, or reach it with the Tab and arrow keys: inputs are shaded by how much it looked at them."
+_HOW_INNER = "Point at what looks, or reach it with the Tab and arrow keys: what it looks at is shaded by how much."
 _STRONG = {"light": "s2", "dark": "s1"}  # the class of shares of the scale on which each theme's text changes sides
 
 
@@ -37,7 +38,8 @@ def page(
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
     named = len(groups) + len(documents) > 1
-    parts = [_section(group, index, top, named=named) for index, group in enumerate(groups)]
+    inner = any(group[0].inner for group in groups)
+    parts = [_section(group, index, top, named=named or group[0].inner) for index, group in enumerate(groups)]
     sections = "\n".join([*parts, *(document_section(document, top, named=named) for document in documents)])
     data = {"top": top, "maps": [_data(group) for group in groups]}
     return f"""<!doctype html>
@@ -53,7 +55,7 @@ def page(
 <body>
 <main>
 <h1 dir="auto">{escape(heading)}</h1>
-{f'<p class="how">{_HOW}</p>' if groups else ""}
+{f'<p class="how">{_HOW_INNER if inner else _HOW}</p>' if groups else ""}
 {sections}
 <p class="key"><span>0</span><i></i><span>{top:g}</span><span>attention weight</span></p>
 </main>
@@ -87,10 +89,10 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
     )
     title = f'<h2 dir="auto">{escape(panel.name)}</h2>\n' if named else ""
     return f"""<section data-map="{index}" aria-label="{escape(panel.name)}">
-{title}{heads}<p class="caption">output</p>
-<div class="strip outputs" role="group" aria-label="output symbols" dir="{way}">{outputs}</div>
-<p class="caption">input</p>
-<div class="strip inputs" role="group" aria-label="input symbols" dir="{panel.direction}">{inputs}</div>
+{title}{heads}<p class="caption">{panel.down}</p>
+<div class="strip outputs" role="group" aria-label="{panel.down} symbols" dir="{way}">{outputs}</div>
+<p class="caption">{panel.across}</p>
+<div class="strip inputs" role="group" aria-label="{panel.across} symbols" dir="{panel.direction}">{inputs}</div>
 <p class="readout" role="status" aria-live="polite" dir="auto"></p>
 {_table(panel, first, top)}
 </section>"""
@@ -108,8 +110,8 @@ def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
     height = "tall" if panel.steps > _DENSE else "short"
     return f"""<div class="scroll {height}" tabindex="0" role="region" aria-label="heatmap">
 <table class="{" ".join(classes)}" dir="{panel.direction}">
-<caption class="hidden">attention weights: one row for each output, one column for each input</caption>
-<thead><tr><th scope="col">{_corner(panel.direction)}</th>{columns}</tr></thead>
+<caption class="hidden">attention weights: rows are {panel.down}, columns {panel.across}</caption>
+<thead><tr><th scope="col">{_corner(panel)}</th>{columns}</tr></thead>
 <tbody>
 {rows}
 </tbody>
@@ -117,8 +119,8 @@ def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
 </div>"""
 
 
-def _corner(direction: Direction) -> str:
-    return "input ←<br>output ↓" if direction == "rtl" else "input →<br>output ↓"
+def _corner(panel: Panel) -> str:
+    return f"{panel.across} {'←' if panel.direction == 'rtl' else '→'}<br>{panel.down} ↓"
 
 
 def _cell(weight: float, top: float) -> str:

@@ -18,10 +18,16 @@ LABEL = 24
 
 Scale = Literal["auto", "full"]
 
+ALL = "all"
+"""In place of a map's name: every map there is."""
+
 
 @dataclass(frozen=True)
 class Panel:
-    """One matrix of weights (steps, places) and what its rows and columns stand for; `head` counts from 1."""
+    """One matrix of weights (steps, places) and what its rows and columns stand for; `head` counts from 1.
+
+    across, down: what columns and rows are called.
+    """
 
     name: str
     weights: Float[np.ndarray, "steps places"]
@@ -29,6 +35,13 @@ class Panel:
     outputs: list[str]
     direction: Direction
     head: int | None = None
+    across: str = "input"
+    down: str = "output"
+
+    @property
+    def inner(self) -> bool:
+        """Whether it is something else than the output that looks."""
+        return self.down != "output"
 
     @property
     def steps(self) -> int:
@@ -40,15 +53,27 @@ class Panel:
 
 
 def panels_of(looks: Looks, *, map: str | None = None, direction: str = "auto") -> list[list[Panel]]:
-    """The panels of the named map, or of every map, the default one first: one panel, or one for each head."""
+    """The panels of the named map, or of those that tell how the output came about, the default one first: of each one
+    panel, or one for each head.
+
+    Maps of a sequence on itself are many (each layer of each part has one) and drawn where they are asked for, by name
+    or with `all`; or where there are no others.
+    """
     if not looks.maps:
         raise UserError(f"nothing to draw: {looks.reason or 'this model has no attention, so it looks at no place'}")
-    if map is not None and map not in looks.maps:
+    if map is not None and map not in (*looks.maps, ALL):
         raise UserError(f"unknown map '{map}'{nearest(map, looks.maps)}; this model has: {', '.join(looks.maps)}")
     if direction not in ("auto", "ltr", "rtl"):
         raise UserError(f"unknown direction '{direction}'; allowed: auto, ltr, rtl")
-    names = [map] if map is not None else [looks.name, *(name for name in looks.maps if name != looks.name)]
-    return [_panels_of_map(looks, name, direction) for name in names]
+    every = [looks.name, *(name for name in looks.maps if name != looks.name)]
+    chosen = {None: [name for name in every if name not in left_out(looks)], ALL: every}
+    return [_panels_of_map(looks, name, direction) for name in chosen.get(map, [map or ""])]
+
+
+def left_out(looks: Looks) -> list[str]:
+    """The maps that are not drawn unless they are asked for."""
+    onto_themselves = [name for name in looks.maps if looks.onto_itself(name)]
+    return onto_themselves if len(onto_themselves) < len(looks.maps) else []
 
 
 def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
@@ -68,11 +93,16 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     inputs, outputs = as_words(inputs), as_words(outputs)
     if looks.layouts.get(name, {}).get("kind") == "sentences":
         inputs = [_short(sentence, number) for number, sentence in enumerate(inputs, start=1)]
-    return [Panel(name, matrix, inputs, outputs, way, number) for matrix, number in zip(heads, numbers, strict=True)]
+    axes = {"across": "looked at", "down": "looking"} if name in looks.rows else {}
+    return [
+        Panel(name, matrix, inputs, outputs, way, number, **axes) for matrix, number in zip(heads, numbers, strict=True)
+    ]
 
 
 def _rows(looks: Looks, name: str, steps: int, inputs: list[str]) -> list[str]:
     """Labels of the rows: the outputs; what an encoder asked from; the inputs where a sequence looks at itself."""
+    if looks.onto_itself(name):
+        return inputs
     if len(looks.rows.get(name, ())) == steps:
         return [_short(row, number) for number, row in enumerate(looks.rows[name], start=1)]
     if steps == len(looks.outputs):

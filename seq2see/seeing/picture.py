@@ -39,7 +39,8 @@ def picture(
     manner = Manner(theme_named(theme), Lettering(spell=spell), top)
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
-    boxes: list[Box] = [_map(group, manner, named=len(groups) + len(documents) > 1) for group in groups]
+    several = len(groups) + len(documents) > 1
+    boxes: list[Box] = [_map(group, manner, named=several or group[0].inner) for group in groups]
     boxes += [shaded_document(document, manner) for document in documents]
     boxes.append(Key(manner))
     body = Column(boxes, gap=0.24)
@@ -74,7 +75,7 @@ def _panel(panel: Panel, manner: Manner) -> Box:
     """A matrix as a heatmap; a single row as shaded words under what it led to."""
     captions: list[str] = [] if panel.head is None else [f"head {panel.head}"]
     if panel.steps == 1:
-        captions.append(f"output: {visible(panel.outputs[0])}")
+        captions.append(f"{panel.down}: {visible(panel.outputs[0])}")
     body: Box = ShadedWords(panel, manner) if panel.steps == 1 else banded(panel, manner)
     if not captions:
         return body

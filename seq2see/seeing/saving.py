@@ -33,7 +33,8 @@ def save(
 ) -> Path:
     """Write looks to .png, .svg, .html or .json, and give the path back; folders on the way are made.
 
-    map: the map to draw; None: all of them, stacked.
+    map: the map to draw; all: every one, stacked; None: those, stacked, that tell how the output came about, without
+        those of a sequence on itself.
     theme: light or dark; None: light, and for .html whichever the reader's system asks for.
     direction: the way columns run; auto: as the input's script does.
     scale: auto: the strongest colour is 1, or the next round number above the largest weight where none passes a half;
@@ -66,8 +67,10 @@ def _only(looks: Looks, name: str | None) -> Looks:
     """Looks with one map; without a name all of them, and where there is none the record that says why."""
     if name is None:
         return looks
-    from seq2see.seeing.panels import panels_of
+    from seq2see.seeing.panels import ALL, panels_of
 
+    if name == ALL:
+        return looks
     panels_of(looks, map=name)
     return replace(looks, maps={name: looks.maps[name]}, default=name)
 

@@ -10,7 +10,9 @@ FLOOR = -1e4
 """Of a log-probability: what is impossible in both readings must not become not-a-number."""
 
 
-def difference(log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, "rows ..."]) -> Float[Tensor, ""]:
+def difference(
+    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
+) -> Float[Tensor, ""]:
     """sum (KL(p || q) + KL(q || p)) / 2 over real steps, p and q being what the two readings of each row say: the first
     half of the rows holds the one, the second half the other.
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Resolution, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields, kinds
 from seq2see.data.media import MediaField
+from seq2see.data.sentences import together
+from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
@@ -25,7 +27,7 @@ from seq2see.evaluation.baselines import Constant
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
 from seq2see.recipe.media_settings import MediaSettings
-from seq2see.recipe.schema import TextSettings, TextsInput
+from seq2see.recipe.schema import SetInput, TextSettings, TextsInput
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
@@ -70,9 +72,15 @@ def open_table(
     return table, replace(found, lists=lists_in(recipe), files=files_in(recipe))
 
 
-def lists_in(recipe: Recipe) -> dict[str, str]:
-    """Inputs that may be given as lists of texts, with what cuts them."""
-    return {name: given.sentences for name, given in recipe.inputs.items() if isinstance(given, TextsInput)}
+def lists_in(recipe: Recipe) -> dict[str, Joined]:
+    """Inputs that may be given as lists of texts, with what makes one text of them."""
+    found: dict[str, Joined] = {}
+    for name, given in recipe.inputs.items():
+        if isinstance(given, TextsInput):
+            found[name] = partial(together, by=given.sentences)
+        elif isinstance(given, SetInput):
+            found[name] = partial(listed, settings=given)
+    return found
 
 
 def files_in(recipe: Recipe) -> dict[str, Check]:

@@ -13,7 +13,7 @@ from torch import nn
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.scores import ORDERED, SCORES
 
 Combination = dict[str, str]
 
@@ -23,17 +23,27 @@ AXES: dict[str, list[str]] = {
     "scope": ["global", "local-monotonic", "local-predicted"],
     "choice": ["soft", "score-function", "gumbel"],
     "heads": ["1", "2"],
+    "encoder": ["recurrent", "deep-sets", "transformer"],
     "cell": ["rnn", "gru", "gru-before", "lstm"],
     "query": ["previous", "current", "current-unfed"],
     "task": ["text", "text of two", "label", "label of two"],
 }
+ENCODERS: dict[str, dict[str, Any]] = {
+    "deep-sets": {"kind": "deep-sets", "size": 8, "embedding": {"size": 3}},
+    "transformer": {"kind": "transformer", "size": 8, "heads": 2, "feedforward": 6, "dropout": 0.0, "layers": 1},
+}
+"""Those that read sets."""
+
 PLACES, STEPS, SYMBOLS, CLASSES = 7, 5, 12, 9
 LENGTHS = {"source": [7, 3, 1, 0, 5], "other": [2, 5, 4, 3, 0]}
 """Real places of each row: long ones, a single one, and none at all."""
 
 
 def fits(one: Mapping[str, str]) -> bool:
-    """Whether the recipe allows it; what is refused would have no effect (recipe/inert.py)."""
+    """Whether the recipe allows it; what is refused would have no effect (recipe/inert.py), or goes by the order that a
+    set, which the last two encoders read, does not have (recipe/sets.py)."""
+    if one["encoder"] != "recurrent" and (one["scope"] != "global" or one["score"] in ORDERED):
+        return False
     constant = one["score"] == "uniform" and one["scope"] != "local-predicted"
     if one["score"] == "uniform" and one["scope"] == "global" and one["normaliser"] != "softmax":
         return False
@@ -89,7 +99,7 @@ def name_of(one: Mapping[str, str]) -> str:
 
 
 def recipe_of(one: Mapping[str, str]) -> Recipe:
-    """A recipe of small sizes; the cell is the encoder's and, where it has one, the decoder's."""
+    """A recipe of small sizes; the cell is the encoder's and the decoder's, as far as they have one."""
     cell, _, reset = one["cell"].partition("-")
     cells: dict[str, Any] = {"cell": cell, "embedding": {"size": 3}} | ({"reset": reset} if reset else {})
     attention: dict[str, Any] = {key: one[key] for key in ("score", "normaliser", "scope", "heads")}
@@ -103,9 +113,9 @@ def recipe_of(one: Mapping[str, str]) -> Recipe:
     label = one["task"].startswith("label")
     return load_recipe(
         {
-            "inputs": {name: {} for name in inputs_of(one)},
+            "inputs": {name: {"kind": "text" if one["encoder"] == "recurrent" else "set"} for name in inputs_of(one)},
             "output": {"kind": "label" if label else "text"},
-            "encoder": {"size": 4, **cells},
+            "encoder": {"size": 4, **cells} if one["encoder"] == "recurrent" else ENCODERS[one["encoder"]],
             "attention": attention,
             "decoder": {"size": 8} if label else {"size": 8, **cells},
         }

@@ -34,6 +34,8 @@ NOTHING = 1e-5
 
 def unreached(one: Combination, parameter: str) -> str | None:
     """Why the equations give a parameter no gradient; None: they give it one."""
+    if one["encoder"] == "transformer" and parameter.endswith("inward.W_k.bias"):
+        return "self-attention: q'(k + b) is q'k and something that is the same for every place"
     attention, _, name = parameter.partition("decoder.looking.over.")[2].partition(".")
     if not attention:
         return None

@@ -60,6 +60,22 @@ class Reader(Decoder):
         return Step(after, torch.cat([query, seen.context], dim=-1), seen.looks)
 '''
 
+JUDGE = """
+from seq2see.decoders import LabelDecoder, decoders
+
+
+@decoders.register("{name}")
+class Judge(LabelDecoder):
+    def __init__(self, settings, attention, conditions, doubt: float = 2.0):
+        super().__init__(settings, attention, conditions)
+        self.doubt = doubt
+
+    def step(self, *given, **more):
+        made = super().step(*given, **more)
+        made.features = made.features / self.doubt
+        return made
+"""
+
 SLOWER = '''
 from torch import nn
 from seq2see.decoders import Decoder, RecurrentDecoder, decoders

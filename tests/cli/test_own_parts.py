@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from seq2see.cli.plugins import bring
+from seq2see.decoders import decoders
+from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
+from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.own import DECODERS, ENCODERS
+from seq2see.recipe.schema import WRITERS, EncoderSettings
 from seq2see.training.results import fingerprint
 from seq2see.training.run import Sources
 from tests.cli.conftest import Run
-from tests.cli.own_parts import DECODER, ENCODER, SLOWER
+from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER
 
 Call = Callable[..., Run]
 
@@ -197,3 +201,25 @@ def test_a_part_that_was_changed_is_another_one(here: Path, spelling: Path, pair
         after = marks()
         assert [i for i in range(3) if after[i] != before[i]] == [changed]
         before = after
+
+
+def test_a_decoder_of_ones_own_gives_labels(call: Call, here: Path, verdicts: Path) -> None:
+    (here / "judging.py").write_text(JUDGE.format(name="careful"))
+    inputs = {"first": {"tokens": "character"}, "second": {"tokens": "character"}}
+    settings = {"inputs": inputs, "output": {"kind": "label", "column": "verdict"}, "attention": "none"}
+    (here / "judge.yaml").write_text(json.dumps({**settings, "decoder": {"kind": "careful", "size": 16}}))
+    plugin = ["--plugin", "judging"]
+    trained = call("train", "judge.yaml", "--data", verdicts, "--updates", "2", "--out", "run", *plugin)
+    assert trained.code == 0, trained.err
+    rows = call("predict", "run", "--file", verdicts, *plugin)
+    assert rows.code == 0, rows.err
+    assert set(rows.lines) <= {"alike", "different"}
+    assert "careful, a decoder of the user's own" in call("show", "run", *plugin).out
+
+
+def test_what_the_house_brings_needs_no_plugin() -> None:
+    kinds = [word for one in settings_in(EncoderSettings) for word in kind_in(one)]
+    assert sorted(encoders) == sorted(kinds)
+    assert sorted(decoders) == sorted(WRITERS)
+    assert not ENCODERS
+    assert not DECODERS

@@ -89,10 +89,10 @@ def test_lists_of_texts_stand_in_json_lines(tmp_path: Path) -> None:
 
 def test_what_is_no_list_of_texts_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_text('{"document": ["a", 3], "output": "x"}\n', "utf-8")
+    path.write_text('{"document": ["a", null], "output": "x"}\n', "utf-8")
     table, found = open_table(load_recipe(RECIPE), path, None)
     with pytest.raises(
-        UserError, match=r"t.jsonl, line 1, column 'document': expected a list of texts, found a int in it"
+        UserError, match=r"t.jsonl, line 1, column 'document': expected a list of texts, found nothing \(null\) in it"
     ):
         list(found.rows(table))
     plain = resolve(["document"], [("document", "document")], path=path)

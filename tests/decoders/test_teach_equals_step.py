@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from seq2see.decoders import RecurrentDecoder
+from seq2see.decoders import Decoder, RecurrentDecoder
 from seq2see.memory import Memory
 from seq2see.recipe.scores import SCORES
 from tests.decoders.building import ROWS, SIZE, STEPS, SYMBOLS, close, decoder, memory, same_state, stepped
@@ -46,6 +46,15 @@ def test_teaching_is_stepping(cell: dict[str, Any], look: dict[str, Any]) -> Non
     given = memory()
     for start, rest in itertools.product(STARTS, REST):
         check(decoder({**cell, **start, **rest}, look), given)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_what_a_decoder_of_ones_own_inherits_teaches_the_same(look: dict[str, Any]) -> None:
+    made, tokens = decoder({"start": "source"}, look), torch.randint(0, SYMBOLS, (ROWS, STEPS))
+    ready = made.prepare(memory())
+    with torch.no_grad():
+        plain = Decoder.teach(made, ready, made.begin(ready), tokens)
+        close(plain, made.teach(ready, made.begin(ready), tokens))
 
 
 @pytest.mark.parametrize("look", LOOKS[1:], ids=lambda look: "-".join(map(str, look.values())))

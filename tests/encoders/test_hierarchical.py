@@ -10,6 +10,7 @@ from torch import Tensor
 
 from seq2see.encoders import HierarchicalEncoder
 from seq2see.encoders.base import Encoded
+from seq2see.encoders.layers import Read
 from seq2see.recipe.schema import HierarchicalEncoderSettings
 
 DOCUMENTS = [[[5, 6, 7], [8, 9]], [[4, 5, 6, 7]], [[9], [8], [7, 6]]]
@@ -45,18 +46,19 @@ def by_hand(
     vectors, weights, words = [], [], []
     for sentence in document:
         ids = torch.tensor([sentence])
-        states, last = encoder.word_layers(encoder.embedding(ids), torch.ones_like(ids, dtype=torch.bool))
-        words.append(states[0])
-        vector = last[0]
+        read: Read = encoder.word_layers(encoder.embedding(ids), torch.ones_like(ids, dtype=torch.bool))
+        words.append(read.states[0])
+        vector = read.last[0]
         if encoder.word_pooling is not None:
-            vector, shares = pooled(encoder.word_pooling, states[0])
+            vector, shares = pooled(encoder.word_pooling, read.states[0])
             weights.append(shares)
         vectors.append(vector)
     real = torch.ones(1, len(document), dtype=torch.bool)
-    states, summary = encoder.sentence_layers(torch.stack(vectors)[None], real)
+    read = encoder.sentence_layers(torch.stack(vectors)[None], real)
+    summary = read.last[0]
     if encoder.sentence_pooling is not None:
-        summary = pooled(encoder.sentence_pooling, states[0])[0][None]
-    return states[0], summary[0], weights, words
+        summary = pooled(encoder.sentence_pooling, read.states[0])[0]
+    return read.states[0], summary, weights, words
 
 
 @pytest.mark.parametrize("words", ["attention", "last"])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seq2see.cells import Cell
 from seq2see.encoders import ByInput, RecurrentEncoder, encoders
 from seq2see.errors import UserError
 from seq2see.recipe.schema import RecurrentEncoderSettings
@@ -34,10 +35,11 @@ def encoder(**settings: Any) -> RecurrentEncoder:
 def as_torch(made: RecurrentEncoder, cell: str, ids: Tensor) -> tuple[Tensor, Tensor]:
     """States and summary of one row without padding by torch's own layer with the same weights."""
     kind: Any = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[cell]
-    directions = len(made.layers.cells()[0])
+    directions = len(made.layers.readers()[0])
     layer = kind(3, SIZE, num_layers=len(made.layers), bidirectional=directions == 2, batch_first=True)
-    for number, cells in enumerate(made.layers.cells()):
+    for number, cells in enumerate(made.layers.readers()):
         for way, ours in enumerate(cells):
+            assert isinstance(ours, Cell)
             name = f"l{number}{'_reverse' if way else ''}"
             getattr(layer, f"weight_ih_{name}").data = ours.W["x"].data
             getattr(layer, f"weight_hh_{name}").data = ours.U.data

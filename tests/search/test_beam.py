@@ -106,6 +106,16 @@ def test_the_first_to_finish_does_not_end_the_search() -> None:
     assert best.score == pytest.approx(math.log(0.6 * 0.999**2) / 3, abs=1e-2)
 
 
+def test_outputs_that_break_off_do_not_outnumber_a_sure_one() -> None:
+    """At every step <4> is nearly certain, and <eos> the next best thing there is: as many break off as the beam holds
+    before the sure one is at its end."""
+    model = _counting({step: {4: 0.98, EOS: 0.01, 5: 0.005} for step in range(8)} | {8: {EOS: 1.0}})
+    sure = [4] * 8 + [EOS]
+    for width in (1, 2, 3, 5):
+        best = found(model, [[4]], beam=width, max_length=12)[0][0]
+        assert best.ids == sure, width
+
+
 def test_patience_goes_on_where_others_stop() -> None:
     """Two short outputs finish first; a third, longer by two certain symbols, has the higher score."""
     table = {

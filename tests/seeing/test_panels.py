@@ -7,7 +7,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.looks import Looks
-from seq2see.seeing.panels import panels_of, top_of_scale
+from seq2see.seeing.panels import left_out, panels_of, top_of_scale
 
 
 def square(size: int, *, outputs: int) -> Looks:
@@ -85,3 +85,35 @@ def test_heads_have_a_mean_and_are_told_beside_it() -> None:
     assert told["heads"] == heads.tolist()
     assert "heads" not in told["maps"]["source.layer-1"]
     assert [len(group) for group in panels_of(looks)] == [2, 1]
+
+
+def onto_itself(symbols: list[str], *, heads: int = 2) -> Looks:
+    """Cross attention of two outputs at the symbols, and the symbols' own looks at each other."""
+    weights = np.tile(np.tri(len(symbols), dtype=np.float32), (heads, 1, 1))
+    weights /= weights.sum(-1, keepdims=True)
+    return Looks(
+        maps={"source": weights[0, :2], "source.self-1": weights},
+        inputs={"source": symbols, "source.self-1": symbols},
+        outputs=["x", "y"],
+        rows={"source.self-1": list(symbols)},
+        default="source",
+    )
+
+
+def test_looks_of_a_sequence_at_itself_are_drawn_where_they_are_asked_for() -> None:
+    looks = onto_itself(["a", " ", "b"])
+    assert [group[0].name for group in panels_of(looks)] == ["source"]
+    assert left_out(looks) == ["source.self-1"]
+    assert [group[0].name for group in panels_of(looks, map="all")] == ["source", "source.self-1"]
+    ((first, second),) = panels_of(looks, map="source.self-1")
+    assert (first.head, second.head) == (1, 2)
+    assert first.outputs == first.inputs == ["a", " ", "b"]
+    assert (first.down, first.across) == ("looking", "looked at")
+
+
+def test_they_are_drawn_where_there_is_nothing_else() -> None:
+    looks = onto_itself(["a", "b"])
+    del looks.maps["source"]
+    looks.default = None
+    assert left_out(looks) == []
+    assert [group[0].name for group in panels_of(looks)] == ["source.self-1"]

@@ -88,7 +88,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> Path:
 
 
 def learn(
-    recipe: str,
+    recipe: str | Mapping[str, object],
     rows: Sequence[Row],
     held_out: Sequence[Row],
     folder: Path,

@@ -1,0 +1,67 @@
+"""Columns that hold sets: elements in no order, each of them a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seq2see.data import symbols
+from seq2see.data.field import kinds
+from seq2see.data.sentences import MARKS
+from seq2see.data.symbols import Splitter
+from seq2see.data.text import TextField
+from seq2see.errors import UserError
+from seq2see.recipe.schema import SetInput
+
+
+class Separated(Splitter):
+    """Whatever stands between two marks is one symbol, with the spaces in it; empty ones do not count."""
+
+    def __init__(self, separator: str):
+        self.mark = MARKS.get(separator, separator)
+
+    def split(self, text: str) -> list[str]:
+        return [part.strip() for part in text.split(self.mark) if part.strip()]
+
+    def join(self, symbols: Sequence[str]) -> str:
+        return (self.mark if self.mark.isspace() else f"{self.mark} ").join(symbols)
+
+
+@kinds.register("set")
+class SetField(TextField):
+    """A set as a row of symbols. They are kept in the order they were written in, which is shown and means nothing.
+
+    >>> field = SetField(SetInput(separator=";"))
+    >>> field.build(["new york; oslo; oslo"])
+    >>> field.places("oslo; new york; oslo"), field.ids("oslo; new york")
+    (['oslo', 'new york', 'oslo'], [4, 5])
+    """
+
+    settings: SetInput
+
+    def __init__(self, settings: SetInput, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self.splitter = _splitter(settings)
+
+
+def _splitter(settings: SetInput) -> Splitter:
+    return symbols.make(settings.tokens) if settings.separator is None else Separated(settings.separator)
+
+
+def listed(elements: Sequence[str], settings: SetInput) -> str:
+    """One value from a list of elements, which the field takes apart again.
+
+    >>> listed(["oslo", "new york"], SetInput(separator=";"))
+    'oslo; new york'
+    """
+    splitter = _splitter(settings)
+    for element in elements:
+        if splitter.split(element) != [element]:
+            raise UserError(
+                f"element {element!r} is not one {settings.tokens}; set the input's separator to a mark that no "
+                "element holds"
+                if settings.separator is None
+                else f"element {element!r} holds the separator {settings.separator!r}, outer spaces, or nothing"
+            )
+    if isinstance(splitter, Separated):
+        return splitter.join(elements)
+    return ("" if settings.tokens == "character" else " ").join(elements)

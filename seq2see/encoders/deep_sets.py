@@ -1,0 +1,77 @@
+"""An encoder that knows no order: each element for itself, and all of them pooled (deep sets, Zaheer et al. 2017)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2see.data.batches import Sequences
+from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.means import masked_mean
+from seq2see.encoders.perceptron import Perceptron
+from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.recipe.schema import DeepSetsEncoderSettings
+from seq2see.recipe.words import embedding_equation
+
+
+@encoders.register("deep-sets")
+class DeepSetsEncoder(Encoder):
+    """Places are phi of the elements, the summary is rho of their sum, mean or maximum.
+
+    Nothing in it can tell one order of the elements from another.
+
+    >>> encoder = DeepSetsEncoder(DeepSetsEncoderSettings(size=8, summary_layers=2), symbols=10)
+    >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
+    torch.Size([1, 3, 8])
+    """
+
+    layout: ClassVar[LayoutKind] = "set"  # type: ignore[misc]
+
+    def __init__(self, settings: DeepSetsEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None):
+        super().__init__()
+        self.size = self.summary_size = settings.size
+        self.pooling = settings.pooling
+        self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
+        self.phi = Perceptron(self.embedding.size, self.size, layers=settings.layers, dropout=settings.dropout)
+        self.rho = Perceptron(self.size, self.size, layers=settings.summary_layers or 0, dropout=settings.dropout)
+
+    def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
+        return self(column.ids, column.mask, column.symbols)  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+        tokens: list[list[str]] | None = None,
+    ) -> Encoded:
+        states: Tensor = self.phi(self.embedding(ids))
+        return Encoded(Places(states, mask, Layout("set"), tokens), self.rho(self._pooled(states, mask)))
+
+    def _pooled(
+        self, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
+    ) -> Float[Tensor, "batch size"]:
+        """Real places as one vector; zeros where there is none."""
+        if self.pooling == "mean":
+            return masked_mean(states, mask)
+        real = mask[..., None]
+        if self.pooling == "sum":
+            return (states * real).sum(1)
+        largest = states.masked_fill(~real, torch.finfo(states.dtype).min).amax(1)
+        return torch.where(mask.any(1, keepdim=True), largest, 0.0)
+
+    @classmethod
+    def equations(cls, settings: DeepSetsEncoderSettings) -> list[str]:
+        pooled = {"sum": "sum_j h_j", "mean": "the mean of the h_j", "max": "the largest of the h_j, number by number"}
+        layers = settings.summary_layers or 0
+        rho = f"rho(p),  p = {pooled[settings.pooling]}" if layers else pooled[settings.pooling]
+        return [
+            f"deep sets of size {settings.size}: the elements have no order",
+            embedding_equation(settings.embedding, "x_j"),
+            f"h_j = phi(e(x_j)),  phi(x) = {Perceptron.equation(settings.layers, 'x')}",
+            f"summary = {rho}",
+            *([f"rho(x) = {Perceptron.equation(layers, 'x')}"] if layers else []),
+        ]
