@@ -10,6 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 import seq2see
+from seq2see.cli import main
 from seq2see.errors import UserError
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220), "yellow": (235, 220, 40)}
@@ -59,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
+def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = {
         **SMALL,
         "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
@@ -83,6 +84,15 @@ def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
     assert said.looks.weights.shape == (len(said.tokens), 18)
     assert loaded.places(str(path))[7] == "2,2"
     assert said.looks.weights.sum(1) == pytest.approx(1.0, abs=1e-4)
+
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        main(["look", str(tmp_path / "run"), str(path), "--out", str(tmp_path / "look.svg")])
+    assert capsys.readouterr().out.strip() == said.text
+    drawn = (tmp_path / "look.svg").read_text(encoding="utf-8")
+    assert drawn.count("<image") == 1 + len(said.tokens) + 1  # the picture, each word, the key
+    assert all(f"look {token.text}" in drawn.replace("&lt;", "<").replace("&gt;", ">") for token in said.tokens)
+    assert f"{said.tokens[0].probability:.0%}".replace("%", " %") in drawn
 
 
 def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
