@@ -122,7 +122,8 @@ class _Asked:
         return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 
     def _rows_at_once(self, name: str, steps: int) -> int:
-        return max(1, BATCH_TOKENS // (self._batch(1).inputs[name].ids[0].numel() + steps))
+        symbols = int(self._batch(1).inputs[name].ids[0].numel())
+        return max(1, BATCH_TOKENS // (symbols + steps))
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class Apart(Protocol):
         """The column, each row without the place of that number."""
         ...
 
-    def by_place(self, norms: Float[Tensor, "..."]) -> Float[Tensor, "rows places"]:
+    def by_place(self, norms: Float[Tensor, ...]) -> Float[Tensor, "rows places"]:
         """A number for each vector e(x_j), in the order in which they are read, as one for each place."""
         ...
 
