@@ -117,7 +117,8 @@ class Attention(nn.Module):
             energies = energies + window.bias.to(energies.dtype)
         weights = self._weigh(energies, window.real)
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = torch.bmm(chosen.shares.reshape(batch * queries, 1, width), values).view(batch, queries, -1)
+        shares = chosen.shares.reshape(batch * queries, 1, width).to(values.dtype)
+        context = torch.bmm(shares, values).view(batch, queries, -1)
         place = None if chosen.place is None else window.numbers.gather(-1, chosen.place[..., None]).squeeze(-1)
         shown = energies.masked_fill(~window.real, -torch.inf)
         places = prepared.mask.shape[1]
@@ -128,7 +129,7 @@ def forced_look(look: Look, values: Tensor, forced: Tensor) -> Look:
     """The look as the caller wants it; rows that are NaN stay as they were."""
     free = forced.isnan()
     weights = torch.where(free, look.dense(), forced)
-    context = torch.where(free.all(-1, keepdim=True), look.context, torch.bmm(forced.nan_to_num(), values))
+    context = torch.where(free.all(-1, keepdim=True), look.context, torch.bmm(forced.nan_to_num().to(values.dtype), values))
     energies = None if look.energies is None else spread(look.energies, look.numbers, look.places, empty=-torch.inf)
     place, log_prob = look.place, look.place_log_prob
     if place is not None and log_prob is not None:

@@ -36,7 +36,7 @@ class Ledger:
     def mix(self, shares: Float[Tensor, "batch queries places"]) -> Float[Tensor, "batch queries size"]:
         """sum_j shares_j source_j"""
         if not (torch.is_grad_enabled() and self.source.requires_grad):
-            return torch.bmm(shares, self.source)
+            return torch.bmm(shares.to(self.source.dtype), self.source)
         mean: Tensor = _Mix.apply(self.anchor, shares, self)
         return mean
 
