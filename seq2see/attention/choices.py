@@ -85,7 +85,7 @@ def build_choice(name: str, *, estimator: str = "score-function", temperature: f
 
 
 def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Noise of the precision of `like`, which has to be single at least: coarser draws tie, and ties go to the first."""
+    """Noise of the precision of `like`, single at least: coarser draws tie, and ties go to the first place."""
     draws = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype).clamp(min=LEAST)
     return -(-draws.log()).clamp(min=LEAST).log()
 
