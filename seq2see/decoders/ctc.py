@@ -47,6 +47,8 @@ class CtcHead(nn.Module):
         log_probs, real = self.log_probs(places)
         lengths, wanted = real.sum(1), mask.sum(1)
         enough = (lengths >= needed(targets, mask)) & (lengths > 0)
+        if not bool(enough.any()):
+            return Along(log_probs.sum() * 0, len(enough))
         total = ctc_loss(
             log_probs[enough].transpose(0, 1),
             targets[enough],
@@ -55,8 +57,7 @@ class CtcHead(nn.Module):
             blank=BLANK,
             reduction="sum",
         )
-        left_out = int((~enough).sum())
-        return Along(log_probs.sum() * 0 if left_out == len(enough) else total, left_out)
+        return Along(total, int((~enough).sum()))
 
 
 def needed(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"]) -> Int[Tensor, " batch"]:
