@@ -31,7 +31,7 @@ class SoundInput(MediaSettings):
     hop: Weight = Field(10.0, description="ms from one frame to the next")
     longest: Weight = Field(30.0, description="seconds of the longest file that is still read")
     normalise: Literal["bands", "whole", "none"] = Field(
-        "bands", description="per file to mean 0 and deviation 1: each band for itself, all of them alike, or not"
+        "whole", description="per file to mean 0 and deviation 1: each band for itself, all of them alike, or not"
     )
     augment: SoundAugmentSettings = SoundAugmentSettings()
 
