@@ -66,7 +66,7 @@ SMALL = [
     "training.learning_rate=0.01",
     "training.minutes=0",
     "training.average=1",
-    "training.report_every=70",
+    "training.report_every=45",
     "search.max_length=6",
 ]
 
@@ -85,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_recipe_learns_what_is_said(folder: Path, tmp_path: Path) -> None:
     data, dev = folder / "train.tsv", folder / "dev.tsv"
-    model = seq2see.train("speech-recognition", data=data, dev=dev, out=tmp_path / "run", updates=140, overrides=SMALL)
+    model = seq2see.train("speech-recognition", data=data, dev=dev, out=tmp_path / "run", updates=90, overrides=SMALL)
     heard, blind = model.evaluate(dev), model.evaluate(folder / "blind.tsv")
     assert heard.metrics["wer"] < 0.2
     assert blind.metrics["wer"] > 0.6
