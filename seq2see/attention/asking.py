@@ -1,4 +1,4 @@
-"""A score is asked here, and here alone: what one that the house did not write gives is checked, and told as its own."""
+"""A score is asked here, and here alone: what one that the house did not write gives is checked, and said of it."""
 
 from __future__ import annotations
 

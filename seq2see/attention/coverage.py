@@ -56,7 +56,8 @@ class Coverage(Score):
 
     def _reaching(self, shape: Sequence[int]) -> Float[Tensor, "filters patch"]:
         """The part of F that meets an input of that shape: the rest would lie beyond the edge wherever it stands."""
-        middle, filters = (self.kernel - 1) // 2, self.F.unflatten(1, [self.kernel] * self.axes)
+        middle = (self.kernel - 1) // 2
+        filters: Tensor = self.F.unflatten(1, [self.kernel] * self.axes)
         for axis, (before, behind) in enumerate(self._spans(shape), start=1):
             filters = filters.narrow(axis, middle - before, before + behind + 1)
         return filters.flatten(1)
