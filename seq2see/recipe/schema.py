@@ -37,6 +37,7 @@ from seq2see.recipe.media_settings import ImageInput
 
 __all__ = [
     "WRITERS",
+    "AlignmentSettings",
     "AttentionSettings",
     "CellKind",
     "CellSettings",
