@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
 from seq2see.attention.records import Candidates
 from seq2see.attention.scores import Score, register
+from seq2see.attention.taking import pick
 from seq2see.memory import Layout
 
 
@@ -40,11 +41,11 @@ class Coverage(Score):
         past = candidates.past
         if past is None:
             raise ValueError("the score coverage needs the sum of earlier looks")
-        around = self._neighbourhoods(past, candidates.layout)
-        if candidates.numbers is not None:
-            where = candidates.numbers[:, None, :, None].expand(-1, past.shape[1], -1, around.shape[-1])
-            around = around.gather(2, where)
-        features = self.W_f(linear(around, self.F))
+        if candidates.numbers is None:
+            around = self._neighbourhoods(past, candidates.layout)
+        else:
+            around = self._around(past, candidates.numbers, candidates.layout)
+        features = self.W_f(linear(around.to(self.F.dtype), self.F))
         inner = torch.tanh(self.W_q(query)[:, :, None] + candidates.keys[:, None] + features)
         return linear(inner, self.v.weight).squeeze(-1)
 
@@ -57,3 +58,19 @@ class Coverage(Score):
             return pad(past, (before, behind)).unfold(-1, self.kernel, 1)
         grid = pad(past.unflatten(-1, layout.shape), (before, behind, before, behind))
         return grid.unfold(-2, self.kernel, 1).unfold(-2, self.kernel, 1).flatten(2, 3).flatten(3)
+
+    def _around(
+        self, past: Float[Tensor, "batch one places"], numbers: Int[Tensor, "batch window"], layout: Layout
+    ) -> Float[Tensor, "batch one window patch"]:
+        """The same for the candidates of a window: nothing is looked up that does not lie around one of them."""
+        offsets = torch.arange(self.kernel, device=numbers.device) - (self.kernel - 1) // 2
+        shape = layout.shape if self.axes == 2 else past.shape[-1:]
+        columns = (numbers % shape[-1])[..., None] + offsets
+        at, inside = columns, (columns >= 0) & (columns < shape[-1])
+        if self.axes == 2:
+            rows = (numbers // shape[1])[..., None] + offsets
+            inside = ((rows >= 0) & (rows < shape[0]))[..., :, None] & inside[..., None, :]
+            at = rows[..., :, None] * shape[1] + columns[..., None, :]
+        at, inside = at.flatten(2).clamp(0, past.shape[-1] - 1), inside.flatten(2)
+        found = pick(past[:, 0], at.flatten(1)).view(at.shape)
+        return (found * inside)[:, None]

@@ -138,6 +138,12 @@ class Look:
         weights = self.by_head()
         return weights.mean(-2) if self.heads else weights
 
+    def added_to(self, past: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        """The sum of earlier looks and this one, which has no heads; of a window only its weights are kept."""
+        if self.numbers is None:
+            return past + self.weights
+        return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
+
     def dense_energies(self) -> Float[Tensor, "*rows places"]:
         """Energies over all places (of heads the mean), minus infinity at what was no candidate."""
         if self.energies is None:
