@@ -91,7 +91,7 @@ class Attention(nn.Module):
         return Look(
             context,
             weights,
-            energies,
+            energies.masked_fill(~prepared.mask[:, None], -torch.inf),
             places,
             place=chosen.place,
             place_log_prob=chosen.log_prob,

@@ -145,7 +145,7 @@ class Look:
         return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
 
     def dense_energies(self) -> Float[Tensor, "*rows places"]:
-        """Energies over all places (of heads the mean), minus infinity at what was no candidate."""
+        """Energies over all places (of heads the mean), minus infinity at what was no candidate, and at padding."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
         spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)
