@@ -229,7 +229,7 @@ class Model:
             return fields.text_inputs[name].places(row[name], part)
         memory = self.bundle.network.remember(fields.batch([row]).to(self.bundle.device).inputs, 1)
         places = memory.places[f"{name}.{part}" if part else name]
-        return places_named(places.layout.to_dict(int(places.mask.sum())))
+        return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder."""

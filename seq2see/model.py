@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
-from seq2see.decoders import Conditions, CopyHead, Decoder, Ready, SoftmaxHead, State, Step, build_decoder
+from seq2see.decoders import Conditions, CopyHead, CtcHead, Decoder, Ready, SoftmaxHead, State, Step, build_decoder
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, Material, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
@@ -50,6 +50,8 @@ class EncoderDecoder(nn.Module):
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
         self.head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
+        self.read_along = recipe.read_along
+        self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
     def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""

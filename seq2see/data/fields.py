@@ -14,12 +14,24 @@ from seq2see.data.field import Column, Field, kinds
 from seq2see.data.image import ImageField
 from seq2see.data.label import LabelField
 from seq2see.data.sets import SetField
+from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
-__all__ = ["OUTPUT", "Field", "Fields", "ImageField", "LabelField", "SetField", "TextField", "TextsField", "kinds"]
+__all__ = [
+    "OUTPUT",
+    "Field",
+    "Fields",
+    "ImageField",
+    "LabelField",
+    "SetField",
+    "SoundField",
+    "TextField",
+    "TextsField",
+    "kinds",
+]
 
 Values = Mapping[str, str]
 

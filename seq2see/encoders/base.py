@@ -35,7 +35,7 @@ class Encoded:
 @dataclass
 class Material:
     """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
-    text; channels of its pictures."""
+    text; channels of its pictures, or numbers in its frames."""
 
     symbols: int = 0
     vectors: Tensor | None = None

@@ -13,7 +13,7 @@ from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, 
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.schema import ImageInput, SetInput, TextSettings, TrainingSettings
+from seq2see.recipe.schema import ImageInput, SetInput, SoundInput, TextSettings, TrainingSettings
 
 SPECIALS = 4
 BPE = 8_000
@@ -78,6 +78,7 @@ TERMS = {
     "doubly_stochastic": "sum_j (T / M - sum_t a_tj) ** 2 (doubly stochastic: no place is left out)",
     "entropy": "sum_t H(a_t) (sharper looks)",
     "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
+    "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that are y but for repetitions and blanks (CTC)",
     "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
 }
 """What else is minimised, where the recipe gives it a weight."""
@@ -163,6 +164,9 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     if isinstance(settings, ImageInput):
         across = settings.width or "as wide as they are"
         return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
+    if isinstance(settings, SoundInput):
+        frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
+        return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"

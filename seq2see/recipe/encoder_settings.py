@@ -213,6 +213,30 @@ class ConvolutionalEncoderSettings(Reader):
         return self.weights is not None or self.backbone not in (SMALL, *FILED)
 
 
+class PyramidalEncoderSettings(CellSettings, Reader):
+    """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
+
+    reads: ClassVar[tuple[str, ...]] = ("sound",)
+    kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
+    bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
+    layers: Positive = Field(3, description="one above the other")
+    halvings: Count = Field(
+        2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
+    )
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if self.bidirectional else 1)
+
+    @property
+    def summary_size(self) -> int:
+        return self.places_size
+
+    @property
+    def layout(self) -> str:
+        return "frames"
+
+
 class OwnEncoderSettings(Reader):
     """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
 
@@ -255,11 +279,12 @@ EncoderSettings = Annotated[
     | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
     | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")]
     | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
+    | Annotated[PyramidalEncoderSettings, Tag("pyramidal")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]
 
-USUAL = {"image": "convolutional"}
+USUAL = {"image": "convolutional", "sound": "pyramidal"}
 """The kind of encoder that reads a kind of file, where the recipe does not say it."""
 
 

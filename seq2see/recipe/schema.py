@@ -27,12 +27,14 @@ from seq2see.recipe.encoder_settings import (
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
+    PyramidalEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
     View,
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
 from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.sound_settings import SoundInput
 
 __all__ = [
     "WRITERS",
@@ -52,11 +54,13 @@ __all__ = [
     "LabelOutput",
     "LossSettings",
     "OwnEncoderSettings",
+    "PyramidalEncoderSettings",
     "Recipe",
     "RecurrentEncoderSettings",
     "SearchSettings",
     "SetInput",
     "Settings",
+    "SoundInput",
     "TextInput",
     "TextOutput",
     "TextSettings",
@@ -201,6 +205,11 @@ class LossSettings(Settings):
     consistency: Amount = Field(
         0.0,
         description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
+    )
+    ctc: Amount = Field(
+        0.0,
+        description="weight of -log of the chance that the output is read off the encoder's places one after the other "
+        "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
     alignment: AlignmentSettings = AlignmentSettings()
     exploration: Amount = Field(
@@ -356,6 +365,13 @@ class Recipe(Settings):
     def copied_from(self) -> str | None:
         """Name of the input whose words can be copied, if there is one."""
         return next(iter(names(self.decoder.copy_from)), None)
+
+    @property
+    def read_along(self) -> str | None:
+        """The places the output is also read off one after the other (`loss.ctc`): the first that are looked at, or
+        those of the first input."""
+        places = [*self.looked_at, *self.inputs]
+        return places[0] if self.loss.ctc and places else None
 
     @property
     def used(self) -> set[str]:

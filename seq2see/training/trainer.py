@@ -19,6 +19,7 @@ from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
+from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
 from seq2see.training.divergence import check_weights, passed_over
@@ -253,6 +254,8 @@ class Trainer:
         if self.standing.passed_over:
             without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
             self._say(f"{without} took no step: the loss or its gradient was not finite")
+        if (unread := left_out(self.standing.objective)) is not None:
+            self._say(unread)
         if not self.stopping:
             forget(folder, but=[])
         for listener in self.listeners:
