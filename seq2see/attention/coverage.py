@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -11,7 +12,6 @@ from torch.nn.functional import linear, pad
 
 from seq2see.attention.records import Candidates
 from seq2see.attention.scores import Score, register
-from seq2see.memory import Layout
 
 
 @register("coverage")
@@ -40,20 +40,35 @@ class Coverage(Score):
         past = candidates.past
         if past is None:
             raise ValueError("the score coverage needs the sum of earlier looks")
-        around = self._neighbourhoods(past, candidates.layout)
+        shape = candidates.layout.shape if self.axes == 2 else past.shape[-1:]
+        around = self._neighbourhoods(past, shape)
         if candidates.numbers is not None:
             where = candidates.numbers[:, None, :, None].expand(-1, past.shape[1], -1, around.shape[-1])
             around = around.gather(2, where)
-        features = self.W_f(linear(around, self.F))
+        features = self.W_f(linear(around, self._reaching(shape)))
         inner = torch.tanh(self.W_q(query)[:, :, None] + candidates.keys[:, None] + features)
         return linear(inner, self.v.weight).squeeze(-1)
 
+    def _spans(self, shape: Sequence[int]) -> list[tuple[int, int]]:
+        """How far F reaches before and behind a place along each axis, but never beyond the whole input."""
+        before, behind = (self.kernel - 1) // 2, self.kernel // 2
+        return [(min(before, length - 1), min(behind, length - 1)) for length in (max(one, 1) for one in shape)]
+
+    def _reaching(self, shape: Sequence[int]) -> Float[Tensor, "filters patch"]:
+        """The part of F that meets an input of that shape: the rest would lie beyond the edge wherever it stands."""
+        middle = (self.kernel - 1) // 2
+        filters: Tensor = self.F.unflatten(1, [self.kernel] * self.axes)
+        for axis, (before, behind) in enumerate(self._spans(shape), start=1):
+            filters = filters.narrow(axis, middle - before, before + behind + 1)
+        return filters.flatten(1)
+
     def _neighbourhoods(
-        self, past: Float[Tensor, "batch queries places"], layout: Layout
+        self, past: Float[Tensor, "batch queries places"], shape: Sequence[int]
     ) -> Float[Tensor, "batch queries places patch"]:
         """What was looked at around each place, as F sees it; nothing lies beyond the edge."""
-        before, behind = (self.kernel - 1) // 2, self.kernel // 2
+        spans = self._spans(shape)
+        widths = [before + behind + 1 for before, behind in spans]
         if self.axes == 1:
-            return pad(past, (before, behind)).unfold(-1, self.kernel, 1)
-        grid = pad(past.unflatten(-1, layout.shape), (before, behind, before, behind))
-        return grid.unfold(-2, self.kernel, 1).unfold(-2, self.kernel, 1).flatten(2, 3).flatten(3)
+            return pad(past, spans[0]).unfold(-1, widths[0], 1)
+        grid = pad(past.unflatten(-1, shape), (*spans[1], *spans[0]))
+        return grid.unfold(-2, widths[0], 1).unfold(-2, widths[1], 1).flatten(2, 3).flatten(3)

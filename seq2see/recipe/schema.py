@@ -16,6 +16,7 @@ from seq2see.recipe.basics import (
     Scalar,
     Settings,
     Share,
+    Temperature,
     TextSettings,
     Tokens,
     Weight,
@@ -38,6 +39,7 @@ from seq2see.recipe.sound_settings import SoundInput
 
 __all__ = [
     "WRITERS",
+    "AlignmentSettings",
     "AttentionSettings",
     "CellKind",
     "CellSettings",
@@ -116,12 +118,14 @@ class AttentionSettings(Settings):
     scope: Literal["global", "local-monotonic", "local-predicted"] = Field(
         "global", description="which places are candidates: all, or a window around p_t = t or around a predicted p_t"
     )
-    window: Positive = Field(5, description="local scopes: how far the window reaches to each side of p_t")
+    window: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+        5, description="local scopes: how far the window reaches to each side of p_t"
+    )
     gaussian: bool = Field(True, description="local-monotonic: add the logarithm of a Gaussian of the distance to p_t")
     normaliser: Literal["softmax", "sparsemax", "entmax15"] = Field(
         "softmax", description="how energies become weights; the last two give most places exactly zero"
     )
-    temperature: Weight = Field(
+    temperature: Temperature = Field(
         1.0, description="energies are divided by it: below 1 sharper looks, above 1 flatter ones"
     )
     choice: Literal["soft", "hard"] = Field(
@@ -130,7 +134,7 @@ class AttentionSettings(Settings):
     estimator: Literal["score-function", "gumbel"] = Field(
         "score-function", description="hard: how the draw is learned; gumbel: straight through a relaxed draw"
     )
-    gumbel_temperature: Weight = Field(1.0, description="gumbel: of the relaxed draw")
+    gumbel_temperature: Temperature = Field(1.0, description="gumbel: of the relaxed draw")
     through: Literal["sentences"] | None = Field(
         None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
     )
@@ -144,7 +148,9 @@ class AttentionSettings(Settings):
     layers: Positive = Field(2, description="deep: hidden layers")
     learned_temperature: bool = Field(False, description="cosine: learn a temperature")
     filters: Positive = Field(16, description="coverage: rows of F, the convolution of earlier looks")
-    kernel: Positive = Field(5, description="coverage: width of F (its side on a grid)")
+    kernel: Annotated[int, Field(gt=0, le=255)] = Field(
+        5, description="coverage: width of F (its side on a grid), as many numbers at every place and step"
+    )
     positions: Positive = Field(200, description="location: the longest input it can look at")
     options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
 

@@ -18,6 +18,7 @@ from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
+from seq2see.training.comparable import check_comparable, check_folder
 from seq2see.training.corpus import open_table
 from seq2see.training.locking import alone
 from seq2see.training.progress import remaining
@@ -60,6 +61,7 @@ def compare(
     _check_free_keys(vary, overrides, limits=limits)
     patience = [] if _names(PATIENCE, [*vary, *overrides]) else [f"{PATIENCE}=0"]
     made, impossible = _recipes(recipe, variants(vary), [*overrides, *limits, *patience], skip=skip)
+    check_comparable(made)
     first = next(iter(made.values()))
     metric = _one_metric(made)
     sources = Sources(
@@ -67,6 +69,7 @@ def compare(
     )
     open_table(first, sources.data, columns)
     folder = Path(out) if out is not None else default_folder(first)
+    check_folder(folder)
     told = [Lines()] if listeners is None else listeners
     contest = _Contest(folder, sources, metric, told)
     if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):

@@ -22,9 +22,9 @@ from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tenso
 from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
-from seq2see.training.divergence import check_weights, passed_over
+from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
-from seq2see.training.objective import Objective
+from seq2see.training.objective import Loss, Objective
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 from seq2see.training.precision import working_precision
 from seq2see.training.reports import Journal, Listener, Report
@@ -66,7 +66,7 @@ class Trainer:
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.objective.state = self.standing.objective
         self.stopping = False
-        self.norm = 0.0
+        self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.kind == "label" else "tokens"
         self._clock = self._saved = time.perf_counter()
 
@@ -167,14 +167,15 @@ class Trainer:
             standing.loss_total += float(loss.total.detach())
             standing.loss_count += loss.count
         else:
-            self._pass_over()
+            self._pass_over(loss)
         standing.updates += 1
         if standing.updates % 10 == 0:
             self._tell(batches)
 
-    def _pass_over(self) -> None:
+    def _pass_over(self, loss: Loss) -> None:
         """No step where the gradient is not finite; what a stream carries is none the better, and begins anew."""
-        said = passed_over(self.settings, self.standing, self.folder)
+        self.unfinite = culprit(loss, self.objective.settings)
+        said = passed_over(self.settings, self.standing, self.folder, self.unfinite)
         if said is not None:
             self._say(said)
         self.feed.restore({})
@@ -182,6 +183,7 @@ class Trainer:
     def report(self) -> Report:
         """Judge the model, write it down, keep it if it is the best so far."""
         standing = self.standing
+        check_learned(standing, self.unfinite)
         check_weights(self.network, self.settings, standing, self.folder)
         speed = self._speed()
         self.network.eval()

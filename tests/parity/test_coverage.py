@@ -11,6 +11,7 @@ from torch import nn
 
 from seq2see.attention import Attention
 from seq2see.attention.coverage import Coverage
+from seq2see.attention.records import Candidates
 from seq2see.memory import Layout, Places
 from tests.parity.looking import Array, array, softmax
 
@@ -32,7 +33,7 @@ def convolved(filters: Array, looked: Array, shape: tuple[int, ...], kernel: int
     return np.stack(features)
 
 
-@pytest.mark.parametrize("kernel", [1, 3, 4])
+@pytest.mark.parametrize("kernel", [1, 3, 4, 30])
 @pytest.mark.parametrize("kind", ["tokens", "grid"])
 def test_each_step_sees_the_sum_of_the_steps_before(kind: str, kernel: int) -> None:
     grid = kind == "grid"
@@ -62,3 +63,21 @@ def test_each_step_sees_the_sum_of_the_steps_before(kind: str, kernel: int) -> N
             weights = softmax(energies)
             np.testing.assert_allclose(array(look.weights[row, 0]), weights, atol=1e-5)
             ours[row] = ours[row] + weights
+
+
+@pytest.mark.parametrize("shape", [(ROWS * COLUMNS,), (ROWS, COLUMNS)])
+def test_a_kernel_wider_than_the_input_costs_no_more_than_the_input(shape: tuple[int, ...]) -> None:
+    score = Coverage(QUERY, KEY, size=5, filters=2, kernel=255, axes=len(shape))
+    layout = Layout("grid", shape) if len(shape) == 2 else Layout()
+    candidates = Candidates(torch.randn(1, ROWS * COLUMNS, 5), layout, past=torch.rand(1, 1, ROWS * COLUMNS))
+    kept: list[int] = []
+
+    def pack(saved: torch.Tensor) -> torch.Tensor:
+        kept.append(saved.numel())
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved):
+        score(torch.randn(1, 1, QUERY), candidates).sum().backward()
+    assert max(kept) <= 4 * (ROWS * COLUMNS) ** 2
+    assert score.F.grad is not None
+    assert score.F.grad.shape == score.F.shape
