@@ -96,6 +96,8 @@ def attention_equations(recipe: Recipe) -> list[str]:
     over = ", ".join(recipe.looked_at)
     lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
     lines += [*weights_equations(recipe), context_equation(recipe)]
+    if recipe.attention.conditions:
+        lines.append(f"P is given {recipe.attention.conditions}: it is not summed over all that could have been")
     if recipe.decoder.kind == "transformer" and recipe.decoder.layers > 1:
         lines.append("each layer looks for itself; the last one's looks are shown first, the others as layer-1, ...")
     if len(recipe.looked_at) > 1:
