@@ -23,7 +23,7 @@ from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
-from seq2see.pipeline.noticing import Notices, tell, unknown_in
+from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
 from seq2see.pipeline.predictor import check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
@@ -140,6 +140,8 @@ class Model:
             metrics=metrics,
             progress=progress,
         )
+        if "perplexity" in made.report.metrics:
+            tell(conditional(self.bundles))
         return made.report
 
     def score(
@@ -161,7 +163,8 @@ class Model:
         each = score_rows(self.bundles, rows, told=told)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
-        return Score(len(rows), count, total, perplexity(total, count), each)
+        given = self.recipe.attention.conditions
+        return Score(len(rows), count, total, perplexity(total, count), each, given)
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:

@@ -120,7 +120,10 @@ class Alternative:
 
 @dataclass
 class Prediction:
-    """What the model says of one input: a text, a label or a vector (`answer` gives whichever there is)."""
+    """What the model says of one input: a text, a label or a vector (`answer` gives whichever there is).
+
+    given: what its probabilities are given beside the input (the places that a hard attention chose), where anything.
+    """
 
     input: Any
     text: str | None = None
@@ -131,6 +134,7 @@ class Prediction:
     score: float = 0.0
     looks: Looks = field(default_factory=Looks)
     alternatives: list[Alternative] = field(default_factory=list)
+    given: str = ""
 
     @property
     def answer(self) -> Any:
@@ -145,6 +149,8 @@ class Prediction:
                 out[kind] = getattr(self, kind)
         out["log_probability"] = self.log_probability
         out["score"] = self.score
+        if self.given:
+            out["given"] = self.given
         out["tokens"] = [_token(token, runners_up) for token in self.tokens]
         out["alternatives"] = [
             {"text": other.text, "score": other.score, "log_probability": other.log_probability}

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from seq2see.attention.asking import energies_of, keys_of
 from seq2see.attention.choices import Chosen, Soft
-from seq2see.attention.normalisers import Normaliser, masked, softmax
+from seq2see.attention.normalisers import Normaliser, masked, precise, softmax
 from seq2see.attention.records import Candidates, Look, Prepared, spread
 from seq2see.attention.scopes import Global, Positions, Scope, Window, fold
 from seq2see.attention.scores import Score
@@ -49,7 +49,7 @@ class Attention(nn.Module):
         if not self.score.remembers:
             return None
         batch, places = prepared.mask.shape
-        return prepared.values.new_zeros(batch, queries, places)
+        return precise(prepared.values.new_zeros(batch, queries, places))
 
     def forward(
         self,
@@ -74,7 +74,7 @@ class Attention(nn.Module):
         if forced is not None:
             look = forced_look(look, prepared.values, forced)
         if past is not None:
-            look.past = past + look.dense()
+            look.past = look.added_to(past)
         return look
 
     def _weigh(self, energies: Tensor, mask: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class Attention(nn.Module):
         return Look(
             context,
             weights,
-            energies,
+            energies.masked_fill(~prepared.mask[:, None], -torch.inf),
             places,
             place=chosen.place,
             place_log_prob=chosen.log_prob,

@@ -61,7 +61,7 @@ class Through(nn.Module):
         look = Look(
             torch.bmm(chosen.shares.to(prepared.values.dtype), prepared.values),
             weights,
-            energies,
+            energies.masked_fill(~places.mask[:, None], -torch.inf),
             places.mask.shape[1],
             place=chosen.place,
             place_log_prob=chosen.log_prob,

@@ -99,8 +99,8 @@ def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, asked: int | None 
         for measure in ranked[0].importance:
             found.append(_agreement(name, measure, ranked, np.random.default_rng(seed)))
     most = asked if asked is not None else max(map(len, weighed.values()))
-    rows, steps = max(sizes)
-    return Faithfulness(rows, steps, tuple(found), most - rows)
+    kept, steps = max(sizes)
+    return Faithfulness(kept, steps, tuple(found), most - kept)
 
 
 def _ranked(row: Weighed) -> Weighed | None:

@@ -146,6 +146,7 @@ def assemble(
         score=best.score,
         looks=best.looks or Looks(),
         alternatives=made[1:],
+        given=bundle.recipe.attention.conditions,
     )
 
 

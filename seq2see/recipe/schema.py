@@ -160,6 +160,12 @@ class AttentionSettings(Settings):
         return self.score == "uniform" and self.scope != "local-predicted"
 
     @property
+    def conditions(self) -> str:
+        """What the model's probabilities are given beside the input and the symbols so far; nothing for most."""
+        drawn = self.score != "none" and self.choice == "hard"
+        return "the places chosen" if drawn else ""
+
+    @property
     def zeros(self) -> str:
         """What gives places exactly zero, however well they agree with the query; nothing where all have a share."""
         if self.normaliser != "softmax":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,9 @@ def compare(
     check_folder(folder)
     told = [Lines()] if listeners is None else listeners
     contest = _Contest(folder, sources, metric, told)
+    if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
+        for note in _by_the_clock(made.values()):
+            contest.say(note)
     for reason in impossible:
         contest.say(f"left out: {reason}")
     with alone(folder):
@@ -125,6 +128,15 @@ def _recipes(
         head = f"{counted(len(refused), 'variant')} of {len(wanted)} cannot be trained{hint}:"
         raise UserError("\n".join([head, *(f"  {reason}" for reason in reasons)]))
     return made, reasons
+
+
+def _by_the_clock(recipes: Iterable[Recipe]) -> list[str]:
+    """A line where the recipe's own minutes end the runs, which nobody asked for here."""
+    most = max(recipe.training.minutes for recipe in recipes)
+    if not most:
+        return []
+    held = f"every run has the recipe's training.minutes {most:g}"
+    return [f"{held}: slower variants may get fewer updates; --updates N gives all the same"]
 
 
 def _one_metric(made: Mapping[Variant, Recipe]) -> str:

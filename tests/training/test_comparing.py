@@ -121,6 +121,23 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(data: Path, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"updates": None}, True),
+        ({"updates": None, "minutes": 0.001}, False),
+        ({"updates": None, "overrides": ["training.minutes=0.001"]}, False),
+        ({"updates": 1}, False),
+    ],
+)
+def test_the_clock_of_the_recipe_is_told(data: Path, tmp_path: Path, given: dict[str, Any], told: bool) -> None:
+    heard = Told()
+    recipe = {**tiny.ROWS, "training": {**tiny.ROWS["training"], "minutes": 0.001}}
+    seq2see.compare(recipe, data, vary=["attention.score=dot"], out=tmp_path, listeners=[heard], **given)
+    clock = [note for note in heard.notes if "slower variants may get fewer updates; --updates N" in note]
+    assert bool(clock) == told
+
+
 def test_what_cannot_be_may_be_left_out(data: Path, tmp_path: Path) -> None:
     ranking, notes = compare(
         data, tmp_path, vary=["attention.score=dot,general", "decoder.size=9"], updates=1, skip=True
