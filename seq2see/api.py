@@ -92,8 +92,8 @@ class Model:
         """
         many = isinstance(inputs, list)
         if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
-            n_best = beam if beam is not None else self.recipe.search.beam
-        rows = [self.row(one) for one in (inputs if many else [inputs])]
+            n_best = max(beam, 1) if beam is not None else self.recipe.search.beam
+        rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if prefix is not None and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
@@ -189,7 +189,7 @@ class Model:
     def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
-            return self._follow(self.row(given), target)
+            return self._follow(self._one(given), target)
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
@@ -198,7 +198,7 @@ class Model:
         """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
         bundle = self._single("explain")
         options = {} if beam is None else {"beam": beam}
-        row = self.row(given)
+        row = self._one(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
 
@@ -212,6 +212,7 @@ class Model:
     ) -> Faithfulness:
         """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        tell(self._noticed(given, outputs=True))
         told = None if progress is None else partial(progress, "rows asked")
         return faithful(bundle, given, most=rows, told=told)
 
@@ -262,6 +263,13 @@ class Model:
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
         lists = lists_in(self.recipe)
         return {name: _text(name, given[name], lists.get(name)) for name in names}
+
+    def _one(self, given: Any) -> dict[str, str]:
+        """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
+        row = self.row(given)
+        if row and not any(value.strip() for value in row.values()):
+            raise UserError("the input is empty")
+        return row
 
     def rows_of(
         self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
