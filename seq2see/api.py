@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 import torch
 
 from seq2see.data.columns import OUTPUT, Joined, joined
@@ -83,7 +84,7 @@ class Model:
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
 
-        An input is a text; several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
+        An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
         attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
         the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
@@ -150,6 +151,7 @@ class Model:
         progress: Measuring | None = None,
     ) -> Score:
         """The probability of given outputs; progress: as for `evaluate`."""
+        self._spoken("score")
         rows = self.rows_of(data, columns)
         if self.recipe.data.stream:
             lines = [row[OUTPUT] for row in rows]
@@ -186,6 +188,7 @@ class Model:
     def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
+            self._spoken("target")
             return self._follow(self.row(given), target)
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
@@ -194,6 +197,7 @@ class Model:
     ) -> Explanation:
         """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
         bundle = self._single("explain")
+        self._spoken("explain")
         options = {} if beam is None else {"beam": beam}
         row = self.row(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
@@ -208,6 +212,7 @@ class Model:
         progress: Measuring | None = None,
     ) -> Faithfulness:
         """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        self._spoken("faithful")
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
         told = None if progress is None else partial(progress, "rows asked")
         return faithful(bundle, given, most=rows, told=told)
@@ -238,6 +243,14 @@ class Model:
             raise UserError(f"{what} takes one model, and this is an ensemble of {len(self.bundles)}")
         return self.bundle
 
+    def _spoken(self, what: str) -> None:
+        """Refuse what only symbols and labels have."""
+        if self.recipe.output.numeric:
+            raise UserError(
+                f"{what}: the model gives {self.recipe.output.said}, which is near or far and has no probability; "
+                "evaluate measures how near"
+            )
+
     # ------------------------------------------------------------ from what users give to rows
 
     def row(self, given: Any) -> dict[str, str]:
@@ -245,6 +258,8 @@ class Model:
         names = list(self.recipe.inputs)
         if given is None or (given == "" and not names):
             given = {}
+        if isinstance(given, np.ndarray) and len(names) == 1:
+            given = {names[0]: given}
         if isinstance(given, str):
             given = {names[0]: given} if len(names) == 1 else (given,)
         elif isinstance(given, Sequence):
@@ -266,14 +281,14 @@ class Model:
         """Rows with outputs, from a table or as given."""
         if not isinstance(data, str | Path):
             return list(data)
-        table, resolution = open_table(self.recipe, data, columns)
+        table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
         rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
         tell(table.notes)
         return rows
 
     def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
         if self.recipe.output.kind != "text":
-            raise UserError("prefix: a label has no beginning to be given")
+            raise UserError(f"prefix: {self.recipe.output.said} has no beginning to be given")
         return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
@@ -297,8 +312,10 @@ def _text(name: str, value: Any, by: Joined | None) -> str:
         return value
     if by is None:
         raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if not isinstance(value, Sequence):
-        raise UserError(f"input '{name}': expected text, or a list of texts, got {value!r}")
+        raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
     try:
         return joined(value, by)
     except UserError as error:

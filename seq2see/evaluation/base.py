@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from seq2see.evaluation.rows import Rows
+from seq2see.recipe.measures import Taken
 from seq2see.registry import Registry
 
-Needs = Literal["text", "label", "any"]
+Needs = Taken
 
 
 class Metric(ABC):

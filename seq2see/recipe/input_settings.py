@@ -9,6 +9,7 @@ from pydantic import Field, Tag
 from seq2see.recipe.basics import Count, TextSettings
 from seq2see.recipe.encoder_settings import EncoderSettings, by_kind
 from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.vector_settings import VectorInput
 
 
 class TextInput(TextSettings):
@@ -52,6 +53,7 @@ InputSettings = Annotated[
     Annotated[TextInput, Tag("text")]
     | Annotated[TextsInput, Tag("texts")]
     | Annotated[SetInput, Tag("set")]
-    | Annotated[ImageInput, Tag("image")],
+    | Annotated[ImageInput, Tag("image")]
+    | Annotated[VectorInput, Tag("vector")],
     by_kind("text"),
 ]

@@ -24,6 +24,7 @@ from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
 from seq2see.recipe.encoder_settings import (
     ConvolutionalEncoderSettings,
     DeepSetsEncoderSettings,
+    DenseEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
@@ -33,6 +34,8 @@ from seq2see.recipe.encoder_settings import (
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
 from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
+from seq2see.recipe.vector_settings import VectorInput
 
 __all__ = [
     "WRITERS",
@@ -43,11 +46,13 @@ __all__ = [
     "DataSettings",
     "DecoderSettings",
     "DeepSetsEncoderSettings",
+    "DenseEncoderSettings",
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
     "HierarchicalEncoderSettings",
     "ImageInput",
+    "ImageOutput",
     "InputSettings",
     "LabelOutput",
     "LossSettings",
@@ -64,23 +69,12 @@ __all__ = [
     "Tokens",
     "TrainingSettings",
     "TransformerEncoderSettings",
+    "VectorInput",
+    "VectorOutput",
     "names",
 ]
 
 # ---------------------------------------------------------------- data
-
-
-class TextOutput(TextSettings):
-    """An output written symbol by symbol."""
-
-    kind: Literal["text"] = Field("text", description="text or label")
-
-
-class LabelOutput(Settings):
-    """An output that is one of the classes found in the data."""
-
-    kind: Literal["label"] = Field("label", description="text or label")
-    column: str | None = Field(None, description="column of the table; not given: `output`")
 
 
 class DataSettings(Settings):
@@ -256,7 +250,7 @@ class EvaluationSettings(Settings):
     """What a model is measured by."""
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
-    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "none"] | None = Field(
+    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "mean", "none"] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
 
@@ -267,7 +261,7 @@ class Recipe(Settings):
     task: str = Field("own", description="a name for the task")
     description: str = Field("", description="one line that says what goes in and what comes out")
     inputs: dict[str, InputSettings] = Field({}, description="inputs by name; none: a language model")
-    output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
+    output: OutputSettings = TextOutput()
     data: DataSettings = DataSettings()
     encoder: EncoderSettings = RecurrentEncoderSettings()
     attention: AttentionSettings = AttentionSettings()
@@ -288,9 +282,10 @@ class Recipe(Settings):
         settings = self.output if name == "output" else self.inputs[name]
         return (settings.share if isinstance(settings, TextSettings) else None) or name
 
-    def has_vocabulary(self, name: str) -> bool:
-        """Whether this input (or `output`) is made of symbols or names."""
-        return name == "output" or isinstance(self.inputs[name], TextSettings)
+    def sized_by_data(self, name: str) -> bool:
+        """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""
+        settings = self.output if name == "output" else self.inputs[name]
+        return isinstance(settings, TextSettings | LabelOutput | VectorInput | VectorOutput)
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
@@ -316,7 +311,23 @@ class Recipe(Settings):
         """What the decoder looks at: names of inputs, or of further places of theirs; nothing without attention."""
         if self.attention.score == "none":
             return []
-        return list(self.inputs) if self.attention.over is None else names(self.attention.over)
+        return self.with_places if self.attention.over is None else names(self.attention.over)
+
+    @property
+    def with_places(self) -> list[str]:
+        """The inputs that can be looked at: not vectors, which are one place each."""
+        return [name for name, given in self.inputs.items() if not isinstance(given, VectorInput)]
+
+    @property
+    def state_size(self) -> int | None:
+        """Numbers of the state that asks for looks; None: only the built model knows."""
+        if self.decoder.own is not None:
+            return None
+        if self.decoder.kind != "reconstruction" or not self.started_by:
+            return self.decoder.size
+        sizes = [self.encoder_of(name).summary_size for name in self.started_by]
+        times = 2 if self.decoder.join == "compare" else 1
+        return None if None in sizes else times * sum(size or 0 for size in sizes)
 
     def view_of(self, looked_at: str) -> View:
         """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""
