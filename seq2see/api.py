@@ -84,9 +84,10 @@ class Model:
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
 
-        An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
-        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
-        the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
+        An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
+        the recipe's order. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
+        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
+        Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
@@ -256,10 +257,10 @@ class Model:
     def row(self, given: Any) -> dict[str, str]:
         """An input as a row by the recipe's names."""
         names = list(self.recipe.inputs)
-        if given is None or (given == "" and not names):
-            given = {}
         if isinstance(given, np.ndarray) and len(names) == 1:
             given = {names[0]: given}
+        elif given is None or (given == "" and not names):
+            given = {}
         if isinstance(given, str):
             given = {names[0]: given} if len(names) == 1 else (given,)
         elif isinstance(given, Sequence):

@@ -122,8 +122,8 @@ class Alternative:
 class Prediction:
     """What the model says of one input: a text, a label, a vector or a picture (`answer` gives whichever there is).
 
-    image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to. What is made of numbers has no tokens and no
-    probability.
+    image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to.
+    What is made of numbers has no tokens and no probability.
     """
 
     input: Any

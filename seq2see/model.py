@@ -38,7 +38,8 @@ from seq2see.recipe.schema import ImageOutput
 
 @dataclass
 class Sizes:
-    """How many symbols (of a vector, numbers) each input and the output has; pre-trained vectors (symbols, size) by input name or `output`."""
+    """How many symbols (of a vector, numbers) each input and the output has; pre-trained vectors (symbols, size) by
+    input name or `output`."""
 
     inputs: dict[str, int]
     output: int

@@ -88,6 +88,7 @@ class PictureWriter:
         for item, prediction in told:
             self._number += 1
             assert prediction.image is not None
+            assert not isinstance(prediction.image, str)
             stems = [Path(str(value)).stem for value in item.inputs.values()]
             path = self.folder / f"{self._number:05d}{_named(' '.join(stems))}.png"
             try:

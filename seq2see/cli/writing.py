@@ -26,7 +26,9 @@ def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
         raise UserError(f"--to {to}: that is the table of --file; give another, or --overwrite to replace it")
 
 
-def write_back(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool) -> None:
+def write_back(
+    path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool
+) -> None:
     """Write the rows with their predictions, and say where they are; scored: outputs have a score."""
     from seq2see.data.tables import write
 

@@ -65,4 +65,4 @@ class ImageOutputField(MediaField, NumericField):
     def picture(self, numbers: NDArray[np.floating]) -> NDArray[np.uint8]:
         """(height, width), or (height, width, 3), from 0 to 255: as files hold it."""
         shaped = np.rint(255 * numbers).astype(np.uint8).reshape(self.settings.shape).transpose(1, 2, 0)
-        return shaped[..., 0] if shaped.shape[-1] == 1 else shaped
+        return np.asarray(shaped[..., 0] if shaped.shape[-1] == 1 else shaped)

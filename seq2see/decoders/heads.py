@@ -45,7 +45,9 @@ class Head(nn.Module):
         """The numbers themselves."""
         raise TypeError(f"{type(self).__name__} gives no numbers")
 
-    def given(self, step: Step, ready: Ready, targets: Tensor, *, mask: Bool[Tensor, "*rows"]) -> Float[Tensor, " real"]:
+    def given(
+        self, step: Step, ready: Ready, targets: Tensor, *, mask: Bool[Tensor, "*rows"]
+    ) -> Float[Tensor, " real"]:
         """How well each real target is met, in the order of the mask: log P, or what stands for it."""
         raise NotImplementedError
 

@@ -64,9 +64,9 @@ class PixelsHead(NumbersHead):
     ):
         colours, height, width = shape
         scale = 1 << len(channels)
-        self_shape = (channels[0], height // scale, width // scale)
-        super().__init__(features, prod(self_shape), output=output)
-        self.small, self.activation = self_shape, activation
+        small = (channels[0], height // scale, width // scale)
+        super().__init__(features, prod(small), output=output)
+        self.small, self.activation = small, activation
         widths = [*channels, colours]
         self.levels = nn.ModuleList(
             nn.ConvTranspose2d(a, b, kernel_size=4, stride=2, padding=1)
@@ -74,7 +74,7 @@ class PixelsHead(NumbersHead):
         )
 
     def made(self, features: Float[Tensor, "rows size"]) -> Float[Tensor, "rows numbers"]:
-        pictures = super().made(features).unflatten(1, self.small)
+        pictures: Tensor = super().made(features).unflatten(1, self.small)
         for level in cast("list[nn.ConvTranspose2d]", list(self.levels)):
             pictures = level(ACTIVATIONS[self.activation](pictures))
         return pictures.flatten(1)

@@ -59,8 +59,11 @@ class Dense(nn.ModuleList):
         """
         for number in range(1, layers + 1):
             name = (last or activation) if number == layers else activation
-            inner = f"W_{number} {x} + b_{number}"
-            x = inner if name == "linear" and number == layers else f"({inner})" if name == "linear" else f"{name}({inner})"
+            x = f"W_{number} {x} + b_{number}"
+            if name != "linear":
+                x = f"{name}({x})"
+            elif number < layers:
+                x = f"({x})"
         return x
 
 

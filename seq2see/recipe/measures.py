@@ -98,8 +98,8 @@ def unfit(recipe: Recipe) -> dict[str, str]:
     metric = recipe.training.metric
     if metric is not None and not _fits(metric, recipe):
         found["training.metric"] = _cannot([metric], recipe)
-    elif metric is not None and metric not in (known := [*names, *also_measured(recipe)]):
-        listed = ", ".join(dict.fromkeys(known))
+    elif metric is not None and metric not in (taken := [*names, *also_measured(recipe)]):
+        listed = ", ".join(dict.fromkeys(taken))
         found["training.metric"] = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({listed})"
     baseline = recipe.evaluation.baseline
     if baseline not in (None, "none", *baselines(recipe)):

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from seq2see.recipe.basics import Positive, Settings, TextSettings
 
-# Of every kind: `said`, what it is called; `one_step`, whether it is given whole, in one step of a decoder that reads no
-# symbol; `numeric`, whether it is made of numbers, which are near or far from the right ones and have no probability.
+# Of every kind: `said`, what it is called; `one_step`, whether it is given whole, by a decoder that reads no symbol;
+# `numeric`, whether it is made of numbers, which are near or far from the right ones and have no probability.
 
 KINDS = "text, label, vector or image"
 

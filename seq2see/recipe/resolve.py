@@ -65,8 +65,9 @@ def resolved(recipe: Recipe) -> Recipe:
     """The recipe made complete where it is silent. A contradiction that was asked for stays as it is, to be refused.
 
     Without inputs that have places there is nothing to look at, so attention is off; an output brings its own decoder,
-    and a picture that comes out is as large as the one that goes in; all inputs with places are looked at; without attention, `start` gives the decoder every input that nothing else gives it, unless it was
-    said to be none; encoders of sets have no positions.
+    and a picture that comes out is as large as the one that goes in; all inputs with places are looked at; without
+    attention, `start` gives the decoder every input that nothing else gives it, unless it was said to be none; encoders
+    of sets have no positions.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -108,6 +109,4 @@ def _as_large(output: OutputSettings, recipe: Recipe) -> OutputSettings:
     if not isinstance(output, ImageOutput) or first is None:
         return output
     keys = ("height", "width", "fit", "colour") if first.width else ("height", "colour")
-    return output.model_copy(
-        update={key: getattr(first, key) for key in keys if key not in output.model_fields_set}
-    )
+    return output.model_copy(update={key: getattr(first, key) for key in keys if key not in output.model_fields_set})

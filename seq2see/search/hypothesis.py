@@ -54,4 +54,4 @@ class Hypothesis:
     inward: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     forced: int = 0
-    numbers: NDArray[np.float32] | None = None
+    numbers: NDArray[np.floating] | None = None
