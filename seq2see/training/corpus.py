@@ -137,6 +137,8 @@ def read_corpus(
     _check_aligned(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
+    if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
+        next(rows())
     dev_table, held_out = _dev_reader(recipe, dev, columns, resolution)
     kept = _cache(data, folder)
     if recipe.data.stream:

@@ -69,7 +69,7 @@ def test_lists_of_numbers_are_read(tmp_path: Path) -> None:
     assert [row["x"] for row in resolution.rows(opened)] == ["1 2.5", "3 4", "5 6"]
     table.write_text('{"x": [1, 2]}\n{"x": [1, null]}\n', encoding="utf-8")
     opened, resolution = open_table(load_recipe(RECIPE), table, None)
-    with pytest.raises(UserError, match="line 2, column 'x': .* found nothing"):
+    with pytest.raises(UserError, match=r"line 2, column 'x': .* found nothing"):
         list(resolution.rows(opened))
 
 
