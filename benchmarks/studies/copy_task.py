@@ -1,4 +1,5 @@
-"""The information bottleneck on a task with nothing to know: copy up to 60 random symbols, with and without attention.
+"""The information bottleneck on a task with nothing to know: copy up to 60 random symbols (or, with --reverse, say them
+backwards), with and without attention.
 
 python benchmarks/studies/copy_task.py --updates 3000 --picture docs/pictures/copy-by-length.png
 """
@@ -30,11 +31,12 @@ RECIPE = {
 }
 
 
-def written(path: Path, rows: int, longest: int, seed: int) -> Path:
+def written(path: Path, rows: int, longest: int, seed: int, *, reverse: bool) -> Path:
     random = np.random.default_rng(seed)
     lengths = random.integers(1, longest + 1, size=rows)
-    texts = [" ".join(random.choice(SYMBOLS, size=length)) for length in lengths]
-    path.write_text("source\toutput\n" + "".join(f"{text}\t{text}\n" for text in texts), encoding="utf-8")
+    symbols = [random.choice(SYMBOLS, size=length) for length in lengths]
+    pairs = [(" ".join(row), " ".join(row[::-1] if reverse else row)) for row in symbols]
+    path.write_text("source\toutput\n" + "".join(f"{x}\t{y}\n" for x, y in pairs), encoding="utf-8")
     return path
 
 
@@ -42,14 +44,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=3000)
     parser.add_argument("--longest", type=int, default=60)
+    parser.add_argument("--reverse", action="store_true")
     parser.add_argument("--picture", type=Path, required=True)
     given = parser.parse_args()
     edges = list(range(1, given.longest + 1, 5))
     series = {}
     with tempfile.TemporaryDirectory() as folder:
-        train = written(Path(folder) / "train.tsv", 40000, given.longest, 1)
-        dev = written(Path(folder) / "dev.tsv", 300, given.longest, 2)
-        test = written(Path(folder) / "test.tsv", 1200, given.longest, 3)
+        train = written(Path(folder) / "train.tsv", 40000, given.longest, 1, reverse=given.reverse)
+        dev = written(Path(folder) / "dev.tsv", 300, given.longest, 2, reverse=given.reverse)
+        test = written(Path(folder) / "test.tsv", 1200, given.longest, 3, reverse=given.reverse)
         for name, overrides in (("with attention", []), ("without attention", ["attention=none"])):
             model = seq2see.train(
                 RECIPE, train, dev=dev, out=Path(folder) / name, overrides=overrides, updates=given.updates
@@ -72,9 +75,9 @@ def main() -> None:
             print(json.dumps({"model": name, "lengths": points[0], "token accuracy": np.round(points[1], 1).tolist()}))
     line_plot(
         series,
-        xlabel="symbols to copy",
+        xlabel="symbols to say",
         ylabel="symbols right (%)",
-        title="Copying random symbols: what one vector can hold",
+        title=f"{'Reversing' if given.reverse else 'Copying'} random symbols: what one vector can hold",
         ylim=(0, 102),
         path=given.picture,
     )

@@ -117,7 +117,8 @@ class Attention(nn.Module):
             energies = energies + window.bias.to(energies.dtype)
         weights = self._weigh(energies, window.real)
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = torch.bmm(chosen.shares.reshape(batch * queries, 1, width), values).view(batch, queries, -1)
+        shares = chosen.shares.reshape(batch * queries, 1, width).to(values.dtype)
+        context = torch.bmm(shares, values).view(batch, queries, -1)
         place = None if chosen.place is None else window.numbers.gather(-1, chosen.place[..., None]).squeeze(-1)
         shown = energies.masked_fill(~window.real, -torch.inf)
         places = prepared.mask.shape[1]
@@ -128,12 +129,13 @@ def forced_look(look: Look, values: Tensor, forced: Tensor) -> Look:
     """The look as the caller wants it; rows that are NaN stay as they were."""
     free = forced.isnan()
     weights = torch.where(free, look.dense(), forced)
-    context = torch.where(free.all(-1, keepdim=True), look.context, torch.bmm(forced.nan_to_num(), values))
+    given = torch.bmm(forced.nan_to_num().to(values.dtype), values)
+    context = torch.where(free.all(-1, keepdim=True), look.context, given)
     energies = None if look.energies is None else spread(look.energies, look.numbers, look.places, empty=-torch.inf)
     place, log_prob = look.place, look.place_log_prob
     if place is not None and log_prob is not None:
-        given = ~free.all(-1)
-        place = torch.where(given, forced.nan_to_num().argmax(-1), place)
+        told = ~free.all(-1)
+        place = torch.where(told, forced.nan_to_num().argmax(-1), place)
         own = look.dense().gather(-1, place[..., None]).squeeze(-1)
-        log_prob = torch.where(given, own.clamp(min=torch.finfo(own.dtype).tiny).log(), log_prob)
+        log_prob = torch.where(told, own.clamp(min=torch.finfo(own.dtype).tiny).log(), log_prob)
     return Look(context, weights, energies, look.places, None, place, log_prob, by_score=look.by_score)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from seq2see.attention.normalisers import precise
 from seq2see.errors import UserError
 
 LEAST = 1e-20
@@ -43,6 +44,7 @@ class Hard(nn.Module):
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
     ) -> Chosen:
+        weights = precise(weights)
         scores = weights.detach().log()
         if self.training:
             scores = scores + _gumbel(weights, generator)
@@ -60,6 +62,7 @@ class StraightThrough(nn.Module):
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
     ) -> Chosen:
+        weights = precise(weights)
         scores = weights.clamp(min=LEAST).log()
         if self.training:
             scores = scores + _gumbel(weights, generator)
@@ -82,6 +85,7 @@ def build_choice(name: str, *, estimator: str = "score-function", temperature: f
 
 
 def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Noise of the precision of `like`, single at least: coarser draws tie, and ties go to the first place."""
     draws = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype).clamp(min=LEAST)
     return -(-draws.log()).clamp(min=LEAST).log()
 

@@ -18,10 +18,18 @@ HIDDEN = -1e9
 def masked(
     normalise: Normaliser, energies: Float[Tensor, "*rows places"], mask: Bool[Tensor, "... places"]
 ) -> Float[Tensor, "*rows places"]:
-    """Weights over real places, in single precision whatever the energies' own; mask: for each row, or for several."""
-    hidden = energies.float().masked_fill(~mask, HIDDEN)
+    """Weights over real places, in single precision at least; mask: for each row, or for several.
+
+    They stay so: at half precision the weights of many places are too coarse to draw by, or to take logarithms of.
+    """
+    hidden = precise(energies).masked_fill(~mask, HIDDEN)
     weights: Tensor = normalise(hidden) * mask
-    return weights.to(energies.dtype)
+    return weights
+
+
+def precise(numbers: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """The same numbers, in single precision at least."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 def masked_softmax(

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import linear, normalize
 
 from seq2see.attention.records import Candidates
 from seq2see.errors import UserError
+from seq2see.memory import Layout
 from seq2see.recipe.kinds import first_line
 from seq2see.recipe.scores import declare
 from seq2see.registry import Registry
@@ -231,7 +232,11 @@ class Deep(Score):
 
 @register("location")
 class Location(Score):
-    """e_j = (W q)_j for positions up to a stated maximum; what the places hold is unseen"""
+    """e_j = (W q)_j for positions up to a stated maximum; what the places hold is unseen
+
+    On a grid j counts column by column: pictures of one height may differ in width, and a place must not get another
+    row of W where a wider picture stands in the batch.
+    """
 
     ordered = True
 
@@ -242,10 +247,15 @@ class Location(Score):
     def forward(
         self, query: Float[Tensor, "batch queries query"], candidates: Candidates
     ) -> Float[Tensor, "batch queries places"]:
-        numbers = candidates.numbers
+        numbers, layout, places = candidates.numbers, candidates.layout, candidates.keys.shape[1]
         if numbers is None:
-            self._check(candidates.keys.shape[1])
-            return linear(query, self.W.weight[: candidates.keys.shape[1]])
+            self._check(places)
+            rows = self.W.weight[:places]
+            if layout.kind == "grid":
+                rows = rows[by_column(torch.arange(places, device=query.device), layout)]
+            return linear(query, rows)
+        if layout.kind == "grid":
+            numbers = by_column(numbers, layout)
         self._check(int(numbers.max()) + 1)
         return torch.einsum("bqd,bpd->bqp", query, self.W.weight[numbers])
 
@@ -288,3 +298,13 @@ class Uniform(Score):
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
         return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])
+
+
+def by_column(numbers: Int[Tensor, "*any"], layout: Layout) -> Int[Tensor, "*any"]:
+    """Places of a grid, numbered row by row, as they are numbered column by column.
+
+    >>> by_column(torch.arange(6), Layout("grid", (2, 3)))
+    tensor([0, 2, 4, 1, 3, 5])
+    """
+    rows, columns = layout.shape
+    return numbers % columns * rows + numbers // columns

@@ -59,7 +59,7 @@ class SelfAttention(nn.Module):
         else:
             each = mask.expand(len(energies), -1, -1).repeat_interleave(self.heads, 0)
             weights = masked(softmax, energies.flatten(0, 1), each).view_as(energies)
-        return weights @ values, weights
+        return weights.to(values.dtype) @ values, weights
 
     def _split(self, vectors: Float[Tensor, "rows places size"]) -> Float[Tensor, "rows heads places part"]:
         parts: Tensor = vectors.unflatten(-1, (self.heads, -1))

@@ -9,19 +9,23 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from seq2see.attention.passes import Pass
+
 
 class Ledger:
     """Windows and weighted means of one source, (batch, places, size); their gradients are added up in one place.
 
     Autograd gives a plain gather, or a product, a gradient as large as the source at every step of a loop. Here each
     window puts down its own part, and of each mean the weights are kept; the source gets the sum once, when all have
-    been accounted for. At reduced precision it is converted once, not at every step.
+    been accounted for. At reduced precision it is converted once, not at every step. A way back that ends before the
+    source is asked for its gradient leaves parts behind; the next one drops them.
     """
 
     def __init__(self, source: Float[Tensor, "batch *heads places size"]):
         self.source = source
         self.parts: list[tuple[Tensor, Tensor]] = []
         self.mixed: list[tuple[Tensor, Tensor]] = []
+        self._pass = Pass()
         self._anchor: Tensor | None = None
         self._working: Tensor | None = None
 
@@ -36,7 +40,7 @@ class Ledger:
     def mix(self, shares: Float[Tensor, "batch queries places"]) -> Float[Tensor, "batch queries size"]:
         """sum_j shares_j source_j"""
         if not (torch.is_grad_enabled() and self.source.requires_grad):
-            return torch.bmm(shares, self.source)
+            return torch.bmm(shares.to(self.source.dtype), self.source)
         mean: Tensor = _Mix.apply(self.anchor, shares, self)
         return mean
 
@@ -53,6 +57,22 @@ class Ledger:
             wanted = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.source.dtype
             self._working = self.source.detach().to(wanted)
         return self._working
+
+    def put_part(self, index: Int[Tensor, " taken"], grad: Float[Tensor, "taken size"]) -> None:
+        """Account for a window: the gradient of what was taken at those numbers of all rows together."""
+        self._open()
+        self.parts.append((index, grad))
+
+    def put_mixed(
+        self, shares: Float[Tensor, "batch queries places"], grad: Float[Tensor, "batch queries size"]
+    ) -> None:
+        """Account for a mean of those shares."""
+        self._open()
+        self.mixed.append((shares, grad))
+
+    def _open(self) -> None:
+        if self._pass.new():
+            self.parts, self.mixed = [], []
 
     def settle(self) -> Float[Tensor, "batch *heads places size"]:
         """The gradient of the source: the sum of what windows and means have put down, which is then forgotten."""
@@ -96,7 +116,7 @@ class _Take(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (index,) = ctx.saved_tensors
         part = grad.reshape(-1, grad.shape[-1]).to(ctx.ledger.source.dtype)
-        ctx.ledger.parts.append((index.flatten(), part))
+        ctx.ledger.put_part(index.flatten(), part)
         return grad.new_zeros(()), None, None
 
 
@@ -114,5 +134,5 @@ class _Mix(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         (used,) = ctx.saved_tensors
         ledger: Ledger = ctx.ledger
-        ledger.mixed.append((used, grad))
+        ledger.put_mixed(used, grad)
         return grad.new_zeros(()), torch.bmm(grad, ledger.working().transpose(1, 2)).to(ctx.dtype), None

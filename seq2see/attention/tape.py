@@ -14,6 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from seq2see.attention.passes import Pass
+
 
 class Tape:
     """What one loop over at most `steps` steps has written: values (batch, steps, size) with keys, and how each step
@@ -27,6 +29,7 @@ class Tape:
         self.steps = steps
         self.written = 0
         self._values, self._keys, self._weights = _nothing(), _nothing(), _nothing()
+        self._pass = Pass()
         self._context_grads: Tensor | None = None
         self._key_grads: Tensor | None = None
 
@@ -62,8 +65,28 @@ class Tape:
         self._values.data[:, number] = value
         self._keys.data[:, number] = key
 
+    def _put_context_grad(self, number: int, grad: Float[Tensor, "batch size"]) -> None:
+        """Account for the look of that step."""
+        self._open()
+        if self._context_grads is None:
+            self._context_grads = torch.zeros_like(self._values)
+        self._context_grads[:, number] = grad
+
+    def _put_key_grads(self, grad: Float[Tensor, "batch seen key"]) -> None:
+        """Account for the keys that a step has seen."""
+        self._open()
+        if self._key_grads is None:
+            self._key_grads = torch.zeros_like(self._keys)
+        self._key_grads[:, : grad.shape[1]] += grad
+
+    def _open(self) -> None:
+        """What a way back that ended early has put down belongs to no later one."""
+        if self._pass.new():
+            self._context_grads = self._key_grads = None
+
     def _settled(self, number: int, grad: Tensor) -> tuple[Tensor, Tensor | None]:
         """The gradients of a value and its key, all later looks having put down their parts; the first one ends it."""
+        self._open()
         grads, keys = self._context_grads, self._key_grads
         if grads is not None and number + 1 < self.steps:
             later = self._weights[:, number + 1 :, number].unsqueeze(1)
@@ -95,16 +118,13 @@ class _Write(torch.autograd.Function):
 class _Keys(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, last: Tensor, tape: Tape, written: int) -> Tensor:
-        ctx.tape, ctx.written = tape, written
+        ctx.tape = tape
         return tape._keys[:, :written]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None]:
-        tape: Tape = ctx.tape
-        if tape._key_grads is None:
-            tape._key_grads = torch.zeros_like(tape._keys)
-        tape._key_grads[:, : ctx.written] += grad
+        ctx.tape._put_key_grads(grad)
         return None, None, None
 
 
@@ -121,8 +141,6 @@ class _Mix(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         tape: Tape = ctx.tape
         exact = grad.to(tape._values.dtype)
-        if tape._context_grads is None:
-            tape._context_grads = torch.zeros_like(tape._values)
-        tape._context_grads[:, ctx.written] = exact[:, 0]
+        tape._put_context_grad(ctx.written, exact[:, 0])
         back = torch.bmm(exact, tape._values[:, : ctx.written].transpose(1, 2))
         return back.to(ctx.dtype), None, None, None

@@ -58,7 +58,7 @@ class Through(nn.Module):
         weights = self._within(energies, larger) * places.mask[:, None] * sentences.weights.gather(-1, parent)
         chosen: Chosen = self.smaller.choice(weights, generator=generator)
         look = Look(
-            torch.bmm(chosen.shares, prepared.values),
+            torch.bmm(chosen.shares.to(prepared.values.dtype), prepared.values),
             weights,
             energies,
             places.mask.shape[1],

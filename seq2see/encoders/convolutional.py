@@ -7,7 +7,8 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, pad
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from seq2see.data.image import Pictures
 from seq2see.encoders.backbones import Backbone, backbone_of
@@ -62,10 +63,15 @@ class ConvolutionalEncoder(Encoder):
         self.backbone.fetch()
 
     def train(self, mode: bool = True) -> ConvolutionalEncoder:
-        """A frozen backbone stays as it is: its normalisation must not go by the batch it happens to see."""
+        """Normalisation must not go by the batch it happens to see, and soon forget what it was trained with: a frozen
+        backbone stays as it is, one that is tuned keeps the means and deviations of its pre-trained weights."""
         super().train(mode)
         if self.settings.frozen:
             self.backbone.eval()
+        elif self.settings.pretrained:
+            for module in self.backbone.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
         return self
 
     def read(self, column: Pictures, *, maps: bool = False) -> Encoded:
@@ -76,6 +82,10 @@ class ConvolutionalEncoder(Encoder):
 
     def forward(self, pixels: Tensor, widths: Tensor | None = None) -> Encoded:
         """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels across."""
+        lacking = max(self.backbone.least - pixels.shape[-1], 0)
+        if lacking:
+            widths = widths if widths is not None else torch.full((len(pixels),), pixels.shape[-1]).to(pixels.device)
+            pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")
         return self._placed(self.map_of(pixels), None if widths is None else (widths / pixels.shape[-1]))
 
     def map_of(self, pixels: Tensor) -> Float[Tensor, "batch size rows columns"]:

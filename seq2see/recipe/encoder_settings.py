@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from seq2see.recipe.backbones import FILED, SMALL
 from seq2see.recipe.basics import Activation, CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings, Share
 from seq2see.recipe.own import ENCODERS, PLUGIN, Own
 
@@ -167,12 +168,18 @@ class ConvolutionalEncoderSettings(Reader):
     backbone: Annotated[str, Field(min_length=1)] = Field(
         "small",
         description="small (trained with the rest), efficientnet-lite0 (pre-trained, extra `images`), resnet18, "
-        "resnet34, resnet50, vgg16 (with weights), timm:NAME or torchvision:NAME where those are installed",
+        "resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of these names)",
     )
     weights: str | None = Field(
-        None, description="file of the backbone's weights (state-dict .pth or .safetensors); small: none"
+        None,
+        description="file of the backbone's weights, a state-dict as torch saves it or .safetensors; not given: those "
+        "it was published with, and for resnet and vgg16 none: it begins at random",
     )
-    tuned: bool = Field(False, description="pre-trained: go on learning; false: frozen, its maps are kept on disk")
+    tuned: bool = Field(
+        False,
+        description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
+        "false: frozen, its maps are kept on disk",
+    )
     channels: list[Positive] = Field(
         [32, 64, 128, 256], min_length=1, description="small: maps of each level; a level halves height and width"
     )
@@ -200,7 +207,12 @@ class ConvolutionalEncoderSettings(Reader):
     @property
     def frozen(self) -> bool:
         """Whether its backbone's maps never change, so that they need to be computed once only."""
-        return self.backbone != "small" and not self.tuned
+        return self.backbone != SMALL and not self.tuned
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether its backbone has learned something before."""
+        return self.weights is not None or self.backbone not in (SMALL, *FILED)
 
 
 class DenseEncoderSettings(Reader):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.recipe.backbones import FILED, SMALL, unknown_backbone
+from seq2see.recipe.backbones import LEAST as HALVED
 from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
 from seq2see.recipe.schema import Recipe
@@ -16,10 +18,15 @@ def unreadable(recipe: Recipe) -> list[str]:
     """'path: what is wrong' of pictures and of the networks that read them."""
     found = []
     for name, given, path, settings in _pictures(recipe):
-        pretrained = settings.backbone != "small"
-        if given.height < LEAST or 0 < given.width < LEAST:
-            found.append(f"inputs.{name}.height: {given.height} x {given.width} pixels; allowed: at least {LEAST} each")
-        if pretrained and given.colour == "grey":
+        wrong = unknown_backbone(settings.backbone)
+        if wrong is not None:
+            found.append(f"{path}.backbone: {wrong}")
+            continue
+        large = settings.backbone != SMALL
+        least = HALVED if large else LEAST
+        if given.height < least or 0 < given.width < least:
+            found.append(f"inputs.{name}.height: {given.height} x {given.width} pixels; allowed: at least {least} each")
+        if large and given.colour == "grey":
             found.append(f"inputs.{name}.colour: {settings.backbone} was trained in colour; allowed: rgb")
         if settings.frozen and not given.width:
             found.append(
@@ -30,10 +37,10 @@ def unreadable(recipe: Recipe) -> list[str]:
                 f"{path}.pooled: {len(settings.pooled)} given for {len(settings.channels)} levels of {path}.channels; "
                 "allowed: one for each, or none"
             )
-        needs = settings.backbone.startswith(("resnet", "vgg"))
-        if needs and settings.weights is None and not settings.tuned:
+        if settings.backbone in FILED and settings.weights is None and not settings.tuned:
             found.append(
-                f"{path}.weights: {settings.backbone} is frozen and has no weights; allowed: a file of weights"
+                f"{path}.weights: {settings.backbone} is frozen and has no weights; allowed: a file of weights, or "
+                f"{path}.tuned: true"
             )
     return found
 
@@ -42,7 +49,7 @@ def unseen(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of settings without effect."""
     found: dict[str, str] = {}
     for name, given, path, settings in _pictures(recipe):
-        if settings.backbone == "small":
+        if settings.backbone == SMALL:
             found |= {
                 f"{path}.{key}": "backbone small is trained with the rest"
                 for key in ("tuned", "weights")

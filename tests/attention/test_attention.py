@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from seq2see.attention import Attention, Candidates, Score, build_score, masked_softmax
+from seq2see.attention.scopes import LocalMonotonic
 from seq2see.attention.scores import Additive, Dot
-from seq2see.memory import Places
+from seq2see.memory import Places, View
 from seq2see.recipe.scores import SCORES
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
@@ -104,11 +105,23 @@ def test_forced_weights_take_the_place_of_the_models_own_where_they_are_given() 
     assert look.weights[1:].equal(own.weights[1:])
 
 
-def test_softmax_is_taken_in_single_precision() -> None:
+def test_weights_are_of_single_precision_whatever_the_energies() -> None:
     energies = torch.tensor([[[100.0, 99.0, -100.0]]], dtype=torch.bfloat16)
     weights = masked_softmax(energies, torch.tensor([[True, True, True]]))
-    assert weights.dtype == torch.bfloat16
-    assert weights[0, 0, 0].item() == pytest.approx(1 / (1 + np.exp(-1)), abs=4e-3)
+    assert weights.dtype == torch.float32
+    assert weights[0, 0, 0].item() == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("local", [False, True])
+def test_a_model_of_half_precision_looks_as_one_of_single_precision(name: str, local: bool) -> None:
+    attention = Attention(build_score(name, 6, 6), scope=LocalMonotonic(View(6), reach=2) if local else None)
+    given, query = places(), torch.randn(4, 3, 6)
+    exact = attention(query, attention.prepare(given))
+    attention.bfloat16()
+    coarse = attention(query.bfloat16(), attention.prepare(places(states=given.states.bfloat16())))
+    assert coarse.context.dtype == torch.bfloat16
+    torch.testing.assert_close(coarse.context.float(), exact.context, atol=0.1, rtol=0.1)
 
 
 def test_energies_of_any_size_overflow_nothing() -> None:

@@ -17,6 +17,7 @@ CHANCES = torch.tensor([0.4, 0.0, 0.3, 0.2, 0.1])
 DRAWS = 20_000
 CHI_SQUARE_3_AT_1_PERCENT = 11.345
 """Three degrees of freedom: four places that can be drawn. Exceeded by chance once in a hundred seeds."""
+CHI_SQUARE_9_AT_1_PERCENT = 21.666
 
 
 def generator(seed: int) -> torch.Generator:
@@ -34,6 +35,23 @@ def test_draws_follow_the_weights(choice: nn.Module) -> None:
     assert float(((counts[real] - expected).square() / expected).sum()) < CHI_SQUARE_3_AT_1_PERCENT
     torch.testing.assert_close(chosen.shares.sum(-1), torch.ones(1, DRAWS))
     torch.testing.assert_close(chosen.log_prob, CHANCES[chosen.place].log())
+
+
+@pytest.mark.parametrize("estimator", ["score-function", "gumbel"])
+def test_draws_follow_the_weights_in_bfloat16_too(estimator: str) -> None:
+    """Of 1,000 places, ten runs of a hundred: coarse weights or noise would tie, and ties fall on the first runs."""
+    places, draws, runs = 1000, 4000, 10
+    attention = Attention(build_score("dot", 6, 6), choice=build_choice("hard", estimator=estimator)).train()
+    given = Places(torch.randn(1, places, 6, generator=generator(1)), torch.ones(1, places, dtype=torch.bool))
+    query = (0.5 * torch.randn(1, 1, 6, generator=generator(2))).expand(-1, draws, -1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        look = attention(query, attention.prepare(given), generator=generator(3))
+    assert look.energies.dtype == torch.bfloat16
+    expected = draws * torch.softmax(look.energies[0, 0].double(), -1).view(runs, -1).sum(1)
+    counts = torch.bincount(look.place[0], minlength=places).view(runs, -1).sum(1).double()
+    assert float(((counts - expected).square() / expected).sum()) < CHI_SQUARE_9_AT_1_PERCENT
+    chances = torch.softmax(look.energies[0, 0].double(), -1)
+    torch.testing.assert_close(look.place_log_prob[0].double(), chances[look.place[0]].log(), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("choice", [Hard(), StraightThrough()], ids=["score-function", "gumbel"])

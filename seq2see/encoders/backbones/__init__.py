@@ -1,0 +1,8 @@
+"""Networks that make a map of a picture: a small one of our own, and pre-trained ones."""
+
+from __future__ import annotations
+
+from seq2see.encoders.backbones.base import Backbone, imported
+from seq2see.encoders.backbones.build import MAKERS, backbone_of
+
+__all__ = ["MAKERS", "Backbone", "backbone_of", "imported"]

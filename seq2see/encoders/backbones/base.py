@@ -1,0 +1,66 @@
+"""What every backbone is: pixels in, a map out; and how pixels are scaled before a pre-trained one reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2see.errors import MissingExtra
+
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of ImageNet's red, green and blue, from 0 to 1: what networks trained on it have been shown."""
+
+
+class Backbone(nn.Module):
+    """Pixels from 0 to 255 to a map: (batch, channels, height, width) -> (batch, size, rows, columns).
+
+    least: pixels on a side below which nothing would be left of a picture; narrower ones are continued to the right.
+    """
+
+    size: int
+    least: int = 1
+
+    def fetch(self) -> None:
+        """Take the weights it was trained with before, where it was."""
+
+    def forward(self, pixels: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch size rows columns"]:
+        raise NotImplementedError
+
+
+class Scaling(nn.Module):
+    """(x / 255 - mean) / deviation, channel by channel. Kept with the weights, of which it is a part: they mean nothing
+    to pixels scaled otherwise, and what is kept of pictures on disk goes by both.
+
+    >>> Scaling([0.5], [0.25])(torch.tensor([[[[0.0, 255.0]]]])).flatten().tolist()
+    [-2.0, 2.0]
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, mean: Sequence[float] = MEAN, deviation: Sequence[float] = DEVIATION):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean))
+        self.register_buffer("deviation", torch.tensor(deviation))
+
+    def forward(self, pixels: Float[Tensor, "batch channels height width"]) -> Tensor:
+        scaled = (pixels / 255 - self.mean[:, None, None]) / self.deviation[:, None, None]
+        return scaled.contiguous(memory_format=torch.channels_last)
+
+
+def maps_last(network: Any) -> Any:
+    """The network with its convolutions laid out as they are fastest on most machines; what it gives is the same."""
+    return network.to(memory_format=torch.channels_last)
+
+
+def imported(module: str, extra: str) -> Any:
+    """A package of an extra, or an error that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(module, extra) from error

@@ -1,0 +1,35 @@
+"""Networks that can make a map of a picture, by the names recipes call them by; a test holds them to the classes."""
+
+from __future__ import annotations
+
+from seq2see.errors import nearest
+
+SMALL = "small"
+"""The one of our own, which is trained with the rest."""
+
+CARRIED = ("efficientnet-lite0",)
+"""Whose weights a package brings along."""
+
+FILED = ("resnet18", "resnet34", "resnet50", "vgg16")
+"""Whose weights lie in a file of the user's; without one they begin at random."""
+
+PACKAGES = ("timm", "torchvision")
+"""Packages that know networks by name, PACKAGE:NAME, and where their weights are to be had."""
+
+LEAST = 32
+"""Pixels on a side that a pre-trained network needs: it halves them five times."""
+
+
+def unknown_backbone(name: str) -> str | None:
+    """What is wrong with the name of a backbone; None where nothing is.
+
+    >>> unknown_backbone("timm:convnext_tiny"), unknown_backbone("resnet-50")
+    (None, "unknown backbone 'resnet-50' (did you mean 'resnet50'?); allowed: small, efficientnet-lite0, resnet18, \
+resnet34, resnet50, vgg16, timm:NAME, torchvision:NAME")
+    """
+    known = (SMALL, *CARRIED, *FILED)
+    package, _, its = name.partition(":")
+    if name in known or (package in PACKAGES and its):
+        return None
+    allowed = ", ".join([*known, *(f"{one}:NAME" for one in PACKAGES)])
+    return f"unknown backbone '{name}'{nearest(name, known)}; allowed: {allowed}"
