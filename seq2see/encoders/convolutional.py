@@ -47,7 +47,8 @@ class ConvolutionalEncoder(Encoder):
         learning = self.backbone.training
         self.backbone.eval()
         with torch.no_grad():
-            rows, columns = self.backbone(torch.zeros(1, channels, height, width)).shape[-2:]
+            wide = max(width, self.backbone.least)
+            rows, columns = self.backbone(torch.zeros(1, channels, height, wide)).shape[-2:]
         self.backbone.train(learning)
         return int(rows * columns)
 
