@@ -2,7 +2,7 @@
 
 Linear ones follow PCA; deep ones need fewer numbers; with more numbers than the vector has, one learns to copy
 (whatever it is given comes back), and one that was trained to take noise away does not. Data: the 8 x 8 digits of
-scikit-learn (extra `digits`), or where that is not installed, pictures made here.
+scikit-learn where that is installed, otherwise pictures made here.
 
 python benchmarks/studies/code_size.py --updates 1500 --picture docs/pictures/code-size.png \
     --sheet docs/pictures/reconstructions.png

@@ -84,7 +84,7 @@ class Decoder(nn.Module):
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """The steps of a whole given target: the same function as `step`, which a kind may compute faster."""
         if self.one_step:
-            raise TypeError("an answer of one step: there is no target to teach symbol by symbol")
+            raise TypeError("an answer that is decoded in one step: there is no target to teach symbol by symbol")
         steps: list[Step] = []
         for token in tokens.unbind(1):
             steps.append(self.step(ready, steps[-1].state if steps else state, token))

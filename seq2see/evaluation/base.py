@@ -22,7 +22,8 @@ class Metric(ABC):
     needs: the kind of output it is for; top: 1 for fractions, 100 for BLEU and its like, which also rules how
     many decimals are printed; name: as it was asked for, for messages; lowercase: capital letters do not count,
     plain: nor do marks of punctuation;
-    of_outputs: outputs are all it takes (no probabilities, no n-best lists); cased: letters are what it looks at.
+    of_outputs: outputs that are texts are all it takes (no probabilities, no n-best lists, no numbers);
+    cased: letters are what it looks at.
     """
 
     needs: ClassVar[Needs] = "text"

@@ -16,6 +16,7 @@ class MeanSquaredError(Ratio):
 
     needs = "numbers"
     higher_is_better = False
+    of_outputs = False
     cased = False
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:

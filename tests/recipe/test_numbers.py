@@ -51,7 +51,7 @@ REFUSED = [
         "decoder.kind=label",
         "decoder.kind: label cannot write an output of kind vector; allowed: reconstruction",
     ),
-    (VECTOR, "encoder.kind=recurrent", "recurrent does not read 'x', an input of kind vector; allowed: dense"),
+    (VECTOR, "inputs.x.encoder.kind=recurrent", "recurrent does not read 'x', an input of kind vector; allowed: dense"),
     (VECTOR, "inputs.x.noise={kind: masking, amount: 1}", "masking 1 leaves nothing to read"),
     (VECTOR, "inputs.x.noise.kind=gaussian", "inputs.x.noise.amount: 0 is no noise"),
     (VECTOR, "inputs.x.noise.amount=1", "inputs.x.noise.amount: has no effect here: noise.kind is none"),
