@@ -22,10 +22,12 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import BATCH_TOKENS, Told
 from seq2see.pipeline.evaluator import some
-from seq2see.pipeline.occlusion import without
+from seq2see.pipeline.occlusion import apart
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"
+PARTS = {"text": ("",), "set": ("",), "texts": ("", "words")}
+"""Places that can be left out, by kind of input: its own, or further ones."""
 
 
 def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told | None = None) -> Faithfulness:
@@ -47,8 +49,13 @@ def _check(bundle: Bundle) -> None:
         why = "reads no input" if not recipe.inputs else "has no attention"
         raise UserError(f"the model {why}, so there is nothing that could tell the truth; attention.score sets one")
     for name in recipe.looked_at:
-        if name not in recipe.inputs or recipe.inputs[name].kind not in ("text", "set"):
-            raise UserError(f"attention.over: '{name}' is no text or set whose symbols could be left out one by one")
+        read, _, part = name.partition(".")
+        kind = recipe.inputs[read].kind if read in recipe.inputs else ""
+        if part not in PARTS.get(kind, ()):
+            raise UserError(
+                f"attention.over: '{name}' has no symbols, words or sentences that could be left out one by one; "
+                "allowed: inputs of kind text, set and texts, and words of the last"
+            )
 
 
 class _Asked:
@@ -77,28 +84,30 @@ class _Asked:
     @torch.inference_mode()
     def _occlusion(self, name: str, given: Float[Tensor, " steps"]) -> Float[Tensor, "steps places"]:
         """log P(y_t | x) - log P(y_t | x without x_j)"""
-        places = self._batch(1).inputs[name].ids.shape[1]
+        read, _, part = name.partition(".")
+        places = apart(self._batch(1).inputs[read], part).count
         drops = []
-        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(places, len(given))):
+        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(read, len(given))):
             batch = self._batch(len(chosen))
-            batch.inputs[name] = without(batch.inputs[name], chosen)
+            batch.inputs[read] = apart(batch.inputs[read], part).without(chosen)
             drops.append(given - self._given(batch, *self.network.taught(batch)))
         return torch.cat(drops).T
 
     def _gradient(self, name: str, given: Float[Tensor, "1 steps"]) -> Float[Tensor, "steps places"]:
-        """|d log P(y_t) / d e(x_j) * e(x_j)|, the norm over the numbers of e(x_j).
+        """|d log P(y_t) / d e(x_j) * e(x_j)|, the norm over the numbers of e(x_j); of a sentence the sum of its words'.
 
         The row stands once for each step, so that one pass backwards gives the gradients of all steps apart.
         """
         steps = given.shape[1]
-        places = self._batch(1).inputs[name].ids.shape[1]
+        read, _, part = name.partition(".")
         found = []
-        for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(places, steps)):
+        for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(read, steps)):
             batch = self._batch(len(chosen))
-            with embedded(self.network, name) as vectors:
+            with embedded(self.network, read) as vectors:
                 asked = self._given(batch, *self.network.taught(batch)).gather(1, chosen[:, None]).sum()
             (slope,) = torch.autograd.grad(asked, vectors)
-            found.append((slope * vectors[0]).detach().norm(dim=-1))
+            norms = (slope * vectors[0]).detach().norm(dim=-1)
+            found.append(apart(batch.inputs[read], part).by_place(norms))
         return torch.cat(found)
 
     def _batch(self, times: int) -> Batch:
@@ -112,15 +121,17 @@ class _Asked:
         mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
         return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 
-    def _rows_at_once(self, places: int, steps: int) -> int:
-        return max(1, BATCH_TOKENS // (places + steps))
+    def _rows_at_once(self, name: str, steps: int) -> int:
+        symbols = int(self._batch(1).inputs[name].ids[0].numel())
+        return max(1, BATCH_TOKENS // (symbols + steps))
 
 
 @contextmanager
 def embedded(network: EncoderDecoder, name: str) -> Iterator[list[Tensor]]:
-    """The vectors e(x_j) of an input as it is read inside: (batch, places, size), where gradients end.
+    """The vectors e(x_j) of an input as it is read inside, where gradients end.
 
-    Inputs that share an encoder are read by it one after the other, in the order of the recipe.
+    They are (batch, places, size), and those of documents (sentences of all documents, words, size). Inputs that share
+    an encoder are read by it one after the other, in the order of the recipe.
     """
     module = getattr(network.encoder(name), "embedding", None)
     if not isinstance(module, nn.Module):

@@ -27,6 +27,7 @@ from seq2see.recipe.schema import (
     TransformerEncoderSettings,
 )
 from seq2see.recipe.scores import SCORES, own_options
+from seq2see.recipe.unused import unused_encoder
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
@@ -62,7 +63,7 @@ def _looks(recipe: Recipe) -> dict[str, str]:
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
         keys = ["exploration", "baseline_decay"]
         found |= _changed(recipe.loss, "loss", keys, "nothing is drawn and learned by its score")
-    if recipe.looked_at and _constant(attention):
+    if recipe.looked_at and attention.constant:
         keys = ["doubly_stochastic", "entropy", "coverage", "exploration", "baseline_decay"]
         found |= _changed(recipe.loss, "loss", keys, "uniform weights are not learned")
     if recipe.looked_at and attention.score == "static" and attention.scope == "global":
@@ -86,11 +87,6 @@ def _twice(recipe: Recipe) -> dict[str, str]:
     if any(shares) or drawn or unknown:
         return {}
     return _changed(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")
-
-
-def _constant(settings: AttentionSettings) -> bool:
-    """Whether no weight of a look depends on anything that is learned."""
-    return settings.score == "uniform" and settings.scope != "local-predicted"
 
 
 def _changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:
@@ -139,7 +135,7 @@ def _parts(settings: AttentionSettings) -> dict[str, str]:
         found |= _changed(settings, "attention", ["window", "gaussian"], "scope global has no window")
     if settings.scope == "local-predicted":
         found |= _changed(settings, "attention", ["gaussian"], "a predicted p_t is learned through its Gaussian alone")
-    if _constant(settings):
+    if settings.constant:
         found |= _changed(settings, "attention", ["estimator", "gumbel_temperature"], "uniform weights are not learned")
         if settings.scope == "global" or not settings.gaussian:
             found |= _changed(settings, "attention", ["normaliser", "temperature"], "uniform weights are what they are")
@@ -164,11 +160,10 @@ def _own_options(settings: AttentionSettings) -> dict[str, str]:
 def _encoders(recipe: Recipe) -> dict[str, str]:
     given = {f"inputs.{name}.encoder": one.encoder for name, one in recipe.inputs.items() if one.encoder is not None}
     found: dict[str, str] = {}
-    if recipe.inputs:
+    if any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs):
         given["encoder"] = recipe.encoder
     else:
-        keys = list(type(recipe.encoder).model_fields)
-        found = _changed(recipe.encoder, "encoder", keys, "there are no inputs")
+        found = unused_encoder(recipe.encoder, list(given.values()))
     for path, settings in given.items():
         found |= _encoder(path, settings)
         if isinstance(settings, HierarchicalEncoderSettings | DeepSetsEncoderSettings):

@@ -15,6 +15,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.recipe.check import problems
 from seq2see.recipe.messages import listed, said
 from seq2see.recipe.overrides import overridden, spelled_out
+from seq2see.recipe.pointing import remarks
 from seq2see.recipe.resolve import inherited, resolved
 from seq2see.recipe.schema import Recipe
 
@@ -57,11 +58,11 @@ def load_recipe(
 
 
 def notes(recipe: Recipe) -> list[str]:
-    """What was decided for the user and should be said."""
+    """What was decided for the user, or does less than it seems to, and should be said."""
     text = recipe.inputs and not recipe.decoder.one_step
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
         return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
-    return []
+    return remarks(recipe)
 
 
 def _check_complete(raw: Mapping[str, Any], origin: str) -> None:

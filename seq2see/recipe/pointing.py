@@ -63,16 +63,32 @@ def _alignment(recipe: Recipe, output: TextSettings) -> list[str]:
         found.append(
             f"{path}: links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
         )
-    if recipe.loss.alignment.weight and recipe.attention.normaliser != "softmax":
-        found.append(
-            f"loss.alignment.weight: {recipe.attention.normaliser} gives most places exactly zero, which has no "
-            "logarithm to learn from; allowed: 0, or attention.normaliser softmax"
-        )
+    if recipe.loss.alignment.weight:
+        found += _unteachable(recipe)
     columns = {f"inputs.{name}": given.column or name for name, given in recipe.inputs.items()}
     taken = next((key for key, one in (columns | {"output": output.column or "output"}).items() if one == column), None)
     if taken is not None:
         found.append(f"{path}: '{column}' is the column of {taken}")
     return found
+
+
+def _unteachable(recipe: Recipe) -> list[str]:
+    """Looks that links cannot change."""
+    path, attention = "loss.alignment.weight", recipe.attention
+    if attention.constant:
+        return [f"{path}: {recipe.loss.alignment.weight:g}, and uniform weights are not learned; allowed: 0"]
+    if attention.zeros:
+        instead = "attention.normaliser softmax and attention.scope global"
+        return [f"{path}: {attention.zeros}, which has no logarithm to learn from; allowed: 0, or {instead}"]
+    return []
+
+
+def remarks(recipe: Recipe) -> list[str]:
+    """What holds of copying with such looks, and is better known than found out."""
+    if recipe.copied_from is None or not recipe.attention.zeros:
+        return []
+    where = f"at such a place of {recipe.copied_from}"
+    return [f"{recipe.attention.zeros}: a word that only copying can write, {where}, has no probability to learn from"]
 
 
 def _in_a_row(recipe: Recipe) -> dict[str, TextSettings]:

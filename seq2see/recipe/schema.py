@@ -139,6 +139,18 @@ class AttentionSettings(Settings):
     options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
 
     @property
+    def constant(self) -> bool:
+        """Whether no weight of a look depends on anything that is learned."""
+        return self.score == "uniform" and self.scope != "local-predicted"
+
+    @property
+    def zeros(self) -> str:
+        """What gives places exactly zero, however well they agree with the query; nothing where all have a share."""
+        if self.normaliser != "softmax":
+            return f"normaliser {self.normaliser} gives most places exactly zero"
+        return "" if self.scope == "global" else f"scope {self.scope} gives places outside its window exactly zero"
+
+    @property
     def score_settings(self) -> dict[str, Any]:
         """Every setting a score may want by its name, its own options beside those that recipes know."""
         return self.model_dump(exclude={"options"}) | self.options

@@ -315,5 +315,5 @@ def test_a_kind_written_out_and_one_left_to_its_default_are_the_same_kind() -> N
 
 def test_settings_of_another_kind_stand_alone() -> None:
     common, own = {"embedding": {"size": 5, "dropout": 0.5}}, {"embedding": {"kind": "one-hot"}}
-    one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}}}).encoder_of("x")
+    one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}, "y": {}}}).encoder_of("x")
     assert (one.embedding.kind, one.embedding.dropout) == ("one-hot", 0.0)

@@ -8,6 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
+from seq2see.recipe.load import notes
 
 COPYING: dict[str, Any] = {"inputs": {"source": {}}, "decoder": {"copy_from": "source"}}
 LINKED: dict[str, Any] = {"inputs": {"source": {}}, "loss": {"alignment": {"column": "links"}}}
@@ -32,7 +33,16 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
         ({"loss": {"alignment": {"weight": 2.0}}}, "loss.alignment.weight: has no effect here: .*column is not given"),
         ({**LINKED, "output": {"tokens": "bpe"}}, "loss.alignment.column: links count words"),
         ({**LINKED, "output": {"column": "links"}}, "loss.alignment.column: 'links' is the column of output"),
-        ({**LINKED, "attention": {"normaliser": "sparsemax"}}, "loss.alignment.weight: sparsemax gives most places"),
+        (
+            {**LINKED, "attention": {"normaliser": "sparsemax"}},
+            "loss.alignment.weight: normaliser sparsemax gives most",
+        ),
+        ({**LINKED, "attention": {"scope": "local-monotonic"}}, "loss.alignment.weight: scope local-monotonic gives"),
+        ({**LINKED, "attention": {"scope": "local-predicted"}}, "outside its window exactly zero, .*; allowed: 0, or"),
+        (
+            {**LINKED, "attention": {"score": "uniform"}},
+            "loss.alignment.weight: 1, and uniform weights are not learned",
+        ),
         ({**COPYING, "evaluation": {"metrics": ["aer"]}}, "evaluation.metrics: 'aer' cannot be taken"),
     ],
 )
@@ -53,3 +63,11 @@ def test_what_can_work_is_taken() -> None:
     assert load_recipe({**LINKED, "evaluation": {"metrics": ["aer"]}}).evaluation.metrics == ["aer"]
     sparse = {**LINKED, "attention": {"normaliser": "sparsemax"}}
     assert load_recipe(sparse, overrides=["loss.alignment.weight=0"]).loss.alignment.weight == 0
+
+
+@pytest.mark.parametrize("looks", [{"normaliser": "entmax15"}, {"scope": "local-monotonic"}])
+def test_copying_from_where_nothing_is_given_is_told(looks: dict[str, Any]) -> None:
+    (said,) = notes(load_recipe({**COPYING, "attention": looks}))
+    assert "exactly zero: a word that only copying can write, at such a place of source" in said
+    assert not notes(load_recipe(COPYING))
+    assert not notes(load_recipe({"inputs": {"source": {}}, "attention": looks}))
