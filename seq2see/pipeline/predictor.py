@@ -88,10 +88,11 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
     """Models can speak together only in one vocabulary."""
     first = bundles[0]
     for other in bundles[1:]:
-        if other.recipe.output.kind != first.recipe.output.kind:
+        numeric = first.recipe.output.numeric
+        if other.recipe.output.kind != first.recipe.output.kind and (numeric or other.recipe.output.numeric):
             kinds = f"{first.recipe.output.kind} and {other.recipe.output.kind}"
             raise UserError(f"an ensemble needs models with the same kind of output, got {kinds}")
-        if first.recipe.output.numeric:
+        if numeric:
             check_as_many(first.fields, other.fields)
         elif other.fields.output.vocabulary != first.fields.output.vocabulary:
             raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
