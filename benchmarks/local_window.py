@@ -28,6 +28,8 @@ SCOPES: dict[str, dict[str, object]] = {
     "local-predicted": {"scope": "local-predicted", "window": 5},
     "local-predicted, 4 heads": {"scope": "local-predicted", "window": 5, "heads": 4, "score": "scaled-dot"},
     "local-monotonic, hard": {"scope": "local-monotonic", "window": 5, "choice": "hard"},
+    "local-predicted, coverage": {"scope": "local-predicted", "window": 5, "score": "coverage"},
+    "local-predicted, coverage, 4 heads": {"scope": "local-predicted", "window": 5, "score": "coverage", "heads": 4},
     "global": {},
 }
 tokens = torch.randint(0, SYMBOLS, (ROWS, STEPS))

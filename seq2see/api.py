@@ -24,7 +24,7 @@ from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.neighbours import nearest_others
-from seq2see.pipeline.noticing import Notices, tell, unknown_in
+from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
 from seq2see.pipeline.predictor import check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
@@ -142,6 +142,8 @@ class Model:
             metrics=metrics,
             progress=progress,
         )
+        if "perplexity" in made.report.metrics:
+            tell(conditional(self.bundles))
         return made.report
 
     def score(
@@ -164,7 +166,8 @@ class Model:
         each = score_rows(self.bundles, rows, told=told)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
-        return Score(len(rows), count, total, perplexity(total, count), each)
+        given = self.recipe.attention.conditions
+        return Score(len(rows), count, total, perplexity(total, count), each, given)
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
@@ -232,7 +235,7 @@ class Model:
             return fields.text_inputs[name].places(row[name], part)
         memory = self.bundle.network.remember(fields.batch([row]).to(self.bundle.device).inputs, 1)
         places = memory.places[f"{name}.{part}" if part else name]
-        return places_named(places.layout.to_dict(int(places.mask.sum())))
+        return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder."""

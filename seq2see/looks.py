@@ -124,6 +124,7 @@ class Prediction:
 
     image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to.
     What is made of numbers has no tokens and no probability.
+    given: what its probabilities are given beside the input (the places that a hard attention chose), where anything.
     """
 
     input: Any
@@ -136,6 +137,7 @@ class Prediction:
     score: float = 0.0
     looks: Looks = field(default_factory=Looks)
     alternatives: list[Alternative] = field(default_factory=list)
+    given: str = ""
 
     @property
     def answer(self) -> Any:
@@ -160,6 +162,8 @@ class Prediction:
             return out | ({"looks": self.looks.to_dict()} if looks else {})
         out["log_probability"] = self.log_probability
         out["score"] = self.score
+        if self.given:
+            out["given"] = self.given
         out["tokens"] = [_token(token, runners_up) for token in self.tokens]
         out["alternatives"] = [
             {"text": other.text, "score": other.score, "log_probability": other.log_probability}

@@ -16,6 +16,7 @@ from seq2see.data.batches import SOS, Batch, Sequences
 from seq2see.decoders import (
     Conditions,
     CopyHead,
+    CtcHead,
     Decoder,
     Head,
     Layers,
@@ -68,6 +69,8 @@ class EncoderDecoder(nn.Module):
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
         self.head: Head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
+        self.read_along = recipe.read_along
+        self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
     def encoder(self, name: str) -> Encoder:
         """The encoder that reads the input of that name (inputs may share one)."""

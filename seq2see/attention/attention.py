@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.attention.asking import energies_of, keys_of
 from seq2see.attention.choices import Chosen, Soft
-from seq2see.attention.normalisers import Normaliser, masked, softmax
+from seq2see.attention.normalisers import Normaliser, masked, precise, softmax
 from seq2see.attention.records import Candidates, Look, Prepared, spread
 from seq2see.attention.scopes import Global, Positions, Scope, Window, fold
 from seq2see.attention.scores import Score
@@ -41,14 +42,14 @@ class Attention(nn.Module):
         self.temperature = temperature
 
     def prepare(self, places: Places) -> Prepared:
-        return Prepared.of(self.score.keys(places.states), places.states, places)
+        return Prepared.of(keys_of(self.score, places.states), places.states, places)
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
         """The sum of earlier looks before the first one, for so many queries per input; None: the score has no use."""
         if not self.score.remembers:
             return None
         batch, places = prepared.mask.shape
-        return prepared.values.new_zeros(batch, queries, places)
+        return precise(prepared.values.new_zeros(batch, queries, places))
 
     def forward(
         self,
@@ -73,7 +74,7 @@ class Attention(nn.Module):
         if forced is not None:
             look = forced_look(look, prepared.values, forced)
         if past is not None:
-            look.past = past + look.dense()
+            look.past = look.added_to(past)
         return look
 
     def _weigh(self, energies: Tensor, mask: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ class Attention(nn.Module):
     def _everywhere(
         self, query: Tensor, prepared: Prepared, *, past: Tensor | None, generator: torch.Generator | None
     ) -> Look:
-        energies = self.score(query, Candidates(prepared.keys, prepared.layout, past=past))
+        energies = energies_of(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self._weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
         context = prepared.value_ledger.mix(chosen.shares)
@@ -91,7 +92,7 @@ class Attention(nn.Module):
         return Look(
             context,
             weights,
-            energies,
+            energies.masked_fill(~prepared.mask[:, None], -torch.inf),
             places,
             place=chosen.place,
             place_log_prob=chosen.log_prob,
@@ -112,7 +113,8 @@ class Attention(nn.Module):
         keys, values = fold(prepared, window)
         remembered = None if past is None else past.reshape(batch * queries, 1, -1)
         candidates = Candidates(keys, prepared.layout, window.numbers.flatten(0, 1), remembered)
-        energies = self.score(query.reshape(batch * queries, 1, -1), candidates).view(batch, queries, width)
+        energies = energies_of(self.score, query.reshape(batch * queries, 1, -1), candidates)
+        energies = energies.view(batch, queries, width)
         if window.bias is not None:
             energies = energies + window.bias.to(energies.dtype)
         weights = self._weigh(energies, window.real)

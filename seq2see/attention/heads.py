@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.attention.asking import keys_of
 from seq2see.attention.attention import Attention
 from seq2see.attention.records import Look, Prepared
 from seq2see.attention.scopes import Positions
@@ -36,7 +37,7 @@ class MultiHead(nn.Module):
         return key // heads
 
     def prepare(self, places: Places) -> Prepared:
-        keys = self.inner.score.keys(self._split(self.W_k(places.states)).flatten(0, 1))
+        keys = keys_of(self.inner.score, self._split(self.W_k(places.states)).flatten(0, 1))
         return Prepared.of(
             keys.unflatten(0, (-1, self.heads)), self._split(self.W_v(places.states)).contiguous(), places
         )

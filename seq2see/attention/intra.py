@@ -7,6 +7,7 @@ import re
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.attention.asking import energies_of, keys_of
 from seq2see.attention.normalisers import softmax
 from seq2see.attention.records import Candidates
 from seq2see.attention.scores import build_score, equation_of, scores
@@ -39,7 +40,7 @@ class IntraAttention(nn.Module):
 
     def write(self, state: Float[Tensor, "batch size"], tape: Tape) -> Float[Tensor, "batch size"]:
         """Let later steps look at a state; its key is computed here, once."""
-        return tape.write(state, self.score.keys(state[:, None])[:, 0])
+        return tape.write(state, keys_of(self.score, state[:, None])[:, 0])
 
     def forward(
         self,
@@ -52,7 +53,7 @@ class IntraAttention(nn.Module):
         """The context of the next step, from its half of the query and the state written last."""
         if self.Q_h is not None:
             asked = asked + times(state, self.Q_h.weight, f"{id(self)}.Q_h")
-        energies = self.score(asked[:, None], Candidates(tape.keys(state), Layout()))
+        energies = energies_of(self.score, asked[:, None], Candidates(tape.keys(state), Layout()))
         weights = softmax(energies.float()).to(energies.dtype)
         return tape.mix(weights, state).squeeze(1)
 

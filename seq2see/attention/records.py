@@ -138,8 +138,14 @@ class Look:
         weights = self.by_head()
         return weights.mean(-2) if self.heads else weights
 
+    def added_to(self, past: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        """The sum of earlier looks and this one, which has no heads; of a window only its weights are kept."""
+        if self.numbers is None:
+            return past + self.weights
+        return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
+
     def dense_energies(self) -> Float[Tensor, "*rows places"]:
-        """Energies over all places (of heads the mean), minus infinity at what was no candidate."""
+        """Energies over all places (of heads the mean), minus infinity at what was no candidate, and at padding."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
         spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)

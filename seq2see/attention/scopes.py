@@ -51,7 +51,8 @@ class Local(Scope):
     """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to their energies.
 
     In a line the distance is |j - p_t|. On a grid p_t is a place (row, column), and the window a square; a scope that
-    runs over columns alone sees every row of those near p_t.
+    runs over columns alone sees every row of those near p_t. A window that reaches beyond the input costs no more than
+    the input does.
     """
 
     def __init__(self, view: View, *, reach: int, gaussian: bool = True):
@@ -73,13 +74,14 @@ class Local(Scope):
         centres = self.centres(query, extent, positions)
         axes = centres.shape[-1]
         shape = prepared.layout.shape if self.grid else (mask.shape[1],)
-        near = torch.arange(-self.reach, self.reach + 1, device=mask.device)
         lines, distances = [], []
-        for axis in range(axes):
-            length = extent[:, len(shape) - axes + axis, None].clamp(min=1)
-            middle = torch.minimum(centres[..., axis].detach().round().long().clamp(min=0), length - 1)
+        for axis in range(axes, 0, -1):
+            reach = min(self.reach, max(shape[-axis] - 1, 0))
+            near = torch.arange(-reach, reach + 1, device=mask.device)
+            length = extent[:, -axis, None].clamp(min=1)
+            middle = torch.minimum(centres[..., -axis].detach().round().long().clamp(min=0), length - 1)
             lines.append(middle[..., None] + near)
-            distances.append((lines[-1] - centres[..., axis, None]).square())
+            distances.append((lines[-1] - centres[..., -axis, None]).square())
         numbers, far, inside = self._laid_out(lines, distances, shape)
         real = inside & mask.gather(1, numbers.flatten(1)).view_as(numbers)
         bias = -far / (2 * (self.reach / 2) ** 2) if self.gaussian else None

@@ -66,7 +66,8 @@ class Score(nn.Module):
 def register(name: str) -> Callable[[type[Score]], type[Score]]:
     """Give a score its name, in the registry and for recipes."""
 
-    def add(kind: type[Score]) -> type[Score]:
+    def add(kind: Any) -> Any:
+        _check_class(name, kind)
         scores.register(name)(kind)
         declare(name, options(name), ordered=kind.ordered)
         return kind
@@ -78,7 +79,17 @@ def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | N
     """The score of that name with those of the settings its constructor knows."""
     kind = scores[name]
     known = _arguments(name)
-    return kind(query, key, **{option: value for option, value in (settings or {}).items() if option in known})
+    given = {option: value for option, value in (settings or {}).items() if option in known}
+    missing = [one for one in inspect.signature(kind).parameters.values() if one.name in known - given.keys()]
+    for one in missing:
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            raise UserError(f"attention.options.{one.name}: has to be given: the score '{name}' has no default for it")
+    return kind(query, key, **given)
+
+
+def name_of(score: Score) -> str:
+    """The name by which recipes ask for a score of that class; the class's own where it was never registered."""
+    return next((name for name in scores if scores[name] is type(score)), type(score).__name__)
 
 
 def options(name: str) -> set[str]:
@@ -89,6 +100,17 @@ def options(name: str) -> set[str]:
 def equation_of(name: str) -> str:
     """'e_j = q . k_j', in the words of the score's own class; its name where that says nothing."""
     return REMARK.split(first_line(scores[name]))[0] or f"e_j = {name}(q, k_j)"
+
+
+def _check_class(name: str, kind: Any) -> None:
+    """Refuse, where it is registered, what could not be asked once it was built."""
+    said = f"score '{name}'"
+    if not (isinstance(kind, type) and issubclass(kind, Score)):
+        raise TypeError(f"{said}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
+    if kind.energies is Score.energies and kind.forward is Score.forward:
+        raise TypeError(f"{said}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
+    if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:
+        raise TypeError(f"{said}: the first arguments of {kind.__name__}'s constructor are query and key, their sizes")
 
 
 def _arguments(name: str) -> set[str]:

@@ -43,7 +43,7 @@ class SelfAttention(nn.Module):
     ) -> tuple[Float[Tensor, "rows queries size"], Float[Tensor, "rows heads queries places"] | None]:
         """What each state finds, and with `tell` the weights. mask: which places each may see, None: all of them.
 
-        A state that may see no place finds zeros, and nothing is learned from it.
+        A state that may see no place finds nothing, so that b_o alone comes back, and no weight is learned from it.
         """
         asked = self._split(self.W_q(states))
         if tell:

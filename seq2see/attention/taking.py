@@ -136,3 +136,23 @@ class _Mix(torch.autograd.Function):
         ledger: Ledger = ctx.ledger
         ledger.put_mixed(used, grad)
         return grad.new_zeros(()), torch.bmm(grad, ledger.working().transpose(1, 2)).to(ctx.dtype), None
+
+
+def pick(source: Float[Tensor, "batch places"], numbers: Int[Tensor, "batch picked"]) -> Float[Tensor, "batch picked"]:
+    """What stands at those numbers of each row; torch's own gather would keep the whole source for the way back."""
+    picked: Tensor = _Pick.apply(source, numbers)
+    return picked
+
+
+class _Pick(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, source: Tensor, numbers: Tensor) -> Tensor:
+        ctx.shape = source.shape
+        ctx.save_for_backward(numbers)
+        return source.gather(1, numbers)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (numbers,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.shape).scatter_add_(1, numbers, grad), None

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from seq2see.attention.asking import energies_of
 from seq2see.attention.attention import Attention, forced_look
 from seq2see.attention.choices import Chosen
 from seq2see.attention.normalisers import masked
@@ -54,13 +55,13 @@ class Through(nn.Module):
         count = larger.prepared.mask.shape[1]
         above = None if past is None else _summed(past, parent, count)
         sentences: Look = self.larger(query, larger.prepared, positions=positions, past=above)
-        energies = self.smaller.score(query, Candidates(prepared.keys, prepared.layout, past=past))
+        energies = energies_of(self.smaller.score, query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self._within(energies, larger) * places.mask[:, None] * sentences.weights.gather(-1, parent)
         chosen: Chosen = self.smaller.choice(weights, generator=generator)
         look = Look(
             torch.bmm(chosen.shares.to(prepared.values.dtype), prepared.values),
             weights,
-            energies,
+            energies.masked_fill(~places.mask[:, None], -torch.inf),
             places.mask.shape[1],
             place=chosen.place,
             place_log_prob=chosen.log_prob,

@@ -17,7 +17,7 @@ from seq2see.errors import UserError
 
 EXAMPLES = (
     "seq2see compare transliteration --data names.csv --vary attention.score=dot,additive,none --updates 500 --seeds 3",
-    "seq2see compare translation --data multi30k --vary attention.score=dot,general --vary decoder.cell=gru,lstm",
+    "seq2see compare translation --data multi30k --vary attention.score=dot,none --vary decoder.layers=1,2 --epochs 5",
 )
 
 

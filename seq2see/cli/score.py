@@ -49,6 +49,7 @@ def run(given: Given) -> None:
         print(
             f"{counted(found.rows, 'row')}  {counted(found.tokens, 'token')}  "
             f"log-probability {found.log_probability:,.4f}  perplexity {found.perplexity:.4f}"
+            + (f"  (given {found.given})" if found.given else "")
         )
 
 

@@ -15,6 +15,7 @@ from seq2see.data.image import ImageField
 from seq2see.data.image_output import ImageOutputField
 from seq2see.data.label import LabelField
 from seq2see.data.sets import SetField
+from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.data.vector import VectorField
@@ -29,6 +30,7 @@ __all__ = [
     "ImageOutputField",
     "LabelField",
     "SetField",
+    "SoundField",
     "TextField",
     "TextsField",
     "VectorField",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seq2see.decoders.base import Conditions, Decoder, Layers, build_decoder, decoders
 from seq2see.decoders.copying import CopyHead
+from seq2see.decoders.ctc import CtcHead
 from seq2see.decoders.heads import Head, SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.looking import Looking, Seen
@@ -16,6 +17,7 @@ from seq2see.decoders.transformer import TransformerDecoder
 __all__ = [
     "Conditions",
     "CopyHead",
+    "CtcHead",
     "Decoder",
     "Head",
     "LabelDecoder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -27,6 +27,10 @@ class Seen:
         """What was seen at successive steps, (rows, steps, ...)."""
         looks = {name: Look.stacked([one.looks[name] for one in seen]) for name in seen[0].looks}
         return cls(_joined(looks), looks)
+
+    def kept(self) -> Seen:
+        """The same without what only its own step needs, and what is as large as the input: for lists of steps."""
+        return Seen(self.context, {name: replace(look, energies=None, past=None) for name, look in self.looks.items()})
 
     @property
     def past(self) -> dict[str, Tensor]:

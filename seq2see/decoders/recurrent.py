@@ -124,7 +124,7 @@ class RecurrentDecoder(Decoder):
         for one in projected.unbind(1):
             state, seen = self._advance(ready, state, one, times=times)
             outputs.append(last_of(state.cells))
-            looks.append(seen)  # type: ignore[arg-type]
+            looks.append(seen.kept())  # type: ignore[union-attr]
         together = Seen.stacked(looks)
         return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
 

@@ -10,6 +10,7 @@ from seq2see.encoders.deep_sets import DeepSetsEncoder
 from seq2see.encoders.dense import Dense, DenseEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.means import masked_mean
+from seq2see.encoders.pyramidal import PyramidalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
 
@@ -23,6 +24,7 @@ __all__ = [
     "Encoder",
     "HierarchicalEncoder",
     "Material",
+    "PyramidalEncoder",
     "RecurrentEncoder",
     "TransformerEncoder",
     "build_encoder",

@@ -35,7 +35,8 @@ class Encoded:
 @dataclass
 class Material:
     """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
-    text; channels, height and width of its pictures (0: they differ); numbers of a vector, or of all of a picture."""
+    text; channels, height and width of its pictures (0: they differ), or numbers in its frames; numbers of a vector, or
+    of all of a picture."""
 
     symbols: int = 0
     vectors: Tensor | None = None

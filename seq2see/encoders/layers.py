@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, build_cell
+from seq2see.encoders.pairs import pairs
 from seq2see.encoders.self_attentive import SelfAttentiveCell
 from seq2see.recipe.schema import CellSettings
 
@@ -22,12 +23,14 @@ DIRECTIONS = ("forwards", "backwards")
 class Read:
     """states: the top layer's, last: its last state in each direction, joined; with dropout behind every layer.
 
+    mask: (batch, length), which states are real: as given, or of fewer where layers read pairs;
     weights: {name: (batch, length, length)}, where cells that look back looked, by layer (`self-1`, from the bottom)
     and, where there are two, by direction (`self-1-forwards`).
     """
 
     states: Float[Tensor, "batch length size"]
     last: Float[Tensor, "batch size"]
+    mask: Bool[Tensor, "batch length"]
     weights: dict[str, Float[Tensor, "batch length length"]] = field(default_factory=dict)
 
 
@@ -35,6 +38,7 @@ class RecurrentLayers(nn.ModuleList):
     """h_1 .. h_M from x_1 .. x_M; layer l holds the cell that reads forwards and, where asked for, one backwards.
 
     self_attention: the score by which each cell looks back at what it has read; none: it has its own state alone.
+    halvings: so many layers, from the lowest on, read neighbours joined in pairs: half as many as there are below.
 
     >>> layers = RecurrentLayers(CellSettings(size=4), 3, bidirectional=True)
     >>> read = layers(torch.zeros(2, 5, 3), torch.ones(2, 5, dtype=torch.bool))
@@ -42,12 +46,21 @@ class RecurrentLayers(nn.ModuleList):
     (torch.Size([2, 5, 8]), torch.Size([2, 8]))
     """
 
-    def __init__(self, settings: CellSettings, width: int, *, bidirectional: bool, self_attention: str = "none"):
+    def __init__(
+        self,
+        settings: CellSettings,
+        width: int,
+        *,
+        bidirectional: bool,
+        self_attention: str = "none",
+        halvings: int = 0,
+    ):
         super().__init__()
-        self.dropout = settings.dropout
+        self.dropout, self.halvings = settings.dropout, halvings
         directions = 2 if bidirectional else 1
         self.size = settings.size * directions
-        for _ in range(settings.layers):
+        for number in range(settings.layers):
+            width *= 2 if number < halvings else 1
             self.append(
                 nn.ModuleList(
                     build_cell(settings, {"x": width})
@@ -58,16 +71,18 @@ class RecurrentLayers(nn.ModuleList):
             )
             width = self.size
 
-    def forward(self, states: Float[Tensor, "batch length width"], mask: Bool[Tensor, "batch length"]) -> Read:
+    def forward(self, states: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"]) -> Read:
         last, weights = states.new_zeros(len(states), self.size), dict[str, Tensor]()
         for number, readers in enumerate(self.readers(), start=1):
+            if number <= self.halvings:
+                states, mask = pairs(states, mask)
             runs = [_read(reader, states, mask, reverse=bool(i)) for i, reader in enumerate(readers)]
             states = dropout(torch.cat([outputs for outputs, _, _ in runs], dim=-1), self.dropout, self.training)
             last = torch.cat([final for _, final, _ in runs], dim=-1)
             for direction, (_, _, looked) in zip(DIRECTIONS, runs, strict=False):
                 if looked is not None:
                     weights[f"self-{number}" + (f"-{direction}" if len(runs) > 1 else "")] = looked
-        return Read(states, dropout(last, self.dropout, self.training), weights)
+        return Read(states, dropout(last, self.dropout, self.training), mask, weights)
 
     def readers(self) -> list[list[Cell | SelfAttentiveCell]]:
         """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""

@@ -80,14 +80,29 @@ class Ranking:
 
     @cached_property
     def best(self) -> Contender:
-        """The best mean; of equals the first."""
-        sign = 1 if lookup(self.metric).higher_is_better else -1
+        """The best mean; of equals the best by the metrics that follow, and of those that stay equal the first."""
+        return max(self.contenders, key=self._quality)
 
-        def value(one: Contender) -> float:
-            mean = one.mean(self.metric)
-            return -math.inf if math.isnan(mean) else sign * mean
+    @cached_property
+    def tied(self) -> tuple[Contender, ...]:
+        """Those that no metric tells apart from the best."""
+        first = self._quality(self.best)
+        return tuple(one for one in self.contenders if one is not self.best and self._quality(one) == first)
 
-        return max(self.contenders, key=value)
+    def _quality(self, one: Contender) -> tuple[float, ...]:
+        """Its means, the deciding one first, turned so that more is better; no number is worse than any."""
+        means = {name: one.mean(name) for name in self._metrics}
+        return tuple(
+            -math.inf if math.isnan(mean) else mean if lookup(name).higher_is_better else -mean
+            for name, mean in means.items()
+        )
+
+    @cached_property
+    def _metrics(self) -> list[str]:
+        """What all variants were measured by, the deciding metric first."""
+        measured = [set(outcome.metrics) for one in self.contenders for outcome in one.outcomes]
+        others = self.contenders[0].outcomes[0].metrics
+        return [self.metric, *(name for name in others if name != self.metric and all(name in its for its in measured))]
 
     @cached_property
     def rivals(self) -> tuple[Contender, ...]:
@@ -98,9 +113,9 @@ class Ranking:
         found = []
         for one in self.contenders:
             own = one.interval(self.metric)
-            if one is not self.best and own is not None and own.low <= first.high and first.low <= own.high:
+            if own is not None and own.low <= first.high and first.low <= own.high:
                 found.append(one)
-        return tuple(found)
+        return tuple(one for one in found if one is not self.best and one not in self.tied)
 
     @property
     def varied(self) -> str:
@@ -114,7 +129,12 @@ class Ranking:
     def verdict(self) -> str:
         """One sentence: which is best, and is that real?"""
         first, seeds = self.best, counted(len(self.best.outcomes), "seed")
-        said = f"best: {first.name} ({self.metric} {lookup(self.metric).show(first.mean(self.metric))})"
+        value = lookup(self.metric).show(first.mean(self.metric))
+        if self.tied:
+            names = ", ".join(one.name for one in (first, *self.tied))
+            also = f"; over {seeds} not told apart from: {', '.join(one.name for one in self.rivals)}"
+            return f"a tie, alike in every metric: {names} ({self.metric} {value}){also if self.rivals else ''}"
+        said = f"best: {first.name} ({self.metric} {value}{self._by_what})"
         if len(self.contenders) == 1:
             return f"{said}, with nothing beside it"
         if first.interval(self.metric) is None:
@@ -122,6 +142,16 @@ class Ranking:
         if self.rivals:
             return f"{said}; over {seeds} not told apart from: {', '.join(one.name for one in self.rivals)}"
         return f"{said}; its 95 % interval over {seeds} overlaps no other"
+
+    @property
+    def _by_what(self) -> str:
+        """Which metric decided, where the first could not."""
+        mean = self.best.mean(self.metric)
+        equal = [one for one in self.contenders if one is not self.best and one.mean(self.metric) == mean]
+        for name in self._metrics[1:] if equal else []:
+            if any(one.mean(name) != self.best.mean(name) for one in equal):
+                return f", as others have; by {name} {lookup(name).show(self.best.mean(name))}"
+        return ""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One record for each variant."""
@@ -135,7 +165,7 @@ class Ranking:
             "mean": one.mean(self.metric),
             "low": None if interval is None else interval.low,
             "high": None if interval is None else interval.high,
-            "best": one is self.best,
+            "best": one is self.best or one in self.tied,
             "overlaps_best": one in self.rivals,
             "seeds": [outcome.seed for outcome in one.outcomes],
             "values": one.values(self.metric),
@@ -157,7 +187,7 @@ class Ranking:
         for name in [*others, "ms/update", "seconds", "parameters"]:
             table.add_column(name, justify="right")
         for one in self.contenders:
-            mark = "best" if one is self.best else "overlaps the best" if one in self.rivals else ""
+            mark = self._mark(one)
             more = [lookup(name).show(one.mean(name)) for name in others]
             cost = [f"{1000 * one.seconds_per_update:,.1f}", f"{one.seconds:,.1f}", f"{one.parameters:,}"]
             table.add_row(one.name, self._shown(one), mark, *more, *cost)
@@ -165,6 +195,11 @@ class Ranking:
         with console.capture() as captured:
             console.print(table)
         return f"{captured.get()}{self.verdict()}\n"
+
+    def _mark(self, one: Contender) -> str:
+        if one is self.best or one in self.tied:
+            return "tied" if self.tied else "best"
+        return "overlaps the best" if one in self.rivals else ""
 
     @property
     def _head(self) -> str:

@@ -17,6 +17,7 @@ from seq2see.recipe.schema import (
     ImageInput,
     ImageOutput,
     SetInput,
+    SoundInput,
     TextSettings,
     TrainingSettings,
     VectorInput,
@@ -86,6 +87,7 @@ TERMS = {
     "doubly_stochastic": "sum_j (T / M - sum_t a_tj) ** 2 (doubly stochastic: no place is left out)",
     "entropy": "sum_t H(a_t) (sharper looks)",
     "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
+    "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that are y but for repetitions and blanks (CTC)",
     "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
 }
 """What else is minimised, where the recipe gives it a weight."""
@@ -176,6 +178,9 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     if settings.kind == "label":
         return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
     role = "output y" if name == "output" else f"input x ({name})"
+    if isinstance(settings, SoundInput):
+        frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
+        return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"

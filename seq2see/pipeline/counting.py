@@ -113,8 +113,8 @@ def part_and_name(name: str) -> tuple[str, str]:
         return f"encoder of {rest[0]}", BACKBONE
     if room == "encoders":
         return f"encoder of {rest[0]}", _cell_name(rest[1:])
-    if room == "head":
-        return "output layer", _plain(rest)
+    if room in ("head", "ctc"):
+        return "output layer" if room == "head" else "output along the places", _plain(rest)
     if rest[:2] == ["looking", "over"]:
         return f"attention over {rest[2].replace('/', '.')}", _look_name(rest[3:])
     if rest[0] == "layers" and rest[2:4] == ["looking", "over"]:

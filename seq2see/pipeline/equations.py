@@ -60,11 +60,27 @@ def weights_equations(recipe: Recipe) -> list[str]:
         ]
     if settings.scope == "global":
         return [f"{normalised}, over the real places"]
-    centre = "t" if settings.scope == "local-monotonic" else "M sigmoid(v' tanh(W q))"
-    lines = [f"p_t = {centre};  asked are the places j with |j - p_t| <= {settings.window}"]
-    if settings.gaussian:
-        lines.append(f"e_tj = e_tj - (j - p_t) ** 2 / (2 sigma ** 2), sigma = {settings.window / 2:g}")
+    layouts = dict.fromkeys(recipe.encoder_of(name.partition(".")[0]).layout == "grid" for name in recipe.looked_at)
+    lines = [line for grid in layouts for line in _window_equations(recipe, grid=grid)]
     return [*lines, f"{normalised}, over these"]
+
+
+def _window_equations(recipe: Recipe, *, grid: bool) -> list[str]:
+    """Which places are asked around p_t, and what their distance costs: in a line, or in rows i and columns j."""
+    settings, reach = recipe.attention, recipe.attention.window
+    predicted, far = settings.scope == "local-predicted", "(j - p_t) ** 2"
+    if not grid:
+        centre = "M sigmoid(v' tanh(W q))" if predicted else "t"
+        lines = [f"p_t = {centre};  asked are the places j with |j - p_t| <= {reach}"]
+    elif predicted:
+        far = "((i - r_t) ** 2 + (j - p_t) ** 2)"
+        centre = "(r_t, p_t) = (rows, columns) * sigmoid(V tanh(W q))"
+        lines = [f"{centre};  asked are rows i and columns j with |i - r_t| <= {reach} and |j - p_t| <= {reach}"]
+    else:
+        lines = [f"p_t = t, a column;  asked are all rows of the columns j with |j - p_t| <= {reach}"]
+    if settings.gaussian:
+        lines.append(f"e_tj = e_tj - {far} / (2 sigma ** 2), sigma = {reach / 2:g}")
+    return lines
 
 
 def context_equation(recipe: Recipe) -> str:
@@ -81,6 +97,8 @@ def attention_equations(recipe: Recipe) -> list[str]:
     over = ", ".join(recipe.looked_at)
     lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
     lines += [*weights_equations(recipe), context_equation(recipe)]
+    if recipe.attention.conditions:
+        lines.append(f"P is given {recipe.attention.conditions}: it is not summed over all that could have been")
     if recipe.decoder.kind == "transformer" and recipe.decoder.layers > 1:
         lines.append("each layer looks for itself; the last one's looks are shown first, the others as layer-1, ...")
     if len(recipe.looked_at) > 1:

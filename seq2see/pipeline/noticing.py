@@ -49,6 +49,12 @@ def tell(lines: Iterable[str]) -> None:
         warnings.warn(line, Notice, stacklevel=depth)
 
 
+def conditional(bundles: Sequence[Bundle]) -> list[str]:
+    """A line if what is reported of the models' probabilities is given more than the input."""
+    given = dict.fromkeys(bundle.recipe.attention.conditions for bundle in bundles)
+    return [f"perplexity is given {one} (attention.choice hard), not summed over all others" for one in given if one]
+
+
 def unknown_in(bundle: Bundle, text: str, rows: Iterable[Mapping[str, str]], *, what: str) -> list[str]:
     """A line if an output given for rows (`what`: prefix, target) has symbols that the model cannot write there."""
     field, copying = bundle.fields.text_output, bundle.fields.copying

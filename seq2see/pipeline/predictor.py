@@ -159,6 +159,7 @@ def assemble(
         score=best.score,
         looks=best.looks or Looks(),
         alternatives=made[1:],
+        given=bundle.recipe.attention.conditions,
     )
 
 

@@ -35,13 +35,17 @@ class Scored:
 
 @dataclass
 class Score:
-    """Log-probability and perplexity of given outputs: in all, and row by row."""
+    """Log-probability and perplexity of given outputs: in all, and row by row.
+
+    given: what these are given beside the inputs (the places that a hard attention chose), where anything.
+    """
 
     rows: int
     tokens: int
     log_probability: float
     perplexity: float
     each: list[Scored]
+    given: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -49,6 +53,7 @@ class Score:
             "tokens": self.tokens,
             "log_probability": self.log_probability,
             "perplexity": self.perplexity,
+            **({"given": self.given} if self.given else {}),
         }
 
 

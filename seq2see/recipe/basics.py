@@ -14,6 +14,8 @@ Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
 Amount = Annotated[float, Field(ge=0)]
+Temperature = Annotated[float, Field(ge=1e-3, le=1e3)]
+"""Energies divided by less would leave single precision, by more they would all be alike."""
 Scalar = bool | int | float | str
 
 

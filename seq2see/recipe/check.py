@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.along import out_of_line
 from seq2see.recipe.basics import Scalar
 from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
@@ -27,6 +28,7 @@ from seq2see.recipe.schema import (
 )
 from seq2see.recipe.scores import SCORES
 from seq2see.recipe.sets import ordered, unlike
+from seq2see.recipe.sound_checks import unheard
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -38,8 +40,16 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += [*ordered(recipe), *impossible(recipe), *unfit_scores(recipe), *unreadable(recipe), *_own(recipe)]
-    found += unworkable(recipe)
+    found += [
+        *unheard(recipe),
+        *out_of_line(recipe),
+        *ordered(recipe),
+        *impossible(recipe),
+        *unfit_scores(recipe),
+        *unreadable(recipe),
+        *unworkable(recipe),
+        *_own(recipe),
+    ]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
     found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
     return found

@@ -239,6 +239,30 @@ class DenseEncoderSettings(Reader):
         return "vector"
 
 
+class PyramidalEncoderSettings(CellSettings, Reader):
+    """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
+
+    reads: ClassVar[tuple[str, ...]] = ("sound",)
+    kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
+    bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
+    layers: Positive = Field(3, description="one above the other")
+    halvings: Count = Field(
+        2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
+    )
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if self.bidirectional else 1)
+
+    @property
+    def summary_size(self) -> int:
+        return self.places_size
+
+    @property
+    def layout(self) -> str:
+        return "frames"
+
+
 class OwnEncoderSettings(Reader):
     """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
 
@@ -282,11 +306,12 @@ EncoderSettings = Annotated[
     | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")]
     | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
     | Annotated[DenseEncoderSettings, Tag("dense")]
+    | Annotated[PyramidalEncoderSettings, Tag("pyramidal")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]
 
-USUAL = {"image": "convolutional", "vector": "dense"}
+USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense"}
 """The kind of encoder that reads a kind of input other than text, where the recipe does not say it."""
 
 

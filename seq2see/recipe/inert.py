@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.recipe.along import idle_along
 from seq2see.recipe.decoder_settings import ONE_STEP
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.media_checks import unseen
@@ -27,6 +28,7 @@ from seq2see.recipe.schema import (
     TransformerEncoderSettings,
 )
 from seq2see.recipe.scores import SCORES, own_options
+from seq2see.recipe.sound_checks import silent
 from seq2see.recipe.unused import unused_encoder
 
 
@@ -44,6 +46,8 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= idle(recipe)
     found |= unseen(recipe)
     found |= pointless(recipe)
+    found |= silent(recipe)
+    found |= idle_along(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
             found |= _changed(given, f"inputs.{name}", ["keep"], "without max_sentences all are kept")

@@ -16,6 +16,7 @@ from seq2see.recipe.basics import (
     Scalar,
     Settings,
     Share,
+    Temperature,
     TextSettings,
     Tokens,
     Weight,
@@ -28,6 +29,7 @@ from seq2see.recipe.encoder_settings import (
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
+    PyramidalEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
     View,
@@ -35,10 +37,12 @@ from seq2see.recipe.encoder_settings import (
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
+from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.vector_settings import VectorInput
 
 __all__ = [
     "WRITERS",
+    "AlignmentSettings",
     "AttentionSettings",
     "CellKind",
     "CellSettings",
@@ -57,11 +61,13 @@ __all__ = [
     "LabelOutput",
     "LossSettings",
     "OwnEncoderSettings",
+    "PyramidalEncoderSettings",
     "Recipe",
     "RecurrentEncoderSettings",
     "SearchSettings",
     "SetInput",
     "Settings",
+    "SoundInput",
     "TextInput",
     "TextOutput",
     "TextSettings",
@@ -106,12 +112,14 @@ class AttentionSettings(Settings):
     scope: Literal["global", "local-monotonic", "local-predicted"] = Field(
         "global", description="which places are candidates: all, or a window around p_t = t or around a predicted p_t"
     )
-    window: Positive = Field(5, description="local scopes: how far the window reaches to each side of p_t")
+    window: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+        5, description="local scopes: how far the window reaches to each side of p_t"
+    )
     gaussian: bool = Field(True, description="local-monotonic: add the logarithm of a Gaussian of the distance to p_t")
     normaliser: Literal["softmax", "sparsemax", "entmax15"] = Field(
         "softmax", description="how energies become weights; the last two give most places exactly zero"
     )
-    temperature: Weight = Field(
+    temperature: Temperature = Field(
         1.0, description="energies are divided by it: below 1 sharper looks, above 1 flatter ones"
     )
     choice: Literal["soft", "hard"] = Field(
@@ -120,7 +128,7 @@ class AttentionSettings(Settings):
     estimator: Literal["score-function", "gumbel"] = Field(
         "score-function", description="hard: how the draw is learned; gumbel: straight through a relaxed draw"
     )
-    gumbel_temperature: Weight = Field(1.0, description="gumbel: of the relaxed draw")
+    gumbel_temperature: Temperature = Field(1.0, description="gumbel: of the relaxed draw")
     through: Literal["sentences"] | None = Field(
         None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
     )
@@ -134,7 +142,9 @@ class AttentionSettings(Settings):
     layers: Positive = Field(2, description="deep: hidden layers")
     learned_temperature: bool = Field(False, description="cosine: learn a temperature")
     filters: Positive = Field(16, description="coverage: rows of F, the convolution of earlier looks")
-    kernel: Positive = Field(5, description="coverage: width of F (its side on a grid)")
+    kernel: Annotated[int, Field(gt=0, le=255)] = Field(
+        5, description="coverage: width of F (its side on a grid), as many numbers at every place and step"
+    )
     positions: Positive = Field(200, description="location: the longest input it can look at")
     options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
 
@@ -142,6 +152,12 @@ class AttentionSettings(Settings):
     def constant(self) -> bool:
         """Whether no weight of a look depends on anything that is learned."""
         return self.score == "uniform" and self.scope != "local-predicted"
+
+    @property
+    def conditions(self) -> str:
+        """What the model's probabilities are given beside the input and the symbols so far; nothing for most."""
+        drawn = self.score != "none" and self.choice == "hard"
+        return "the places chosen" if drawn else ""
 
     @property
     def zeros(self) -> str:
@@ -189,6 +205,11 @@ class LossSettings(Settings):
     consistency: Amount = Field(
         0.0,
         description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
+    )
+    ctc: Amount = Field(
+        0.0,
+        description="weight of -log of the chance that the output is read off the encoder's places one after the other "
+        "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
     alignment: AlignmentSettings = AlignmentSettings()
     exploration: Amount = Field(
@@ -361,6 +382,13 @@ class Recipe(Settings):
     def copied_from(self) -> str | None:
         """Name of the input whose words can be copied, if there is one."""
         return next(iter(names(self.decoder.copy_from)), None)
+
+    @property
+    def read_along(self) -> str | None:
+        """The places the output is also read off one after the other (`loss.ctc`): the first that are looked at, or
+        those of the first input."""
+        places = [*self.looked_at, *self.inputs]
+        return places[0] if self.loss.ctc and places else None
 
     @property
     def used(self) -> set[str]:

@@ -18,6 +18,10 @@ class Variant:
     changes: tuple[tuple[str, str], ...]
 
     @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.changes]
+
+    @property
     def overrides(self) -> list[str]:
         return [f"{key}={value}" for key, value in self.changes]
 

@@ -13,7 +13,7 @@ from seq2see.recipe.schema import CellSettings
 
 BYTES = 4
 GIGABYTE = 1e9
-SIZES = ("size", "layers", "readout", "positions")
+SIZES = ("size", "layers", "readout", "positions", "filters", "feedforward", "longest", "pooling_size")
 SHOWN = 3
 HUGE = 1 << 31
 

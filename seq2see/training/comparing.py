@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
+from seq2see.training.comparable import check_comparable, check_folder
 from seq2see.training.corpus import open_table
 from seq2see.training.locking import alone
 from seq2see.training.progress import remaining
@@ -60,6 +61,7 @@ def compare(
     _check_free_keys(vary, overrides, limits=limits)
     patience = [] if _names(PATIENCE, [*vary, *overrides]) else [f"{PATIENCE}=0"]
     made, impossible = _recipes(recipe, variants(vary), [*overrides, *limits, *patience], skip=skip)
+    check_comparable(made)
     first = next(iter(made.values()))
     metric = _one_metric(made)
     sources = Sources(
@@ -67,8 +69,12 @@ def compare(
     )
     open_table(first, sources.data, columns)
     folder = Path(out) if out is not None else default_folder(first)
+    check_folder(folder)
     told = [Lines()] if listeners is None else listeners
     contest = _Contest(folder, sources, metric, told)
+    if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
+        for note in _by_the_clock(made.values()):
+            contest.say(note)
     for reason in impossible:
         contest.say(f"left out: {reason}")
     with alone(folder):
@@ -122,6 +128,15 @@ def _recipes(
         head = f"{counted(len(refused), 'variant')} of {len(wanted)} cannot be trained{hint}:"
         raise UserError("\n".join([head, *(f"  {reason}" for reason in reasons)]))
     return made, reasons
+
+
+def _by_the_clock(recipes: Iterable[Recipe]) -> list[str]:
+    """A line where the recipe's own minutes end the runs, which nobody asked for here."""
+    most = max(recipe.training.minutes for recipe in recipes)
+    if not most:
+        return []
+    held = f"every run has the recipe's training.minutes {most:g}"
+    return [f"{held}: slower variants may get fewer updates; --updates N gives all the same"]
 
 
 def _one_metric(made: Mapping[Variant, Recipe]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from torch import nn
 
 from seq2see.errors import UserError
-from seq2see.recipe.schema import TrainingSettings
+from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
 from seq2see.training.checkpoints import Standing
+from seq2see.training.objective import Loss
 
 MOST_IN_A_ROW = 20
 """A single update without a finite gradient is bad luck (a rare row); so many on end are weights that are lost."""
@@ -17,7 +19,39 @@ LARGEST_WEIGHT = 1e12
 """Far above any weight that was learned, and far enough below the largest number for sums of products."""
 
 
-def passed_over(settings: TrainingSettings, standing: Standing, folder: Path) -> str | None:
+def culprit(loss: Loss, settings: LossSettings) -> str:
+    """What of a loss is not finite: terms by their keys, -log P of the outputs, or nothing but the gradient."""
+    wrong = [name for name, value in loss.terms.items() if not math.isfinite(value)]
+    if wrong:
+        return " and ".join(_term(name, settings) for name in wrong)
+    if not math.isfinite(float(loss.total.detach())):
+        return "-log P of the outputs"
+    largest = max(loss.terms, key=lambda name: abs(loss.terms[name]), default=None)
+    if largest is None or abs(loss.terms[largest]) < abs(float(loss.total.detach())) / 2:
+        return "the gradient"
+    return f"the gradient, most of which is of {_term(largest, settings)},"
+
+
+def _term(name: str, settings: LossSettings) -> str:
+    given = getattr(settings, name, None)
+    weight = given.weight if isinstance(given, AlignmentSettings) else given
+    return "the term of hard attention's draws" if weight is None else f"the term loss.{name} (weight {weight:g})"
+
+
+def check_learned(standing: Standing, what: str) -> None:
+    """A run that ends without a single step leaves the weights it began with: no model, whatever is measured of it."""
+    if standing.finished and standing.updates and standing.passed_over >= standing.updates:
+        raise UserError(
+            f"nothing was learned: in {_all(standing.updates)} {what} was not finite, and no step was taken; there is "
+            "no model"
+        )
+
+
+def _all(updates: int) -> str:
+    return "the only update" if updates == 1 else f"all {updates:,} updates"
+
+
+def passed_over(settings: TrainingSettings, standing: Standing, folder: Path, what: str) -> str | None:
     """Count an update in which no step was taken; what to say of it, or a UserError where there were too many on end.
 
     Only the first of several on end is told of.
@@ -25,7 +59,7 @@ def passed_over(settings: TrainingSettings, standing: Standing, folder: Path) ->
     standing.passed_over += 1
     standing.on_end += 1
     if standing.on_end >= MOST_IN_A_ROW:
-        happened = f"the loss or its gradient was not finite in {standing.on_end} updates on end, the last of them"
+        happened = f"{what} was not finite in {standing.on_end} updates on end, the last of them"
         raise UserError(_diverged(f"{happened} update {standing.updates + 1:,}", settings, standing, folder))
     if standing.on_end > 1:
         return None

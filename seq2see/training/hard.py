@@ -11,7 +11,9 @@ from seq2see.attention import Look
 from seq2see.recipe.schema import LossSettings
 from seq2see.training.regularisers import entropy
 
-BASELINE, VARIANCE = "baseline", "signal_variance"
+BASELINE, VARIANCE = "baseline", "return_variance"
+"""What is carried and reported: b, and the variance of R_t over the rows and steps of a batch. The latter is not the
+variance of the gradient, which is R_t times the slope of log a_t, but what a better baseline lowers in it."""
 
 
 def drawn(looks: Mapping[str, Look]) -> dict[str, Look]:
@@ -29,7 +31,8 @@ def score_function(
     """-sum_t R_t log a_t(place) - exploration * sum_t H(a_t), whose gradient is that of the expected -log P.
 
     R_t = sum_{i>=t} (log P(y_i) - b) is what came of the draw at t and later, beside what was to be expected: b is the
-    moving mean of log P of a symbol. `state` carries b and the variance of R_t from update to update.
+    moving mean of log P of a symbol. `state` carries b and the variance of R_t, both as moving
+    means, from update to update.
     """
     rewards = log_probs.detach() * steps
     mean = float(rewards.sum() / steps.sum().clamp(min=1))

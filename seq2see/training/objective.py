@@ -15,6 +15,7 @@ from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.recipe.schema import LossSettings
+from seq2see.training.along import along
 from seq2see.training.consistency import difference
 from seq2see.training.hard import drawn, score_function
 from seq2see.training.regularisers import alignment, look_terms
@@ -72,6 +73,8 @@ class Objective:
             terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
         if self.settings.consistency:
             terms["consistency"] = self.settings.consistency * difference(model.log_probs(step, ready), mask)
+        if model.ctc is not None:
+            terms["ctc"] = self.settings.ctc * along(model, ready, targets, mask, self.state)
         for term in terms.values():
             total = total + term
         count = float(real if weights is None else weights[targets].sum())

@@ -12,7 +12,7 @@ def draw(ranking: Ranking, *, title: str) -> list[Path]:
     """comparison.png and .svg in its folder: by variant the quality with its interval, and the time of an update."""
     quality, time = [], []
     for one in ranking.contenders:
-        interval, best = one.interval(ranking.metric), one is ranking.best
+        interval, best = one.interval(ranking.metric), one is ranking.best or one in ranking.tied
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         values = one.values(ranking.metric)
         points = tuple(values) if len(values) > 1 else ()

@@ -108,6 +108,8 @@ class TensorBoard:
         self.writer.add_scalar("train/loss", report.loss, report.update)
         self.writer.add_scalar("train/learning_rate", report.learning_rate, report.update)
         self.writer.add_scalar("train/gradient_norm", report.gradient_norm, report.update)
+        for name, value in report.objective.items():
+            self.writer.add_scalar(f"draws/{name}", value, report.update)
         for name, value in report.dev.items():
             self.writer.add_scalar(f"dev/{name}", value, report.update)
         self.writer.flush()

@@ -23,7 +23,7 @@ from seq2see.pipeline.devices import usable
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.measures import followed
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.weights import fill, tensors_of
+from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
@@ -31,6 +31,7 @@ from seq2see.training.features import Say, keep_features
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
+from seq2see.training.starting import carried_over
 from seq2see.training.trainer import CHECKPOINTS, Trainer
 
 SOURCES = "data.json"
@@ -171,7 +172,7 @@ def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool
     check_fits(recipe, corpus.fields)
     bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh and start is None)
     if start is not None:
-        fill(bundle.network, tensors_of(start.network), path=Path("the model to go on from"))
+        fill(bundle.network, carried_over(bundle.network, start.network), path=Path("the model to go on from"))
     bundle.baselines = corpus.baselines
     return bundle
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Tensor
+
 from seq2see.errors import UserError
+from seq2see.model import EncoderDecoder
+from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
@@ -13,6 +17,8 @@ STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 FREE = ("dropout", "column", "max_length")
 """... but for these keys, wherever they stand."""
 SHOWN = 5
+ASIDE = "ctc."
+"""Weights that only a term of the loss uses: new where it is new, dropped where it is no longer asked for."""
 
 
 def fine_tuned(begun: Recipe, recipe: Recipe, changes: Sequence[str]) -> tuple[Recipe, list[str]]:
@@ -27,6 +33,13 @@ def fine_tuned(begun: Recipe, recipe: Recipe, changes: Sequence[str]) -> tuple[R
     differing: list[str] = []
     merged = {**asked, **{part: _kept(kept[part], asked[part], part, differing) for part in STRUCTURE}}
     return load_recipe(merged), _notes(differing)
+
+
+def carried_over(network: EncoderDecoder, begun: EncoderDecoder) -> dict[str, Tensor]:
+    """The weights with which a network goes on from another of the same structure."""
+    own, theirs = tensors_of(network), tensors_of(begun)
+    aside = {name: theirs.get(name, tensor) for name, tensor in own.items() if name.startswith(ASIDE)}
+    return {name: tensor for name, tensor in theirs.items() if not name.startswith(ASIDE)} | aside
 
 
 def _check_same_task(begun: Recipe, recipe: Recipe) -> None:

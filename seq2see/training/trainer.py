@@ -19,11 +19,12 @@ from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
+from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
-from seq2see.training.divergence import check_weights, passed_over
+from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
-from seq2see.training.objective import Objective
+from seq2see.training.objective import Loss, Objective
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 from seq2see.training.precision import working_precision
 from seq2see.training.reports import Journal, Listener, Report
@@ -65,7 +66,7 @@ class Trainer:
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.objective.state = self.standing.objective
         self.stopping = False
-        self.norm = 0.0
+        self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
         self._clock = self._saved = time.perf_counter()
 
@@ -166,14 +167,15 @@ class Trainer:
             standing.loss_total += float(loss.total.detach())
             standing.loss_count += loss.count
         else:
-            self._pass_over()
+            self._pass_over(loss)
         standing.updates += 1
         if standing.updates % 10 == 0:
             self._tell(batches)
 
-    def _pass_over(self) -> None:
+    def _pass_over(self, loss: Loss) -> None:
         """No step where the gradient is not finite; what a stream carries is none the better, and begins anew."""
-        said = passed_over(self.settings, self.standing, self.folder)
+        self.unfinite = culprit(loss, self.objective.settings)
+        said = passed_over(self.settings, self.standing, self.folder, self.unfinite)
         if said is not None:
             self._say(said)
         self.feed.restore({})
@@ -181,6 +183,7 @@ class Trainer:
     def report(self) -> Report:
         """Judge the model, write it down, keep it if it is the best so far."""
         standing = self.standing
+        check_learned(standing, self.unfinite)
         check_weights(self.network, self.settings, standing, self.folder)
         speed = self._speed()
         self.network.eval()
@@ -253,6 +256,8 @@ class Trainer:
         if self.standing.passed_over:
             without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
             self._say(f"{without} took no step: the loss or its gradient was not finite")
+        if (unread := left_out(self.standing.objective)) is not None:
+            self._say(unread)
         if not self.stopping:
             forget(folder, but=[])
         for listener in self.listeners:

@@ -105,6 +105,13 @@ def test_forced_weights_take_the_place_of_the_models_own_where_they_are_given() 
     assert look.weights[1:].equal(own.weights[1:])
 
 
+def test_energies_are_minus_infinity_at_padding() -> None:
+    attention = Attention(Additive(6, 6, size=5))
+    energies = attention(torch.randn(4, 2, 6), attention.prepare(places())).dense_energies().transpose(1, 2)
+    assert (energies[~MASK] == -torch.inf).all()
+    assert torch.isfinite(energies[MASK]).all()
+
+
 def test_weights_are_of_single_precision_whatever_the_energies() -> None:
     energies = torch.tensor([[[100.0, 99.0, -100.0]]], dtype=torch.bfloat16)
     weights = masked_softmax(energies, torch.tensor([[True, True, True]]))

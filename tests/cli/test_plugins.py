@@ -102,3 +102,83 @@ def test_what_is_wrong_with_a_plugin_is_the_users_to_mend(
     run = call("show", spelling, "--plugin", name)
     assert run.code == 2
     assert message in run.err
+
+
+FAULTY = {
+    "energies of another shape": (
+        "torch.cdist(query, keys).transpose(1, 2)",
+        "energies are numbers (batch, queries, places) = ",
+    ),
+    "no numbers": ("torch.cdist(query, keys) > 1", " of torch.bool"),
+    "nothing": ("None", "got NoneType"),
+    "NaN": ("torch.cdist(query, keys) * float('nan')", "its energies are NaN or infinite"),
+}
+FAULT = """
+import torch
+from torch import nn
+from seq2see.attention import Score, register
+
+
+@register("faulty")
+class Faulty(Score):
+    def __init__(self, query: int, key: int):
+        super().__init__(query, key)
+        self.W = nn.Linear(query, key)
+
+    def forward(self, query, candidates):
+        query, keys = self.W(query), candidates.keys
+        return {what}
+"""
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_a_score_that_gives_what_it_should_not_is_named(
+    call: Call, here: Path, spelling: Path, pairs: Path, fault: str
+) -> None:
+    what, message = FAULTY[fault]
+    (here / "faulty_score.py").write_text(FAULT.format(what=what))
+    brought = ["--set", "attention.score=faulty", "--plugin", "faulty_score", "--updates", "1", "--out", "run"]
+    run = call("train", spelling, "--data", pairs, *brought)
+    assert run.code == 2
+    assert "the score 'faulty' (Faulty): " in run.err
+    assert message in run.err
+
+
+CLASS = """
+from torch import nn
+from seq2see.attention import Score, register
+
+
+@register("empty")
+class Empty({base}):
+    def __init__(self, {arguments}):
+        super().__init__()
+
+    {method}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "arguments", "method", "message"),
+    [
+        ("Score", "query, key", "pass", "writes neither energies(query, keys) nor forward(query, candidates)"),
+        ("nn.Module", "query, key", "def energies(self, query, keys): ...", "is no subclass of seq2see.attention.Sco"),
+        ("Score", "size, key", "def energies(self, query, keys): ...", "constructor are query and key, their sizes"),
+    ],
+)
+def test_a_class_that_is_no_score_is_refused_where_it_is_registered(
+    call: Call, here: Path, spelling: Path, base: str, arguments: str, method: str, message: str
+) -> None:
+    (here / "empty_score.py").write_text(CLASS.format(base=base, arguments=arguments, method=method))
+    run = call("show", spelling, "--plugin", "empty_score")
+    assert run.code == 2
+    assert message in run.err
+    assert "empty_score.py, line 6" in run.err
+
+
+def test_an_option_without_a_default_has_to_be_given(call: Call, here: Path, spelling: Path) -> None:
+    (here / "asking_score.py").write_text(MODULE.format(name="asking").replace("sharp: float = 1.0", "sharp: float"))
+    change = ["--set", "attention.score=asking", "--plugin", "asking_score"]
+    run = call("show", spelling, *change)
+    assert (run.code, "attention.options.sharp: has to be given" in run.err) == (2, True)
+    assert call("show", spelling, *change, "--set", "attention.options.sharp=2").code == 0

@@ -14,7 +14,7 @@ import seq2see
 from seq2see.attention import scores
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.counting import Count, of_network, of_recipe, shown, total
-from seq2see.pipeline.equations import score_equation
+from seq2see.pipeline.equations import score_equation, weights_equations
 from seq2see.recipe import Recipe, load_recipe, shipped
 from tests.cli.conftest import Run
 
@@ -132,3 +132,15 @@ def test_overrides_change_the_answers(call: Call) -> None:
     run = call("show", "translation", "--set", "attention=none")
     assert "attention   none" in run.out
     assert "W_q" not in run.out
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ("local-monotonic", "p_t = t, a column;  asked are all rows of the columns j with |j - p_t| <= 3"),
+        ("local-predicted", "asked are rows i and columns j with |i - r_t| <= 3 and |j - p_t| <= 3"),
+    ],
+)
+def test_windows_of_a_picture_have_rows_and_columns(scope: str, said: str) -> None:
+    given = {"inputs": {"image": {"kind": "image"}}, "attention": {"scope": scope, "window": 3}}
+    assert said in weights_equations(load_recipe(given))[0]

@@ -80,3 +80,24 @@ def test_the_table_keeps_the_order_given_and_marks_the_best() -> None:
     assert "best" in rows[1]
     assert "best" not in rows[2]
     assert all("125.0" in row and "1,000" in row for row in rows)
+
+
+def outcomes(name: str, exact: float, cer: float) -> Contender:
+    made = Outcome(1, {"exact": exact, "cer": cer}, 10, 1.5, 0.125, 1000, f"runs/{name}")
+    return Contender(name, {"attention.score": name}, (made,))
+
+
+def test_equals_are_told_apart_by_the_next_metric() -> None:
+    ranking = Ranking("exact", (outcomes("dot", 0.0, 0.9), outcomes("deep", 0.0, 0.5), outcomes("none", 0.0, 0.7)))
+    assert ranking.best.name == "deep"
+    assert not ranking.tied
+    assert ranking.verdict().startswith("best: deep (exact 0.0000, as others have; by cer 0.5000)")
+
+
+def test_what_no_metric_tells_apart_is_a_tie() -> None:
+    ranking = Ranking("exact", (outcomes("dot", 0.0, 0.5), outcomes("deep", 0.0, 0.5), outcomes("none", 0.0, 0.7)))
+    assert ranking.verdict() == "a tie, alike in every metric: dot, deep (exact 0.0000)"
+    assert [one["best"] for one in ranking.to_dicts()] == [True, True, False]
+    rows = [line for line in ranking.text().splitlines() if line.startswith("│")]
+    assert ["tied" in row for row in rows] == [True, True, False]
+    assert not any("best" in row for row in rows)

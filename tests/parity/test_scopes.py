@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -155,3 +156,12 @@ def test_a_window_as_wide_as_the_input_without_a_gaussian_is_global(score: str) 
     torch.testing.assert_close(ours.context, theirs.context, atol=1e-5, rtol=0)
     hidden = theirs.energies.masked_fill(~places.mask[:, None], -torch.inf)
     torch.testing.assert_close(ours.dense_energies(), hidden, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("layout", [in_a_line, on_a_grid])
+def test_a_window_costs_no_more_than_the_input(layout: Callable[[], tuple[Places, list[tuple[int, ...]]]]) -> None:
+    places, _ = layout()
+    attention = made(LocalPredicted(View(KEY, places.layout.kind), query=QUERY, size=5, reach=1000))
+    look = attention(torch.randn(len(LINE), QUERIES, QUERY), attention.prepare(places))
+    assert look.weights.shape[-1] <= 4 * places.mask.shape[1]
+    torch.testing.assert_close(look.dense().sum(-1), places.mask.any(1)[:, None].float().expand(-1, QUERIES))

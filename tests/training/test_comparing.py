@@ -121,6 +121,23 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(data: Path, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"updates": None}, True),
+        ({"updates": None, "minutes": 0.001}, False),
+        ({"updates": None, "overrides": ["training.minutes=0.001"]}, False),
+        ({"updates": 1}, False),
+    ],
+)
+def test_the_clock_of_the_recipe_is_told(data: Path, tmp_path: Path, given: dict[str, Any], told: bool) -> None:
+    heard = Told()
+    recipe = {**tiny.ROWS, "training": {**tiny.ROWS["training"], "minutes": 0.001}}
+    seq2see.compare(recipe, data, vary=["attention.score=dot"], out=tmp_path, listeners=[heard], **given)
+    clock = [note for note in heard.notes if "slower variants may get fewer updates; --updates N" in note]
+    assert bool(clock) == told
+
+
 def test_what_cannot_be_may_be_left_out(data: Path, tmp_path: Path) -> None:
     ranking, notes = compare(
         data, tmp_path, vary=["attention.score=dot,general", "decoder.size=9"], updates=1, skip=True
@@ -141,11 +158,28 @@ def test_what_cannot_be_may_be_left_out(data: Path, tmp_path: Path) -> None:
         ({"vary": ["encoder.size=1,2"], "overrides": ["decoder.sise=1"]}, "^recipe: decoder.sise: unknown key"),
         ({"vary": ["training.metric=cer,perplexity"]}, r"different metrics \(cer, perplexity\)"),
         ({"columns": ["x", "y"]}, "x"),
+        ({"vary": ["data.dev_share=0.1,0.2"]}, "--vary data.dev_share: variants would be measured on other rows"),
+        ({"vary": ["data={dev_share: 0.1},{dev_share: 0.2}"]}, "give data.dev_share one value, with --set"),
+        ({"vary": ["evaluation.metrics=[cer],[cer, exact]"]}, "--vary evaluation.metrics: variants would be measured"),
+        ({"vary": ["inputs.source.column=source,output"]}, "--vary inputs.source.column: variants would be measured"),
+        ({"vary": ["output.case=keep,lower"]}, "--vary output.case: variants would be measured"),
+        ({"vary": ["task=a,b"]}, "--vary task: has no effect on what is learned"),
+        ({"vary": ["attention.temperature=0.5,1,1.0"]}, "'1' and '1.0' are the same recipe"),
     ],
 )
 def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         compare(data, tmp_path / "out", **given)
+
+
+def test_its_files_are_not_strewn_over_others(data: Path, tmp_path: Path) -> None:
+    tiny.run(tiny.ROWS, data, tmp_path / "model", updates=1)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match="model holds a run already, and nothing was changed"):
+        compare(data, tmp_path / "model")
+    assert sorted(tmp_path.rglob("*")) == before
+    with pytest.raises(UserError, match=r"--out .*words.csv: a file; a comparison needs a folder"):
+        compare(data, data)
 
 
 def test_a_variant_that_diverges_leaves_the_others(data: Path, tmp_path: Path) -> None:

@@ -109,3 +109,15 @@ def test_a_run_passed_over_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch:
     run(ROWS, None, tmp_path / "parts", plain, updates=8, resume=True)
     assert same(last_checkpoint(tmp_path / "parts").weights, last_checkpoint(tmp_path / "whole").weights)
     assert last_checkpoint(tmp_path / "parts").standing.passed_over == 1
+
+
+@pytest.mark.parametrize(("weight", "what"), [("1e38", r"loss.coverage \(weight 1e\+38\)"), ("", "the gradient")])
+def test_a_run_in_which_no_update_took_a_step_leaves_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str, what: str
+) -> None:
+    if not weight:
+        spoil(monkeypatch, 1, 2, 3)
+    how = [f"loss.coverage={weight}"] if weight else []
+    with pytest.raises(UserError, match=rf"nothing was learned: in all 3 updates .*{what},? was not finite"):
+        run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", how, updates=3)
+    assert not (tmp_path / "model" / "model.safetensors").exists()

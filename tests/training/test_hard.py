@@ -6,16 +6,19 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from seq2see.attention import Look
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import Ready, Step
 from seq2see.model import EncoderDecoder, Sizes, shifted
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.training.hard import BASELINE, VARIANCE
+from seq2see.recipe.schema import LossSettings
+from seq2see.training.hard import BASELINE, VARIANCE, score_function
 from tests.objectives import objective_of
 
 PLACES = 3
@@ -174,7 +177,20 @@ def test_the_baseline_moves_as_slowly_as_it_is_told() -> None:
     assert isinstance(rows.target, Sequences)
     mean = float(model.head.given(step, ready, rows.target.ids, mask=rows.target.mask).detach().mean())
     assert objective.state[BASELINE] == pytest.approx(0.75 * before + 0.25 * mean, rel=1e-5)
-    assert objective.state[VARIANCE] > 0
+
+
+def test_the_variance_that_is_reported_is_that_of_the_returns() -> None:
+    """R_t summed backwards in plain loops, b as it stood before."""
+    log_probs = torch.tensor([[-1.0, -3.0, -2.0], [-4.0, -0.5, 0.0]])
+    steps = torch.tensor([[True, True, True], [True, True, False]])
+    look = Look(torch.zeros(2, 3, 1), torch.ones(2, 3, 1), None, 1, place_log_prob=torch.zeros(2, 3), by_score=True)
+    state = {BASELINE: -2.0}
+    score_function(LossSettings(), {"source": look}, log_probs, steps, state)
+    returns = [
+        sum(float(log_probs[row, i]) + 2.0 for i in range(t, 3 - row)) for row in range(2) for t in range(3 - row)
+    ]
+    assert state[VARIANCE] == pytest.approx(float(np.var(returns)), rel=1e-5)
+    assert VARIANCE == "return_variance"
 
 
 def test_exploration_is_paid_by_the_entropy_of_the_looks() -> None:

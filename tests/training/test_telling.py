@@ -165,12 +165,13 @@ def test_curves_for_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the extra `tensorboard` is not installed")
     board = TensorBoard(tmp_path)
     board.updated(updates=10, unit="tokens", **NUMBERS)
-    board.reported(report(), "exact")
+    board.reported(report(objective={"return_variance": 2.0}), "exact")
     board.said("a word")
     board.close()
     [written] = (tmp_path / "tensorboard").iterdir()
     content = written.read_bytes()
     assert all(name in content for name in (b"train/loss", b"train/gradient_norm", b"dev/exact", b"notes"))
+    assert b"draws/return_variance" in content
 
 
 def test_a_run_ends_when_its_minutes_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

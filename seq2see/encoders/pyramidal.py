@@ -1,0 +1,74 @@
+"""h_1 .. h_M: recurrent layers over frames, the lower ones reading pairs of neighbours, so that places become few."""
+
+from __future__ import annotations
+
+import torch  # noqa: F401 - for the example
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from seq2see.data.sound import Frames
+from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.layers import Read, RecurrentLayers
+from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.recipe.schema import PyramidalEncoderSettings
+from seq2see.recipe.words import cell_equation
+
+
+@encoders.register("pyramidal")
+class PyramidalEncoder(Encoder):
+    """Places are the top layer's states, one for 2 ** halvings frames; the summary is the last state of each direction.
+
+    A frame is any vector: of a sound, or of the columns of a line of text.
+
+    >>> encoder = PyramidalEncoder(PyramidalEncoderSettings(size=4, layers=2, halvings=2), width=3)
+    >>> encoder(torch.zeros(1, 9, 3), torch.ones(1, 9, dtype=torch.bool)).places.states.shape
+    torch.Size([1, 3, 8])
+    """
+
+    reads = PyramidalEncoderSettings.reads
+    layout: LayoutKind = "frames"
+
+    def __init__(self, settings: PyramidalEncoderSettings, *, width: int):
+        super().__init__()
+        self.every = 1 << settings.halvings
+        self.layers = RecurrentLayers(settings, width, bidirectional=settings.bidirectional, halvings=settings.halvings)
+        self.size = self.summary_size = self.layers.size
+
+    @classmethod
+    def build(cls, settings: PyramidalEncoderSettings, material: Material) -> PyramidalEncoder:
+        return cls(settings, width=material.channels)
+
+    def read(self, column: Frames, *, maps: bool = False) -> Encoded:
+        return self(column.values, column.mask, column.names)  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        frames: Float[Tensor, "batch frames width"],
+        mask: Bool[Tensor, "batch frames"],
+        names: list[list[str]] | None = None,
+    ) -> Encoded:
+        """names: of the real frames; a place has that of its first."""
+        read: Read = self.layers(frames, mask)
+        tokens = None if names is None else [row[:: self.every] for row in names]
+        return Encoded(Places(read.states, read.mask, Layout("frames"), tokens), read.last)
+
+    @classmethod
+    def equations(cls, settings: PyramidalEncoderSettings) -> list[str]:
+        cell, halvings = settings.cell, settings.halvings
+        both = "in both directions" if settings.bidirectional else "from left to right"
+        layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
+        lines = [f"{layers} of {cell} of size {settings.size}, {both}, one place for {1 << halvings} frames"]
+        if halvings:
+            which = f"layers 1 to {halvings}" if halvings > 1 else "layer 1"
+            lines.append(
+                f"{which}: h_j^l = {cell}(h_{{j-1}}^l, [h_{{2j-1}}^{{l-1}}; h_{{2j}}^{{l-1}}]), h^0 the frames x"
+            )
+        if settings.layers > halvings:
+            which = f"layer {settings.layers}" if settings.layers == halvings + 1 else f"layers {halvings + 1} and up"
+            lines.append(f"{which}: h_j^l = {cell}(h_{{j-1}}^l, h_j^{{l-1}}){'' if halvings else ', h^0 the frames x'}")
+        if settings.bidirectional:
+            lines.append("h_j^l joined with the state of a second network that reads from the end")
+            lines.append("h_j of the last layer are the places;  summary = the last state of each of its directions")
+        else:
+            lines.append("h_j of the last layer are the places;  summary = h_M")
+        return [*lines, f"{cell}: {cell_equation(settings)}"]

@@ -1,0 +1,41 @@
+"""Probabilities under hard attention are given the places chosen, and every report of them says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seq2see.api import Model
+from seq2see.data.fields import Fields
+from seq2see.errors import Notice
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.equations import attention_equations
+from seq2see.recipe import load_recipe
+
+ROWS = [{"word": "a b", "output": "A B"}, {"word": "b", "output": "B"}]
+SMALL = {"encoder": {"size": 4, "embedding": {"size": 4}}, "decoder": {"size": 4, "embedding": {"size": 4}}}
+GIVEN = "the places chosen"
+
+
+def untrained(**attention: Any) -> Model:
+    recipe = load_recipe({"inputs": {"word": {}}, "attention": {"size": 4, **attention}, **SMALL})
+    return Model(Bundle.create(recipe, Fields.build(recipe, lambda: iter(ROWS))))
+
+
+def test_hard_attention_says_what_its_probabilities_are_given() -> None:
+    model = untrained(choice="hard")
+    assert any(f"given {GIVEN}" in line for line in attention_equations(model.recipe))
+    assert model.predict("a b").to_dict()["given"] == GIVEN
+    assert model.score(ROWS).to_dict()["given"] == GIVEN
+    with pytest.warns(Notice, match=f"perplexity is given {GIVEN}"):
+        model.evaluate(ROWS, metrics=["perplexity"])
+
+
+def test_soft_attention_has_nothing_to_say(recwarn: pytest.WarningsRecorder) -> None:
+    model = untrained()
+    assert not any("P is given" in line for line in attention_equations(model.recipe))
+    assert "given" not in model.predict("a b").to_dict()
+    assert "given" not in model.score(ROWS).to_dict()
+    model.evaluate(ROWS, metrics=["perplexity"])
+    assert not [one for one in recwarn if "given" in str(one.message)]

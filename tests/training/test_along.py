@@ -1,0 +1,81 @@
+"""The output read off the places: a term of the loss, counted, kept with the model, and taken along or left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import seq2see
+from seq2see.data.batches import Batch, Sequences
+from seq2see.errors import UserError
+from seq2see.model import EncoderDecoder, Sizes
+from seq2see.recipe import load_recipe
+from seq2see.training.along import left_out
+from tests.objectives import objective_of
+from tests.system.small import Told
+from tests.training.tiny import ROWS, journal, run, weights, words
+
+PLAIN = load_recipe({**ROWS, "attention": {"score": "none"}})
+ALONG = load_recipe({**ROWS, "attention": {"score": "none"}, "loss": {"ctc": 0.5}})
+REAL = torch.ones(2, 3, dtype=torch.bool)
+
+
+def batch() -> Batch:
+    source = Sequences(torch.tensor([[5, 6, 7], [6, 5, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]], dtype=torch.bool))
+    target = Sequences(torch.tensor([[5, 6, 3], [6, 6, 3]]), REAL)
+    return Batch({"source": source}, target, [0, 1])
+
+
+def network(recipe: seq2see.Recipe) -> EncoderDecoder:
+    torch.manual_seed(1)
+    return EncoderDecoder(recipe, Sizes({"source": 9}, 9)).eval()
+
+
+def test_the_term_is_its_weight_times_the_loss_along_the_places() -> None:
+    model, plain, objective = network(ALONG), network(PLAIN), objective_of(ALONG)
+    found, without = objective(model, batch()), objective_of(PLAIN)(plain, batch())
+    assert model.ctc is not None
+    targets = torch.tensor([[5, 6], [6, 6]])
+    places = model.remember(batch().inputs, 2).places["source"]
+    expected = model.ctc.loss(places, targets, mask=torch.ones(2, 2, dtype=torch.bool))
+    assert expected.left_out == 1  # 6 6 needs a blank between, and has two places
+    assert found.terms["ctc"] == pytest.approx(0.5 * expected.total.item())
+    assert found.total.item() == pytest.approx(without.total.item() + found.terms["ctc"], rel=1e-5)
+    assert objective.state == {"ctc_rows": 2, "ctc_left_out": 1}
+    assert left_out(objective.state) == (
+        "50.0% of the rows read had fewer places than their output takes, and no part in loss.ctc"
+    )
+    assert left_out({"ctc_rows": 2, "ctc_left_out": 0}) is None
+
+
+def test_only_a_model_that_is_asked_has_the_layer() -> None:
+    assert network(PLAIN).ctc is None
+    names = [name for name, _ in network(ALONG).named_parameters()]
+    assert set(names) - {name for name, _ in network(PLAIN).named_parameters()} == {"ctc.W_z.weight", "ctc.W_z.bias"}
+
+
+def test_it_is_kept_with_the_model_told_and_taken_along(tmp_path: Path) -> None:
+    data, told = words(tmp_path / "words.tsv"), Told()
+    asked = ["loss.ctc=0.5", "training.updates=4"]
+    model = run(ROWS, data, tmp_path / "first", asked, listeners=[told])
+    kept = weights(tmp_path / "first")
+    assert "ctc.W_z.weight" in kept
+    assert seq2see.load(tmp_path / "first").predict("abc").text == model.predict("abc").text
+    counted = journal(tmp_path / "first")[-1]["objective"]
+    assert counted["ctc_rows"] > counted["ctc_left_out"] > 0
+    assert any("no part in loss.ctc" in note for note in told.notes)
+
+    short = ["training.updates=1", "training.learning_rate=1e-9", "training.warmup=0"]
+    run(ROWS, data, tmp_path / "left", short, start=tmp_path / "first")
+    assert "ctc.W_z.weight" not in weights(tmp_path / "left")
+    run(ROWS, data, tmp_path / "again", [*short, "loss.ctc=0.5"], start=tmp_path / "first")
+    torch.testing.assert_close(weights(tmp_path / "again")["ctc.W_z.weight"], kept["ctc.W_z.weight"])
+    run(ROWS, data, tmp_path / "new", [*short, "loss.ctc=0.5"], start=tmp_path / "left")
+    assert "ctc.W_z.weight" in weights(tmp_path / "new")
+
+
+def test_a_sequence_of_labels_is_refused() -> None:
+    with pytest.raises(UserError, match=r"loss\.ctc"):
+        load_recipe({"inputs": {"source": {}}, "output": {"kind": "label"}, "loss": {"ctc": 1}})
