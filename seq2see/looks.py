@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Weights = NDArray[np.float32]
+Pixels = NDArray[np.uint8]
+"""A picture (height, width, channels), one channel or three, from 0 to 255."""
+
 HEADS = 3
 """Dimensions of a map with heads."""
 
@@ -26,7 +30,10 @@ class Looks:
     of the larger places that hold them, words in sentences);
     rows: what asks, for the maps in which it is not the output: where an encoder looked while it read, where a decoder
     looked at what it had written;
-    reason: why there is no map, where there is none.
+    reason: why there is no map, where there is none;
+    probabilities: of the outputs, where they are known;
+    pictures: of inputs that are pictures, what shows them as the model was shown them (cut, stretched); called when
+    there is something to draw, so that looks are as small for a picture as for a word.
     """
 
     maps: dict[str, Weights] = field(default_factory=dict)
@@ -36,6 +43,8 @@ class Looks:
     default: str | None = None
     reason: str | None = None
     rows: dict[str, list[str]] = field(default_factory=dict)
+    probabilities: list[float] = field(default_factory=list)
+    pictures: dict[str, Callable[[], Pixels | None]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -58,6 +67,11 @@ class Looks:
     def onto_itself(self, name: str) -> bool:
         """Whether that map is of a sequence that looks at itself: what asks is what is looked at."""
         return name in self.rows and self.rows[name] == self.inputs.get(name)
+
+    def picture(self, name: str) -> Pixels | None:
+        """The picture under the map of that name; None where it lies over none."""
+        shown = self.pictures.get(name.partition(".")[0])
+        return None if shown is None else shown()
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""

@@ -24,6 +24,9 @@ from seq2see.recipe.media_settings import AugmentSettings, ImageInput
 CELL = 32 * 32
 """Pixels that take about as much room in a batch as a symbol of text."""
 
+SHOWN = 480
+"""Pixels on the longer side of a picture that a person is shown."""
+
 
 @dataclass
 class Pictures:
@@ -59,6 +62,14 @@ class ImageField(MediaField):
             raise UserError(f"{value}: {error}") from None
         return max(height * width // CELL, 1)
 
+    def shown(self, value: str) -> NDArray[np.uint8]:
+        """The picture as the model is shown it, only larger: a person sees more than a network is given."""
+        settings = self.settings
+        longest = max(settings.height, settings.width)
+        times = max(SHOWN // longest, 1)
+        larger = {"height": settings.height * times, "width": settings.width * times, "widest": settings.widest * times}
+        return self._one(value, None, settings.model_copy(update=larger)).transpose(1, 2, 0)
+
     def pad(self, store: Ragged, rows: Chosen) -> Pictures:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
         values = [self.value(store[int(row)]) for row in rows]
@@ -81,8 +92,10 @@ class ImageField(MediaField):
         padded = [np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[-1])), mode="edge") for one in pictures]
         return Pictures(torch.from_numpy(np.stack(padded)), torch.tensor(widths))
 
-    def _one(self, value: str, random: np.random.Generator | None) -> NDArray[np.uint8]:
+    def _one(
+        self, value: str, random: np.random.Generator | None, settings: ImageInput | None = None
+    ) -> NDArray[np.uint8]:
         try:
-            return read_picture(value, self.settings, random)
+            return read_picture(value, settings or self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None

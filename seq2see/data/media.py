@@ -73,6 +73,11 @@ class MediaField(Field):
     def problem(self, value: str) -> str | None:
         """Why a file cannot be used; None where it can."""
 
+    def shown(self, value: str) -> NDArray[np.uint8] | None:
+        """A file as a picture to be drawn, (height, width, channels), cut as the model is shown it; None where it is
+        nothing to see."""
+        return None
+
     def save(self, folder: Path, name: str) -> None:
         """Nothing is learned from files before the network reads them."""
 

@@ -9,6 +9,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation import (  # noqa: F401 - importing a family registers its names
     alignment,
     answers,
+    cider,
     distances,
     diversity,
     labels,

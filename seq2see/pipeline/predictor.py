@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 import torch
 
 from seq2see.data.batches import EOS, SOS, UNK, Batch
+from seq2see.data.media import MediaField
 from seq2see.data.text import TextField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
-from seq2see.looks import Alternative, Looks, Prediction, Token
+from seq2see.looks import Alternative, Looks, Pixels, Prediction, Token
 from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
@@ -146,8 +148,9 @@ def assemble(
     """A Prediction from the hypotheses of one input, best first."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
+        looks.pictures = shown_in(bundle, row)
         return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
-    made = [_said(bundle, one, replace_unknown) for one in hypotheses]
+    made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
     best = made[0]
     kind = bundle.recipe.output.kind
     return Prediction(
@@ -170,10 +173,11 @@ def shown_input(row: Row) -> str | dict[str, str] | None:
     return dict(row) or None
 
 
-def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative:
+def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> Alternative:
     vocabulary = bundle.fields.output.vocabulary
     symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
+    looks.pictures = shown_in(bundle, row)
     if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
         for t, i in enumerate(one.ids):
@@ -184,6 +188,7 @@ def _said(bundle: Bundle, one: Hypothesis, replace_unknown: bool) -> Alternative
         Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], one.words)[0], p) for i, p in others])
         for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
     ]
+    looks.probabilities = [token.probability for token in tokens]
     if isinstance(bundle.fields.output, TextField):
         text = bundle.fields.output.join([s for s, i in zip(symbols, one.ids, strict=True) if i != EOS])
     else:
@@ -209,6 +214,13 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
         looks.maps[name], looks.rows[name], looks.inputs[name] = weights, read, read
         looks.layouts[name] = Layout("tokens").to_dict(len(read))
     return looks
+
+
+def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Pixels | None]]:
+    """What shows the files of a row that can be seen."""
+    fields = bundle.fields.inputs
+    files = {name: field for name, field in fields.items() if isinstance(field, MediaField) and name in row}
+    return {name: partial(field.shown, row[name]) for name, field in files.items()}
 
 
 def places_named(layout: Mapping[str, Any]) -> list[str]:

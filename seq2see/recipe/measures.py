@@ -27,7 +27,7 @@ METRICS: dict[str, Taken] = {
     "mse": "numbers",
     **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
-    **dict.fromkeys(("distinct1", "distinct2"), "text"),
+    **dict.fromkeys(("cider", "distinct1", "distinct2"), "text"),
 }
 BASELINES: dict[str, Taken] = {
     "copy": "any",

@@ -33,7 +33,7 @@ from seq2see.recipe.encoder_settings import (
     View,
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
-from seq2see.recipe.loss_settings import LossSettings
+from seq2see.recipe.loss_settings import AlignmentSettings, LossSettings
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
 from seq2see.recipe.sound_settings import SoundInput

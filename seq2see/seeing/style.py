@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2see.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ class Theme:
     ramp: from weight 0 to the top of the scale. Its lightness moves one way only, so order survives grey printing and
     every kind of colour blindness; it starts near the paper, so places that were not looked at recede.
     series: colours of lines, told apart by people who see fewer hues.
+    glow: the light on parts of a picture that were looked at.
     """
 
     name: ThemeName
@@ -30,6 +34,7 @@ class Theme:
     line: str
     ramp: tuple[str, ...]
     series: tuple[str, ...]
+    glow: str = "#ff9d2e"
 
     def colormap(self) -> LinearSegmentedColormap:
         """The ramp as matplotlib takes it."""
@@ -40,6 +45,15 @@ class Theme:
         from matplotlib.colors import to_rgb
 
         return max((self.ink, self.paper), key=lambda text: contrast(to_rgb(text), self.colormap()(share)[:3]))
+
+
+def rgb(colour: str) -> NDArray[np.float32]:
+    """A colour as red, green and blue from 0 to 255.
+
+    >>> rgb("#ff8000").tolist()
+    [255.0, 128.0, 0.0]
+    """
+    return np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)], dtype=np.float32)
 
 
 @lru_cache(maxsize=4)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from seq2see.data.image import ImageField
 from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
 from seq2see.recipe.media_settings import ImageInput
 
@@ -106,3 +108,21 @@ def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, au
     drawn_at = [read_picture(path, settings, np.random.default_rng(seed)) for seed in range(6)]
     assert any((one != plain).any() for one in drawn_at)
     assert (drawn_at[3] == read_picture(path, settings, np.random.default_rng(3))).all()
+
+
+@pytest.mark.parametrize("fit", ["crop", "stretch", "pad"])
+def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal["crop", "stretch", "pad"]) -> None:
+    """In more pixels, and no other part of the picture."""
+    across, down = np.linspace(0, 250, 900), np.linspace(0, 250, 400)
+    pixels = np.stack([np.tile(across, (400, 1)), np.tile(down[:, None], (1, 900)), np.full((400, 900), 90)], 2)
+    Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "a.png")
+    field = ImageField(ImageInput(height=30, width=30, fit=fit))
+    shown = field.shown(str(tmp_path / "a.png"))
+    assert shown.shape == (480, 480, 3)
+    given = read_picture(tmp_path / "a.png", field.settings)
+    small = shown.reshape(30, 16, 30, 16, 3).mean((1, 3)).transpose(2, 0, 1)
+    assert np.median(np.abs(small - given)) < 2  # the edge of what is padded falls between pixels
+    assert np.abs(small - given).mean() < 8
+    drawn(tmp_path / "line.png", (400, 20))
+    line = ImageField(ImageInput(height=40, width=0, colour="grey", widest=100))
+    assert line.shown(str(tmp_path / "line.png")).shape == (480, 1200, 1)

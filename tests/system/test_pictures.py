@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 import seq2see
+from seq2see.cli import main
 from seq2see.errors import UserError
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220), "yellow": (235, 220, 40)}
@@ -58,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
+def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = {
         **SMALL,
         "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
@@ -83,6 +85,15 @@ def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
     assert loaded.places(str(path))[7] == "2,2"
     assert said.looks.weights.sum(1) == pytest.approx(1.0, abs=1e-4)
 
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        main(["look", str(tmp_path / "run"), str(path), "--out", str(tmp_path / "look.svg")])
+    assert capsys.readouterr().out.strip() == said.text
+    drawn = (tmp_path / "look.svg").read_text(encoding="utf-8")
+    assert drawn.count("<image") == 1 + len(said.tokens) + 1  # the picture, each word, the key
+    assert all(f"look {token.text}" in drawn.replace("&lt;", "<").replace("&gt;", ">") for token in said.tokens)
+    assert f"{said.tokens[0].probability:.0%}".replace("%", " %") in drawn
+
 
 def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
     rows = shapes(tmp_path, 260, seed=7)
@@ -100,6 +111,28 @@ def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
     report = model.evaluate(tmp_path / "dev.tsv")
     assert report.metrics["macro_f1"] > 0.85
     assert report.baseline["macro_f1"] < 0.6
+
+
+def test_rows_of_one_picture_are_references_of_each_other(folder: Path, tmp_path: Path) -> None:
+    """In `evaluate` and in the reports of a run alike; a path may be spelt with a dot."""
+    seen = [file for file, _, _ in shapes(tmp_path, 4)]
+    rows = [(f"./{file}" if number else file, f"{word} thing") for file in seen for number, word in enumerate("abc")]
+    table = written(tmp_path / "several.tsv", rows, "image\tcaption")
+    recipe = {
+        "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
+        "encoder": {"kind": "convolutional", "channels": [4], "size": 8},
+        "output": {"column": "caption", "min_count": 1},
+        "decoder": {"size": 8},
+        "training": {"updates": 20, "epochs": 0, "learning_rate": 0.05, "report_every": 20},
+        "evaluation": {"metrics": ["exact", "bleu2_plain", "cider_plain"], "baseline": "frequent"},
+    }
+    model = seq2see.train(recipe, data=table, dev=table, out=tmp_path / "run")
+    report = model.evaluate(table)
+    assert (report.rows, report.inputs) == (12, 4)
+    assert report.baseline["exact"] == 1.0  # whichever of the three is said
+    told = json.loads((tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert told["baseline"]["exact"] == 1.0
+    assert {name: told["dev"][name] for name in report.metrics} == pytest.approx(report.metrics)
 
 
 def spoilt(folder: Path) -> Path:
