@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 
-from seq2see.data.columns import OUTPUT, Joined, joined
+from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
@@ -23,6 +23,7 @@ from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
+from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -94,8 +95,8 @@ class Model:
         """
         many = isinstance(inputs, list)
         if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
-            n_best = beam if beam is not None else self.recipe.search.beam
-        rows = [self.row(one) for one in (inputs if many else [inputs])]
+            n_best = max(beam, 1) if beam is not None else self.recipe.search.beam
+        rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if prefix is not None and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
@@ -193,7 +194,7 @@ class Model:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
             self._spoken("target")
-            return self._follow(self.row(given), target)
+            return self._follow(self._one(given), target)
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
@@ -203,7 +204,7 @@ class Model:
         bundle = self._single("explain")
         self._spoken("explain")
         options = {} if beam is None else {"beam": beam}
-        row = self.row(given)
+        row = self._one(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
         return explain(bundle, row, said, step)
 
@@ -218,6 +219,7 @@ class Model:
         """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
         self._spoken("faithful")
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
+        tell(self._noticed(given, outputs=True))
         told = None if progress is None else partial(progress, "rows asked")
         return faithful(bundle, given, most=rows, told=told)
 
@@ -277,7 +279,14 @@ class Model:
         if not isinstance(given, Mapping) or set(given) != set(names):
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
         lists = lists_in(self.recipe)
-        return {name: _text(name, given[name], lists.get(name)) for name in names}
+        return {name: as_text(name, given[name], lists.get(name)) for name in names}
+
+    def _one(self, given: Any) -> dict[str, str]:
+        """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
+        row = self.row(given)
+        if row and not any(value.strip() for value in row.values()):
+            raise UserError("the input is empty")
+        return row
 
     def rows_of(
         self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
@@ -308,22 +317,6 @@ class Model:
         notices = Notices(self.bundles, outputs=outputs) if into is None else into
         notices.read(rows)
         return notices.lines() if into is None else []
-
-
-def _text(name: str, value: Any, by: Joined | None) -> str:
-    """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
-    if isinstance(value, str):
-        return value
-    if by is None:
-        raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, Sequence):
-        raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
-    try:
-        return joined(value, by)
-    except UserError as error:
-        raise UserError(f"input '{name}': {error}") from None
 
 
 def train(

@@ -31,6 +31,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
-    """' (did you mean 'x'?)' for the closest allowed spelling, or nothing."""
-    close = difflib.get_close_matches(given, list(allowed), n=1, cutoff=0.6)
+    """' (did you mean 'x'?)' for an allowed word that begins like that, or the closest spelling, or nothing.
+
+    >>> nearest("local", ["global", "local-monotonic"])
+    " (did you mean 'local-monotonic'?)"
+    """
+    known = list(allowed)
+    longer = [word for word in known if len(given) > 2 and word.startswith(f"{given}-")]
+    close = longer or difflib.get_close_matches(given, known, n=1, cutoff=0.6)
     return f" (did you mean '{close[0]}'?)" if close else ""

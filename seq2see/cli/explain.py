@@ -52,6 +52,8 @@ def lines(made: Explanation) -> list[str]:
     how = made.equations
     written = " ".join(made.outputs[: made.step]) or "nothing"
     shown = [f"step {made.step} of {made.steps} (0 to {made.steps - 1}); written so far: {written}", ""]
+    if made.start:
+        shown += [f"start    {how['start']}", f"         {_vector(made.start)}"]
     if made.reads is not None:
         shown += [f"reads    y_{{t-1}} = {made.reads}"]
     if made.looks:

@@ -20,8 +20,8 @@ class Metric(ABC):
     """A measure of a whole set of rows.
 
     needs: the kind of output it is for; top: 1 for fractions, 100 for BLEU and its like, which also rules how
-    many decimals are printed; name: as it was asked for, for messages; lowercase: capital letters do not count,
-    plain: nor do marks of punctuation;
+    many decimals are printed; least, most: what it can be at all (most not given: top); name: as it was asked for, for
+    messages; lowercase: capital letters do not count, plain: nor do marks of punctuation;
     of_outputs: outputs that are texts are all it takes (no probabilities, no n-best lists, no numbers);
     cased: letters are what it looks at.
     """
@@ -29,6 +29,8 @@ class Metric(ABC):
     needs: ClassVar[Needs] = "text"
     higher_is_better: ClassVar[bool] = True
     top: ClassVar[float] = 1.0
+    least: ClassVar[float] = 0.0
+    most: ClassVar[float | None] = None
     of_outputs: ClassVar[bool] = True
     cased: ClassVar[bool] = True
 
@@ -45,6 +47,10 @@ class Metric(ABC):
     @abstractmethod
     def score(self, rows: Rows) -> float:
         """The metric over all rows."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.least, self.top if self.most is None else self.most
 
     def show(self, value: float) -> str:
         """As printed: fractions with four decimals, scores up to 100 with two."""

@@ -27,6 +27,10 @@ class Interval:
     high: float
     level: float
 
+    def within(self, least: float, most: float) -> Interval:
+        """The same, cut where the value cannot be."""
+        return Interval(self.value, max(self.low, least), min(self.high, most), self.level)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

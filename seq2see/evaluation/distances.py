@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +17,7 @@ class MeanSquaredError(Ratio):
 
     needs = "numbers"
     higher_is_better = False
+    most = math.inf
     of_outputs = False
     cased = False
 

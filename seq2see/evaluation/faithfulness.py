@@ -53,14 +53,16 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """Agreements by input and measure, over so many rows and steps; others had no two places that weigh differently."""
+    """Agreements by input and measure, over so many rows and steps; left_out: how many rows had no order to compare."""
 
     rows: int
     steps: int
     agreements: tuple[Agreement, ...]
+    left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "steps": self.steps, "agreements": [one.to_dict() for one in self.agreements]}
+        told = [one.to_dict() for one in self.agreements]
+        return {"rows": self.rows, "steps": self.steps, "left_out": self.left_out, "agreements": told}
 
     def text(self) -> str:
         """A table for a person to read."""
@@ -75,11 +77,15 @@ class Faithfulness:
         console = Console(file=StringIO(), width=200, color_system=None)
         with console.capture() as captured:
             console.print(table)
-        return captured.get()
+        without = f"{counted(self.left_out, 'row')} left out: at none of their steps do two places weigh differently\n"
+        return captured.get() + (without if self.left_out else "")
 
 
-def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, seed: int = 1) -> Faithfulness:
-    """Agreements of rows by the input that was looked at. Steps are averaged over a row, and rows are drawn anew."""
+def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, asked: int | None = None, seed: int = 1) -> Faithfulness:
+    """Agreements of rows by the input that was looked at. Steps are averaged over a row, and rows are drawn anew.
+
+    asked: how many rows there were, where those of one place are not among the weighed.
+    """
     found: list[Agreement] = []
     sizes: list[tuple[int, int]] = []
     for name, rows in weighed.items():
@@ -92,7 +98,9 @@ def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, seed: int = 1) -> 
         sizes.append((len(ranked), sum(len(row.attention) for row in ranked)))
         for measure in ranked[0].importance:
             found.append(_agreement(name, measure, ranked, np.random.default_rng(seed)))
-    return Faithfulness(*max(sizes), tuple(found))
+    most = asked if asked is not None else max(map(len, weighed.values()))
+    kept, steps = max(sizes)
+    return Faithfulness(kept, steps, tuple(found), most - kept)
 
 
 def _ranked(row: Weighed) -> Weighed | None:

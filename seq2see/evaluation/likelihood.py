@@ -30,6 +30,7 @@ class Perplexity(RowMetric):
     needs = "any"
     higher_is_better = False
     top = math.inf
+    least = 1.0
     of_outputs = False
 
     def statistics(self, rows: Rows) -> Float[np.ndarray, "rows 2"]:

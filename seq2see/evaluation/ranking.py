@@ -49,9 +49,10 @@ class Contender:
         return fmean(self.values(metric))
 
     def interval(self, metric: str) -> Interval | None:
-        """Over seeds; None where there is one seed, or one whose number is not finite."""
+        """Over seeds, cut at what the metric can be; None for one seed, or one whose number is not finite."""
         values = self.values(metric)
-        return seeds_interval(values) if all(map(math.isfinite, values)) else None
+        made = seeds_interval(values) if all(map(math.isfinite, values)) else None
+        return None if made is None else made.within(*lookup(metric).bounds)
 
     @property
     def seconds_per_update(self) -> float:

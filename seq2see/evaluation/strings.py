@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rapidfuzz.distance import Levenshtein
@@ -68,6 +69,7 @@ class SymbolErrorRate(Ratio):
     """
 
     higher_is_better = False
+    most = math.inf
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         unit: Unit = "symbol" if rows.unit == "symbol" else "character"
@@ -80,6 +82,7 @@ class WordErrorRate(Ratio):
     """Edits of words, against the closest reference, over the references' words."""
 
     higher_is_better = False
+    most = math.inf
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):

@@ -263,6 +263,7 @@ def _loss(recipe: Recipe) -> list[str]:
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
     lines += [f"  + {weight:g} {said}" for key, said in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
+    lines += _draws(recipe)
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
@@ -288,6 +289,20 @@ def _target(recipe: Recipe) -> str:
     vectors = [given.noise for given in recipe.inputs.values() if isinstance(given, VectorInput)]
     noises = [f"{noise.kind} {noise.amount:g}" for noise in vectors if noise.kind != "none"]
     return f"{said}, clean, while what is read has noise ({', '.join(noises)})" if noises else said
+
+
+def _draws(recipe: Recipe) -> list[str]:
+    """What is minimised where looks are drawn and learned from what came of them."""
+    settings, attention = recipe.loss, recipe.attention
+    if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
+        return []
+    lines = [
+        "  + (-sum_t R_t log a_t(j_t)), j_t the place drawn, R_t = sum_{i>=t} (log P(y_i) - b) taken as it is",
+        f"    b: the moving mean of log P(y_i) (decay {settings.baseline_decay:g}), what was to be expected",
+    ]
+    if settings.exploration:
+        lines.append(f"  - {settings.exploration:g} sum_t H(a_t) (exploration: draws do not settle too soon)")
+    return lines
 
 
 def _minimised(recipe: Recipe) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -51,7 +51,8 @@ class Explanation:
 
     query: the state that asked (none without attention, none of a transformer); state: s_t after the step;
     likeliest: the best symbols with their probabilities; generating: g, the share of P that comes from the vocabulary,
-    where words can be copied; equations: how each number comes from the ones before.
+    where words can be copied; start: s_0, where a recurrent decoder starts from what was read; equations: how each
+    number comes from the ones before.
     """
 
     step: int
@@ -66,12 +67,15 @@ class Explanation:
     likeliest: list[tuple[str, float]]
     equations: dict[str, str]
     generating: float | None = None
+    start: list[float] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         likeliest = [{"text": text, "probability": probability} for text, probability in self.likeliest]
         found = asdict(self) | {"likeliest": likeliest}
         if self.generating is None:
             del found["generating"]
+        if not self.start:
+            del found["start"]
         return found
 
 
@@ -93,7 +97,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     words = (network.head.words(ready) or [[]])[0]
     numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
-    before = state = network.begin(ready)
+    before = state = first = network.begin(ready)
     made: Step | None = None
     for number in range(step + 1):
         token = None if label else torch.tensor([SOS if number == 0 else ids[number - 1]], device=bundle.device)
@@ -117,6 +121,7 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
         likeliest=list(zip(texts, best.values.tolist(), strict=True)),
         equations=_equations(bundle),
         generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
+        start=_numbers(_top(first)) if recipe.decoder.kind == "recurrent" and recipe.started_by else [],
     )
 
 
@@ -147,6 +152,7 @@ def _equations(bundle: Bundle) -> dict[str, str]:
     elif recipe.decoder.kind != "recurrent":
         found["state"] = ";  ".join(layer_equations(recipe))
     else:
+        found |= {"start": start_equation(recipe)} if recipe.started_by else {}
         found["state"] = step_equation(recipe)
         found["cell"] = cell_equation(recipe.decoder)
     return found | {"output": output_equation(recipe)}

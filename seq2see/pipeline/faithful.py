@@ -40,7 +40,7 @@ def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told |
             weighed[name].append(one)
         if told is not None:
             told(number, len(chosen))
-    return faithfulness(weighed)
+    return faithfulness(weighed, asked=len(chosen))
 
 
 def _check(bundle: Bundle) -> None:

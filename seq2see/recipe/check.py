@@ -51,8 +51,9 @@ def problems(recipe: Recipe) -> list[str]:
         *_own(recipe),
     ]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
-    found += [f"{path}: has no effect here: {reason}" for path, reason in inert(recipe).items()]
-    return found
+    told = {problem.partition(":")[0] for problem in found}  # one mistake is one problem
+    idle = {path: reason for path, reason in inert(recipe).items() if path not in told}
+    return found + [f"{path}: has no effect here: {reason}" for path, reason in idle.items()]
 
 
 def _names(recipe: Recipe) -> list[str]:

@@ -11,11 +11,11 @@ from seq2see.seeing.symbols import visible
 
 def document_section(document: Document, top: float, *, named: bool) -> str:
     """The section as HTML; needs the page's style sheet, and no script."""
-    title = f'<h2 dir="auto">{escape(document.name)}</h2>\n' if named else ""
+    title = f'<h2 dir="auto">{escape(document.title)}</h2>\n' if named else ""
     said = "" if document.output is None else f"output: <bdi>{escape(visible(document.output))}</bdi> · "
     sentences = "\n".join(_sentence(document, number, top) for number in range(len(document.words)))
     return f"""<section aria-label="{escape(document.name)}">
-{title}<p class="caption">{said}before each sentence its share of the look, on each word its share in the sentence</p>
+{title}<p class="caption">{said}{escape(document.caption)}</p>
 <ol class="document" dir="{document.direction}">
 {sentences}
 </ol>

@@ -19,6 +19,7 @@ class Document:
     """words: by sentence; within: like words, the share of each in its sentence; sentences: the share of each in the
     document, the mean over outputs where there are several, None where nothing tells.
 
+    by: who looked at the words, encoder or decoder (at the sentences it is always the decoder);
     covers: the maps this shows as well as any panel could.
     """
 
@@ -29,6 +30,17 @@ class Document:
     output: str | None
     direction: Direction
     covers: frozenset[str]
+    by: str = "decoder"
+
+    @property
+    def title(self) -> str:
+        """Whose looks these are, for a picture with other maps on it."""
+        return f"{self.name} ({self.by}: words in their sentence)"
+
+    @property
+    def caption(self) -> str:
+        """What the shades mean."""
+        return f"left: the decoder's share of a sentence; colour of a word: the {self.by}'s share in its sentence"
 
 
 def documents_of(looks: Looks, *, map: str | None = None, direction: str = "auto") -> list[Document]:
@@ -73,7 +85,8 @@ def _document(looks: Looks, name: str, whole: str, direction: str) -> Document:
     way: Direction = direction_of(words) if direction == "auto" else "rtl" if direction == "rtl" else "ltr"
     output = looks.outputs[0] if single else None
     cut = [words[span] for span in spans]
-    return Document(whole, cut, within, sentences, output, way, frozenset(covers & looks.maps.keys()))
+    by = "encoder" if name in looks.rows else "decoder"
+    return Document(whole, cut, within, sentences, output, way, frozenset(covers & looks.maps.keys()), by)
 
 
 def _seen(looks: Looks, whole: str, spans: list[slice]) -> Shares | None:

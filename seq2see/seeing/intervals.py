@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 ROW = 0.38
 """Inches of a row."""
+WHOLE: dict[str, Any] = {"clip_on": False, "in_layout": False}
+"""Marks at the very end of an axis are drawn whole, and take no room from it."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """Rows on an axis of their own; line: a value they are read against; from_zero: amounts, whose ratios count."""
+    """Rows on an axis of their own; line: a value they are read against; from_zero: amounts, whose ratios count;
+    bounds: what a value can be at all, beyond which the axis does not go."""
 
     label: str
     rows: Sequence[Row]
     line: float | None = None
     width: float = 1.0
     from_zero: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
 def interval_plot(
@@ -84,12 +89,16 @@ def _column(axes: Axes, column: Column, colours: Theme) -> None:
     for height, row in enumerate(column.rows):
         colour = colours.series[0] if row.strong else colours.ink
         if row.low is not None and row.high is not None:
-            ends: dict[str, Any] = {"marker": "|", "markersize": 7, "linewidth": 1.5, "color": colour}
+            ends: dict[str, Any] = {"marker": "|", "markersize": 7, "linewidth": 1.5, "color": colour, **WHOLE}
             axes.plot([row.low, row.high], [height, height], **ends)
-        axes.plot(row.points, [height] * len(row.points), "x", color=colours.muted, markersize=4)
+        seeds: dict[str, Any] = {"color": colours.muted, "markersize": 4, **WHOLE}
+        axes.plot(row.points, [height] * len(row.points), "x", **seeds)
         face = colour if row.strong else colours.paper
-        axes.plot([row.value], [height], "o", color=colour, markerfacecolor=face, markersize=7, markeredgewidth=1.5)
+        mean: dict[str, Any] = {"markerfacecolor": face, "markersize": 7, "markeredgewidth": 1.5, **WHOLE}
+        axes.plot([row.value], [height], "o", color=colour, **mean)
     dress(axes, colours, xlabel=column.label, ylabel="", title=None)
     if column.from_zero:
         axes.set_xlim(left=0)
+    low, high = axes.get_xlim()
+    axes.set_xlim(max(low, column.bounds[0]), min(high, column.bounds[1]))
     axes.grid(axis="x", color=colours.line, linewidth=0.7)

@@ -93,7 +93,7 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
         f' style="--w:{weight / top:.3f}">{_shown(symbol)}</button>'
         for place, (symbol, weight) in enumerate(zip(panel.inputs, first[0], strict=True))
     )
-    title = f'<h2 dir="auto">{escape(panel.name)}</h2>\n' if named else ""
+    title = f'<h2 dir="auto">{escape(panel.title)}</h2>\n' if named else ""
     return f"""<section data-map="{index}" aria-label="{escape(panel.name)}">
 {title}{heads}<p class="caption">{panel.down}</p>
 <div class="strip outputs" role="group" aria-label="{panel.down} symbols" dir="{way}">{outputs}</div>

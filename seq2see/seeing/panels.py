@@ -26,7 +26,7 @@ ALL = "all"
 class Panel:
     """One matrix of weights (steps, places) and what its rows and columns stand for; `head` counts from 1.
 
-    across, down: what columns and rows are called.
+    across, down: what columns and rows are called; part: of a document, which an encoder looks at too.
     """
 
     name: str
@@ -37,6 +37,12 @@ class Panel:
     head: int | None = None
     across: str = "input"
     down: str = "output"
+    part: bool = False
+
+    @property
+    def title(self) -> str:
+        """The map's name, and who looked where the name may be read as another's."""
+        return f"{self.name} (decoder)" if self.part and not self.inner else self.name
 
     @property
     def inner(self) -> bool:
@@ -94,8 +100,11 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     if looks.layouts.get(name, {}).get("kind") == "sentences":
         inputs = [_short(sentence, number) for number, sentence in enumerate(inputs, start=1)]
     axes = {"across": "looked at", "down": "looking"} if name in looks.rows else {}
+    layout = looks.layouts.get(name, {})
+    part = layout.get("kind") == "sentences" or "parts" in layout
     return [
-        Panel(name, matrix, inputs, outputs, way, number, **axes) for matrix, number in zip(heads, numbers, strict=True)
+        Panel(name, matrix, inputs, outputs, way, number, **axes, part=part)
+        for matrix, number in zip(heads, numbers, strict=True)
     ]
 
 

@@ -46,7 +46,7 @@ def picture(
     several = len(groups) + len(documents) + len({scene.name for scene in scenes}) > 1
     boxes: list[Box] = [_scene(scene, manner, named=several) for scene in scenes]
     boxes += [_map(group, manner, named=several or group[0].inner) for group in groups]
-    boxes += [shaded_document(document, manner) for document in documents]
+    boxes += [shaded_document(document, manner, named=several) for document in documents]
     boxes += [Key(manner)] if groups or documents else []
     body = Column(boxes, gap=0.24)
     if title and title.strip():
@@ -81,7 +81,7 @@ def _map(group: list[Panel], manner: Manner, *, named: bool) -> Box:
     body = heads[0] if len(heads) == 1 else flow(heads, width=max(WIDEST_ROW_OF_HEADS, heads[0].width))
     if not named:
         return body
-    return Column([Words(manner.letters.text(group[0].name), manner.theme.ink, size=11, bold=True), body], gap=0.1)
+    return Column([Words(manner.letters.text(group[0].title), manner.theme.ink, size=11, bold=True), body], gap=0.1)
 
 
 def _panel(panel: Panel, manner: Manner) -> Box:

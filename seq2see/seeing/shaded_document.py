@@ -11,8 +11,8 @@ from seq2see.seeing.sheet import Box, Column, Manner, Row, Sheet, Words
 from seq2see.seeing.symbols import visible
 
 
-def shaded_document(document: Document, manner: Manner) -> Box:
-    """The box of a whole document, what came of it above."""
+def shaded_document(document: Document, manner: Manner, *, named: bool = False) -> Box:
+    """The box of a whole document, what came of it above; named: whose looks it shows, beside other maps."""
     rows: list[Box] = []
     for number, (words, within) in enumerate(zip(document.words, document.within, strict=True)):
         panel = Panel(document.name, within[None], words, [""], document.direction)
@@ -20,9 +20,10 @@ def shaded_document(document: Document, manner: Manner) -> Box:
         share = None if document.sentences is None else float(document.sentences[number])
         rows.append(Row([Share(share, manner, text.box_height), text], gap=0.14))
     said = [] if document.output is None else [f"output: {visible(document.output)}"]
-    said.append("left: the share of a sentence; colour of a word: its share in its sentence")
-    head = Words(manner.letters.text(" · ".join(said)), manner.theme.muted, size=9)
-    return Column([head, *rows], gap=0.1)
+    said.append(document.caption)
+    head = [Words(manner.letters.text(document.title), manner.theme.ink, size=11, bold=True)] if named else []
+    head.append(Words(manner.letters.text(" · ".join(said)), manner.theme.muted, size=9))
+    return Column([*head, *rows], gap=0.1)
 
 
 @dataclass

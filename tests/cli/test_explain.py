@@ -83,7 +83,10 @@ def test_labels_models_without_attention_and_language_models(
     np.testing.assert_allclose(softmax(label["looks"][0]["energies"]), label["looks"][0]["weights"], atol=1e-6)
     assert sum(one["probability"] for one in label["likeliest"]) == pytest.approx(1)
     assert json.loads(call("explain", blind, "abcd", "--json").out)["looks"] == []
-    assert call("explain", blind, "abcd").code == 0
+    starts = [json.loads(call("explain", blind, word, "--json").out)["start"] for word in ("abcd", "fedc")]
+    assert starts[0] != starts[1]
+    assert "start    s_0 = tanh(W_start (summary of source) + b_start)" in call("explain", blind, "abcd").out
+    assert "start" not in json.loads(call("explain", babbler, "--json").out)
     assert json.loads(call("explain", babbler, "--json").out)["reads"] == "<sos>"
 
 

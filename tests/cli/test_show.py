@@ -134,6 +134,16 @@ def test_overrides_change_the_answers(call: Call) -> None:
     assert "W_q" not in run.out
 
 
+def test_the_loss_of_draws_is_told() -> None:
+    hard = {"inputs": {"source": {}}, "attention": {"choice": "hard"}, "loss": {"exploration": 0.25}}
+    told = "\n".join(answers_of(load_recipe(hard)).loss)
+    assert "+ (-sum_t R_t log a_t(j_t)), j_t the place drawn" in told
+    assert "the moving mean of log P(y_i) (decay 0.9)" in told
+    assert "- 0.25 sum_t H(a_t) (exploration" in told
+    for attention in ({"choice": "hard", "estimator": "gumbel"}, {}):
+        assert "R_t" not in "\n".join(answers_of(load_recipe({**hard, "attention": attention, "loss": {}})).loss)
+
+
 @pytest.mark.parametrize(
     ("scope", "said"),
     [

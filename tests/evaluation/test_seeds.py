@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from seq2see.errors import UserError
@@ -101,3 +103,20 @@ def test_what_no_metric_tells_apart_is_a_tie() -> None:
     rows = [line for line in ranking.text().splitlines() if line.startswith("│")]
     assert ["tied" in row for row in rows] == [True, True, False]
     assert not any("best" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "bounds"),
+    [("exact", (0.0, 0.5), (0, 1)), ("cer", (0.1, 1.5), (0, 9.69)), ("bleu", (60, 99), (0, 100))],
+)
+def test_intervals_end_where_the_metric_does(
+    metric: str, values: tuple[float, ...], bounds: tuple[float, float]
+) -> None:
+    made = contender("dot", *values, metric=metric).interval(metric)
+    assert made is not None
+    assert (made.low, made.high) == pytest.approx(bounds, abs=0.01)
+    perplexity = contender("dot", 1.0, 4.0, metric="perplexity")
+    outcomes = tuple(replace(one, metrics={"perplexity": 1.0 + one.seed}) for one in perplexity.outcomes)
+    low = replace(perplexity, outcomes=outcomes).interval("perplexity")
+    assert low is not None
+    assert low.low == 1.0

@@ -71,3 +71,9 @@ def test_inputs_that_share_an_encoder_are_told_apart(labels: Model) -> None:
     assert {(one.input, one.measure) for one in found.agreements} == {
         (name, measure) for name in ("one", "two") for measure in (OCCLUSION, GRADIENT)
     }
+
+
+def test_rows_left_out_are_counted_with_the_reason(model: Model) -> None:
+    found = model.faithful([ROW, {"source": "a", "output": "A"}], rows=0)
+    assert (found.rows, found.left_out, found.to_dict()["left_out"]) == (1, 1, 1)
+    assert found.text().endswith("1 row left out: at none of their steps do two places weigh differently\n")

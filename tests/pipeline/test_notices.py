@@ -104,6 +104,7 @@ def test_what_any_model_of_an_ensemble_misses_is_told_once() -> None:
             "^'ß' is not known to the model: read as <unk>$",
         ),
         ("score", {"data": [{"source": "aex", "output": "ß"}]}, "^'output': 'ß' is not known"),
+        ("faithful", {"data": [{"source": "aex", "output": "ß"}]}, "^'output': 'ß' is not known"),
     ],
 )
 def test_every_way_of_asking_tells(model: Model, method: str, given: dict[str, Any], message: str) -> None:

@@ -177,3 +177,16 @@ def test_vectors_of_inputs(model: Model) -> None:
     assert len(first) == 24
     assert first == pytest.approx(again, abs=1e-6)
     assert first != pytest.approx(second, abs=1e-3)
+
+
+@pytest.mark.parametrize("given", ["", "  ", {"source": ""}])
+def test_an_empty_input_is_refused_where_it_stands_alone(model: Model, given: Any) -> None:
+    for ask in (model.predict, model.look, model.explain):
+        with pytest.raises(UserError, match="the input is empty"):
+            ask(given)
+    assert len(model.predict(["aex", ""])) == 2  # a line of a file may be empty, and has its answer
+
+
+def test_a_beam_of_nothing_is_named_as_such(model: Model) -> None:
+    with pytest.raises(UserError, match=r"^beam must be a number of at least 1, got 0$"):
+        model.look("aex", beam=0)

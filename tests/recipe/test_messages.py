@@ -46,6 +46,7 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"inputs": {1: {}}}, "inputs.1: a key should be a text, got 1"),
     ({"attention": False}, "attention: should be mapping of keys, got False"),
     ({"decoder": {"cell": "gur"}}, "decoder.cell: 'gur' is not allowed (did you mean 'gru'?); allowed: rnn, gru, lstm"),
+    ({"attention": {"scope": "local"}}, "attention.scope: 'local' is not allowed (did you mean 'local-monotonic'?)"),
     ({"decoder": {"cell": 3}}, "decoder.cell: 3 is not allowed; allowed: rnn, gru, lstm"),
     ({"inputs": {"x": {"kind": "smell"}}}, "inputs.x.kind: 'smell' is not allowed; allowed: text"),
     ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
@@ -362,3 +363,8 @@ def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"task: \xff\xfe\x00")
     assert refused(path) == f"{path}: not UTF-8 text (byte 6); a recipe is a YAML text file"
     assert refused(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: no such recipe file"
+
+
+def test_one_mistake_is_one_problem() -> None:
+    said = refused({**ONE, "attention": {"through": "sentences"}})
+    assert said == "recipe: attention.through: 'source' has no places inside larger ones"

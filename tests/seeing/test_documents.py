@@ -91,3 +91,12 @@ def test_it_is_drawn(suffix: str, tmp_path: Path) -> None:
 
 def test_one_map_can_be_asked_for() -> None:
     assert 'class="document"' not in page(seen(outputs=["good"]), map="doc")
+
+
+def test_each_part_says_who_looked() -> None:
+    told = page(seen(outputs=["a", "b"], words=True))
+    assert '<h2 dir="auto">doc.words (decoder)</h2>' in told
+    assert '<h2 dir="auto">doc (encoder: words in their sentence)</h2>' in told
+    assert "colour of a word: the encoder&#x27;s share in its sentence" in told
+    alone = page(seen(outputs=["a"], inner=False, words=True))
+    assert "colour of a word: the decoder&#x27;s share in its sentence" in alone

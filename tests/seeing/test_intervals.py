@@ -35,3 +35,10 @@ def test_nothing_to_draw_is_refused() -> None:
         interval_plot([Column("exact", [])])
     with pytest.raises(ValueError, match="same rows"):
         interval_plot([Column("exact", ROWS), Column("time", ROWS[:2])])
+
+
+def test_the_axis_ends_where_values_do() -> None:
+    figure = interval_plot([Column("exact", [Row("dot", 0.1, 0.0, 0.4), Row("none", 0.0)], bounds=(0.0, 1.0))])
+    assert figure.axes[0].get_xlim()[0] == 0.0
+    figure = interval_plot([Column("exact", [Row("dot", 0.9, 0.7, 1.0)], bounds=(0.0, 1.0))])
+    assert figure.axes[0].get_xlim()[1] == 1.0
