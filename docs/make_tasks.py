@@ -9,6 +9,7 @@ from seq2see.evaluation.baselines import BASELINES, default_baseline
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe, load_recipe, shipped
+from seq2see.recipe.schema import ImageOutput
 from seq2see.training.corpus import wanted_columns
 
 FOLDER = Path(__file__).parent / "tasks"
@@ -72,7 +73,9 @@ def _columns(recipe: Recipe) -> list[str]:
 def _use(recipe: Recipe) -> str:
     if not recipe.inputs:
         return f"seq2see predict runs/{recipe.task} --temperature 0.8"
-    words = [f"the {name}" for name in recipe.inputs]
+    if isinstance(recipe.output, ImageOutput):
+        return f"seq2see predict runs/{recipe.task} picture.png --pictures made"
+    words = ["0.5 1.25 -3 ..." if given.kind == "vector" else f"the {name}" for name, given in recipe.inputs.items()]
     given = f'"{words[0]}"' if len(words) == 1 else "$'" + "\\t".join(words) + "'"
     look = f"seq2see look runs/{recipe.task} {given} --out look.html"
     predict = f"seq2see predict runs/{recipe.task} {given}"
@@ -82,6 +85,8 @@ def _use(recipe: Recipe) -> str:
 def _attention(recipe: Recipe) -> str:
     if not recipe.inputs:
         return " There is no input to look at, so a score is refused."
+    if not recipe.with_places:
+        return " A vector is a single place, so a score is refused."
     if recipe.attention.score == "none":
         return " Attention is off; `--set attention=additive` switches it on."
     return " `--set attention=none` switches attention off."

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 import torch
 
-from seq2see.data.columns import OUTPUT, Joined, joined
+from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
@@ -22,6 +23,7 @@ from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
+from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
@@ -83,9 +85,10 @@ class Model:
     ) -> Prediction | list[Prediction]:
         """What the model says of an input; a list in gives a list out.
 
-        An input is a text; several inputs are a dict by name or a tuple in the recipe's order. `oracle` hands in the
-        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
-        the best as the prediction itself, the others as its alternatives. Further options are those of SearchOptions.
+        An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
+        the recipe's order. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
+        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
+        Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
@@ -152,6 +155,7 @@ class Model:
         progress: Measuring | None = None,
     ) -> Score:
         """The probability of given outputs; progress: as for `evaluate`."""
+        self._spoken("score")
         rows = self.rows_of(data, columns)
         if self.recipe.data.stream:
             lines = [row[OUTPUT] for row in rows]
@@ -189,6 +193,7 @@ class Model:
     def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
         """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
         if target is not None:
+            self._spoken("target")
             return self._follow(self._one(given), target)
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
@@ -197,6 +202,7 @@ class Model:
     ) -> Explanation:
         """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
         bundle = self._single("explain")
+        self._spoken("explain")
         options = {} if beam is None else {"beam": beam}
         row = self._one(given)
         said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
@@ -211,6 +217,7 @@ class Model:
         progress: Measuring | None = None,
     ) -> Faithfulness:
         """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        self._spoken("faithful")
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
         tell(self._noticed(given, outputs=True))
         told = None if progress is None else partial(progress, "rows asked")
@@ -242,12 +249,22 @@ class Model:
             raise UserError(f"{what} takes one model, and this is an ensemble of {len(self.bundles)}")
         return self.bundle
 
+    def _spoken(self, what: str) -> None:
+        """Refuse what only symbols and labels have."""
+        if self.recipe.output.numeric:
+            raise UserError(
+                f"{what}: the model gives {self.recipe.output.said}, which is near or far and has no probability; "
+                "evaluate measures how near"
+            )
+
     # ------------------------------------------------------------ from what users give to rows
 
     def row(self, given: Any) -> dict[str, str]:
         """An input as a row by the recipe's names."""
         names = list(self.recipe.inputs)
-        if given is None or (given == "" and not names):
+        if isinstance(given, np.ndarray) and len(names) == 1:
+            given = {names[0]: given}
+        elif given is None or (given == "" and not names):
             given = {}
         if isinstance(given, str):
             given = {names[0]: given} if len(names) == 1 else (given,)
@@ -262,7 +279,7 @@ class Model:
         if not isinstance(given, Mapping) or set(given) != set(names):
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
         lists = lists_in(self.recipe)
-        return {name: _text(name, given[name], lists.get(name)) for name in names}
+        return {name: as_text(name, given[name], lists.get(name)) for name in names}
 
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
@@ -277,14 +294,14 @@ class Model:
         """Rows with outputs, from a table or as given."""
         if not isinstance(data, str | Path):
             return list(data)
-        table, resolution = open_table(self.recipe, data, columns)
+        table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
         rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
         tell(table.notes)
         return rows
 
     def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
         if self.recipe.output.kind != "text":
-            raise UserError("prefix: a label has no beginning to be given")
+            raise UserError(f"prefix: {self.recipe.output.said} has no beginning to be given")
         return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
@@ -300,20 +317,6 @@ class Model:
         notices = Notices(self.bundles, outputs=outputs) if into is None else into
         notices.read(rows)
         return notices.lines() if into is None else []
-
-
-def _text(name: str, value: Any, by: Joined | None) -> str:
-    """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
-    if isinstance(value, str):
-        return value
-    if by is None:
-        raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
-    if not isinstance(value, Sequence):
-        raise UserError(f"input '{name}': expected text, or a list of texts, got {value!r}")
-    try:
-        return joined(value, by)
-    except UserError as error:
-        raise UserError(f"input '{name}': {error}") from None
 
 
 def train(

@@ -134,8 +134,10 @@ class Alternative:
 
 @dataclass
 class Prediction:
-    """What the model says of one input: a text, a label or a vector (`answer` gives whichever there is).
+    """What the model says of one input: a text, a label, a vector or a picture (`answer` gives whichever there is).
 
+    image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to.
+    What is made of numbers has no tokens and no probability.
     given: what its probabilities are given beside the input (the places that a hard attention chose), where anything.
     """
 
@@ -143,6 +145,7 @@ class Prediction:
     text: str | None = None
     label: str | None = None
     vector: list[float] | None = None
+    image: NDArray[np.uint8] | str | None = None
     tokens: list[Token] = field(default_factory=list)
     log_probability: float = 0.0
     score: float = 0.0
@@ -152,8 +155,14 @@ class Prediction:
 
     @property
     def answer(self) -> Any:
-        """The text, label or vector, whichever there is."""
-        return next((value for value in (self.text, self.label, self.vector) if value is not None), None)
+        """The text, label, vector or picture, whichever there is."""
+        every = (self.text, self.label, self.vector, self.image)
+        return next((value for value in every if value is not None), None)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the answer is made of numbers."""
+        return self.vector is not None or self.image is not None
 
     def to_dict(self, *, looks: bool = False, runners_up: bool = False) -> dict[str, Any]:
         """One line of `predict --json`."""
@@ -161,6 +170,10 @@ class Prediction:
         for kind in ("text", "label", "vector"):
             if getattr(self, kind) is not None:
                 out[kind] = getattr(self, kind)
+        if self.image is not None:
+            out["image"] = self.image if isinstance(self.image, str) else self.image.tolist()
+        if self.numeric:
+            return out | ({"looks": self.looks.to_dict()} if looks else {})
         out["log_probability"] = self.log_probability
         out["score"] = self.score
         if self.given:

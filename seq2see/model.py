@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
@@ -12,17 +13,34 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
-from seq2see.decoders import Conditions, CopyHead, CtcHead, Decoder, Ready, SoftmaxHead, State, Step, build_decoder
+from seq2see.decoders import (
+    Conditions,
+    CopyHead,
+    CtcHead,
+    Decoder,
+    Head,
+    Layers,
+    NumbersHead,
+    PixelsHead,
+    Ready,
+    SoftmaxHead,
+    State,
+    Step,
+    build_decoder,
+)
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, Material, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
+from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
+from seq2see.recipe.schema import ImageOutput
 
 
 @dataclass
 class Sizes:
-    """How many symbols each input and the output has; pre-trained vectors (symbols, size) by input name or `output`."""
+    """How many symbols (of a vector, numbers) each input and the output has; pre-trained vectors (symbols, size) by
+    input name or `output`."""
 
     inputs: dict[str, int]
     output: int
@@ -46,10 +64,11 @@ class EncoderDecoder(nn.Module):
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
+            layers=Layers(hidden_of(recipe), activation_of(recipe)) if recipe.output.numeric else Layers(),
         )
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
-        self.head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
+        self.head: Head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
         self.read_along = recipe.read_along
         self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
@@ -97,6 +116,10 @@ class EncoderDecoder(nn.Module):
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return self.head.log_probs(step, ready)
 
+    def numbers(self, step: Step) -> Float[Tensor, "rows numbers"]:
+        """What a model gives that has no symbols to choose from."""
+        return self.head.numbers(step)
+
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
         """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
         state = state if state is not None else self.begin(ready)
@@ -107,7 +130,7 @@ class EncoderDecoder(nn.Module):
         return self.decoder.teach(ready, state, tokens)
 
     def taught(self, batch: Batch) -> tuple[Step, Ready]:
-        """All that the loss needs of a batch, for text and labels alike."""
+        """All that the loss needs of a batch, whatever its output is."""
         ready = self.ready(batch.inputs, len(batch.rows))
         if self.decoder.one_step:
             made = self.step(ready, self.begin(ready), None)
@@ -135,14 +158,16 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
         if recipe.reader_of(name) != name:
             continue
         settings = recipe.encoder_of(name)
-        channels = getattr(recipe.inputs[name], "channels", 0)
-        material = Material(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels)
+        channels, height, width = (getattr(recipe.inputs[name], key, 0) for key in ("channels", "height", "width"))
+        material = Material(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
         made[name] = build_encoder(settings, material)
     return made
 
 
-def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Parameter | None) -> SoftmaxHead:
+def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Parameter | None) -> Head:
     settings = recipe.decoder
+    if recipe.output.numeric:
+        return _build_numbers(recipe, decoder.features_size, symbols)
     source = recipe.copied_from
     kind = SoftmaxHead if source is None else partial(CopyHead, source=source)
     return kind(
@@ -153,6 +178,15 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
         dropout=settings.dropout,
         direct=decoder.direct,
     )
+
+
+def _build_numbers(recipe: Recipe, features: int, numbers: int) -> NumbersHead:
+    last, output = output_of(recipe), recipe.output
+    if not isinstance(output, ImageOutput):
+        return NumbersHead(features, numbers, output=last)
+    if recipe.decoder.reconstruction.pixels == "dense":
+        return NumbersHead(features, prod(output.shape), output=last)
+    return PixelsHead(features, output.shape, channels_of(recipe), output=last, activation=activation_of(recipe))
 
 
 def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:

@@ -68,8 +68,8 @@ def _check(given: Given, recipe: Recipe) -> None:
 
     if given.metrics is not None:
         check_metrics(given.metrics, recipe, key="--metrics")
-    if recipe.output.kind == "label" and (given.beam is not None or given.n_best is not None):
-        raise UserError("--beam, --n-best: no meaning here: a label is not searched for")
+    if recipe.output.one_step and (given.beam is not None or given.n_best is not None):
+        raise UserError(f"--beam, --n-best: no meaning here: {recipe.output.said} is not searched for")
     spoken = {"--beam": given.beam, "--n-best": given.n_best, "--by-length": given.by_length or None}
     spoken["--positions"] = given.positions or None
     useless = [name for name, value in spoken.items() if value is not None]

@@ -1,15 +1,18 @@
-"""`--looks PATH`: where the looks of predictions go, by what PATH is."""
+"""`--looks PATH`: where the looks of predictions go, by what PATH is. `--pictures DIR`: where pictures go."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
+    from seq2see.cli.reading import Item
     from seq2see.looks import Looks, Prediction
 
 DRAWN = (".png", ".svg", ".html", ".json")
@@ -57,6 +60,42 @@ class LooksWriter:
     def close(self) -> None:
         if self._lines is not None:
             self._lines.close()
+
+
+def picture_writer(folder: Path | None, *, gives_pictures: bool) -> PictureWriter | None:
+    """Whoever writes a model's pictures; none where it gives no pictures."""
+    if gives_pictures and folder is None:
+        raise UserError("the model gives pictures: --pictures DIR says which folder they are written to")
+    if not gives_pictures and folder is not None:
+        raise UserError("--pictures: no meaning here: the model gives no pictures (--looks draws where it looked)")
+    return None if folder is None else PictureWriter(folder)
+
+
+class PictureWriter:
+    """Pictures into a folder, one .png each, numbered and named after the inputs."""
+
+    def __init__(self, folder: Path):
+        self.folder, self._number = folder, 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--pictures {folder}: cannot be written: {error.strerror or error}") from None
+
+    def written(self, told: Iterator[tuple[Item, Prediction]]) -> Iterator[tuple[Item, Prediction]]:
+        """Pass predictions on, each with the path of its picture in place of the pixels."""
+        from PIL import Image
+
+        for item, prediction in told:
+            self._number += 1
+            assert prediction.image is not None
+            assert not isinstance(prediction.image, str)
+            stems = [Path(str(value)).stem for value in item.inputs.values()]
+            path = self.folder / f"{self._number:05d}{_named(' '.join(stems))}.png"
+            try:
+                Image.fromarray(prediction.image).save(path)
+            except OSError as error:
+                raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+            yield item, replace(prediction, image=str(path))
 
 
 def check_looks(looks: Looks) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.options import add_beam, add_inputs, add_json, add_model
 from seq2see.cli.parser import Given, Parser, number, whole
-from seq2see.cli.pictures import LooksWriter
+from seq2see.cli.pictures import LooksWriter, picture_writer
 from seq2see.cli.reading import Item, Source, chunked, source
 from seq2see.cli.saying import emit, say
-from seq2see.cli.writing import check_target, write_back
+from seq2see.cli.writing import answer_of, check_target, write_back
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def arguments(parser: Parser) -> None:
         help="where the model looked: - inline in the JSON; a folder, one picture per input; a .jsonl file; "
         "a .png, .svg, .html or .json file for a single input",
     )
+    parser.add_argument(
+        "--pictures", metavar="DIR", type=Path, help="models that give pictures: the folder they are written to"
+    )
     add_json(parser)
 
 
@@ -72,16 +75,19 @@ def run(given: Given) -> None:
 
     model = load(given.model)
     options = _options(given, model)
+    made = picture_writer(given.pictures, gives_pictures=model.recipe.output.kind == "image")
     inputs = source(model, given.inputs, given.file, given.columns)
     inline = given.looks == INLINE
     writer = None if given.looks is None or inline else LooksWriter(given.looks, count=inputs.count)
     notices = Notices(model.bundles)
     with nullcontext() if writer is None else closing(writer):
         told = _predicted(model, inputs, options, writer, notices)
+        if made is not None:
+            told = made.written(told)
         if given.json or inline:
             told = _emitted(told, looks=inline)
         if given.to is not None:
-            write_back(given.to, inputs, told, n_best=given.n_best or 1)
+            write_back(given.to, inputs, told, n_best=given.n_best or 1, scored=not model.recipe.output.numeric)
         for _, prediction in told:
             if not (given.json or inline):
                 print(_lines(prediction), flush=True)
@@ -129,6 +135,6 @@ def _emitted(told: Iterator[tuple[Item, Prediction]], *, looks: bool) -> Iterato
 def _lines(prediction: Prediction) -> str:
     """The answer alone; with alternatives a line for each, its score first."""
     if not prediction.alternatives:
-        return str(prediction.answer)
+        return answer_of(prediction)
     ranked = [(prediction.score, prediction.answer), *((other.score, other.text) for other in prediction.alternatives)]
     return "\n".join(f"{score:.4f}\t{text}" for score, text in ranked)

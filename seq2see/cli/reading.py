@@ -102,7 +102,7 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
     from seq2see.data.columns import OUTPUT
     from seq2see.training.corpus import open_table
 
-    table, resolution = open_table(model.recipe, file, columns, optional=[OUTPUT])
+    table, resolution = open_table(model.recipe, file, columns, optional=[OUTPUT], fields=model.bundle.fields)
     raw, _ = open_table(model.recipe, file, columns, optional=[OUTPUT])
     if resolution.note:
         say(resolution.note)

@@ -26,11 +26,13 @@ def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
         raise UserError(f"--to {to}: that is the table of --file; give another, or --overwrite to replace it")
 
 
-def write_back(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], *, n_best: int) -> None:
-    """Write the rows with their predictions, and say where they are."""
+def write_back(
+    path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool
+) -> None:
+    """Write the rows with their predictions, and say where they are; scored: outputs have a score."""
     from seq2see.data.tables import write
 
-    ranks = columns_for(n_best, inputs.columns)
+    ranks = columns_for(n_best, inputs.columns, scored=scored)
     added = [name for names in ranks for name in names]
     written, meter = 0, Meter()
 
@@ -39,11 +41,11 @@ def write_back(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction
         for item, prediction in told:
             written += 1
             meter("rows predicted", written)
-            ranked: list[tuple[Any, float]] = [(prediction.answer, prediction.score)]
+            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), prediction.score)]
             ranked += [(other.text, other.score) for other in prediction.alternatives]
             row = dict(item.row)
             for names, values in zip(ranks, ranked, strict=False):
-                row |= zip(names, values, strict=True)
+                row |= zip(names, values, strict=False)
             yield row
 
     try:
@@ -55,7 +57,16 @@ def write_back(path: Path, inputs: Source, told: Iterator[tuple[Item, Prediction
     say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
 
 
-def columns_for(n_best: int, taken: Collection[str]) -> list[tuple[str, str]]:
+def answer_of(prediction: Prediction) -> str:
+    """The answer as text; numbers such that they can be read again."""
+    if prediction.vector is None:
+        return str(prediction.answer)
+    from seq2see.data.numbers import written
+
+    return written(prediction.vector)
+
+
+def columns_for(n_best: int, taken: Collection[str], *, scored: bool = True) -> list[tuple[str, ...]]:
     """(prediction, score) columns for each rank; where the table has any of these, all of them are another run's.
 
     >>> columns_for(2, ["word"])
@@ -64,13 +75,12 @@ def columns_for(n_best: int, taken: Collection[str]) -> list[tuple[str, str]]:
     [('prediction_run2', 'score_run2'), ('prediction_run2_2', 'score_run2_2')]
     """
     for run in count(1):
-        found = [_names(run, rank) for rank in range(n_best)]
+        found = [_names(run, rank)[: 1 + scored] for rank in range(n_best)]
         if not any(name in taken for names in found for name in names):
             return found
     raise AssertionError("there is always a name that is free")
 
 
-def _names(run: int, rank: int) -> tuple[str, str]:
+def _names(run: int, rank: int) -> tuple[str, ...]:
     ending = ("" if run == 1 else f"_run{run}") + ("" if rank == 0 else f"_{rank + 1}")
-    first, second = (f"{name}{ending}" for name in NAMES)
-    return first, second
+    return tuple(f"{name}{ending}" for name in NAMES)

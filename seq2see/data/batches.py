@@ -53,6 +53,19 @@ class Labels:
 
 
 @dataclass
+class Numbers:
+    """One row of numbers for each row of the batch. values: (batch, numbers)"""
+
+    values: Float[Tensor, "batch numbers"]
+
+    def to(self, device: torch.device | str) -> Numbers:
+        return Numbers(self.values.to(device))
+
+
+Target = Sequences | Labels | Numbers
+
+
+@dataclass
 class Batch:
     """Inputs by name, each a column of whatever its encoder reads, the target where it is known, and which rows of the
     data set these are.
@@ -61,7 +74,7 @@ class Batch:
     """
 
     inputs: dict[str, Any]
-    target: Sequences | Labels | None = None
+    target: Target | None = None
     rows: list[int] = field(default_factory=list)
     alignment: Float[Tensor, "batch steps places"] | None = None
 

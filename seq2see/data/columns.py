@@ -27,12 +27,13 @@ _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 class Resolution:
     """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
     whose values may be lists of texts, with how these become one; files: names whose values are paths, with what tells
-    why a file cannot be used (None: it can)."""
+    why a file cannot be used (None: it can); numbers: names whose values are rows of numbers, with the like."""
 
     mapping: dict[str, str]
     note: str | None = None
     lists: Mapping[str, Joined] = field(default_factory=dict)
     files: Mapping[str, Check] = field(default_factory=dict)
+    numbers: Mapping[str, Check] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
         """The table's rows by the recipe's names.
@@ -51,7 +52,7 @@ class Resolution:
             if blank is not None:
                 table.leave_out(self.mapping[blank], row.line)
                 continue
-            if not self._usable(table, row, values):
+            if not self._counted(table, row, values) or not self._usable(table, row, values):
                 continue
             used += 1
             yield Values(values, table, row.line)
@@ -59,20 +60,29 @@ class Resolution:
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
+    def _counted(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
+        """Whether rows of numbers are such."""
+        for name, check in self.numbers.items():
+            reason = check(values[name]) if name in values else None
+            if reason is not None:
+                table.bad(RowError(f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}"))
+                return False
+        return True
+
     def _usable(self, table: Table, row: Row, values: dict[str, str]) -> bool:
         """Make paths whole, which are relative to their table, and look into the files; a bad one is reported once all
         are known."""
-        good = True
+        bad: set[str] = set()  # a column may be read and written
         for name, check in self.files.items():
             if name not in values:
                 continue
-            given = values[name]
+            given, column = values[name], self.mapping[name]
             values[name] = str(table.folder / given)
-            reason = check(values[name])
+            reason = check(values[name]) if column not in bad else None
             if reason is not None:
-                table.bad_file(f"{table.place(row.line)}, column '{self.mapping[name]}': {given}: {reason}")
-                good = False
-        return good
+                table.bad_file(f"{table.place(row.line)}, column '{column}': {given}: {reason}")
+                bad.add(column)
+        return not bad
 
     def _value(self, table: Table, row: Row, name: str) -> str:
         column = self.mapping[name]

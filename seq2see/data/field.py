@@ -16,7 +16,7 @@ from seq2see.data.vocabulary import Vocabulary
 from seq2see.registry import Registry
 
 Column = Any
-"""A column of a batch: Sequences, Nested, Labels, Pictures, .. Whatever it is, it has `to(device)`."""
+"""A column of a batch: Sequences, Nested, Labels, Pictures, Numbers, .. Whatever it is, it has `to(device)`."""
 
 Chosen = Sequence[int] | NDArray[np.integer]
 
@@ -114,7 +114,26 @@ class Field(ABC):
         """Read what `save` wrote; a UserError names a missing or damaged file."""
 
 
+class NumericField(Field):
+    """A column of rows of numbers, each of `size` of them: what a model may give that has no symbols."""
+
+    @abstractmethod
+    def numbers(self, value: str) -> NDArray[np.float64]:
+        """A value as plain numbers, (size,), by which a model is measured."""
+
+    @abstractmethod
+    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """What a model gives, (.., size), as plain numbers."""
+
+
 kinds: Registry[type[Field]] = Registry("kind of column")
+written: Registry[type[Field]] = Registry("kind of output")
+"""Columns that are written otherwise than they are read."""
+
+
+def field_of(settings: Any, *, output: bool) -> type[Field]:
+    """The class that reads, or writes, a column of that kind."""
+    return written[settings.kind] if output and settings.kind in written else kinds[settings.kind]
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:

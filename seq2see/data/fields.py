@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.alignments import Aligning
-from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.batches import Batch, Labels, Numbers, Sequences, Target
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE, Copying
-from seq2see.data.field import Column, Field, kinds
+from seq2see.data.field import Column, Field, NumericField, field_of, kinds
 from seq2see.data.image import ImageField
+from seq2see.data.image_output import ImageOutputField
 from seq2see.data.label import LabelField
 from seq2see.data.sets import SetField
 from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
+from seq2see.data.vector import VectorField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
@@ -25,11 +27,13 @@ __all__ = [
     "Field",
     "Fields",
     "ImageField",
+    "ImageOutputField",
     "LabelField",
     "SetField",
     "SoundField",
     "TextField",
     "TextsField",
+    "VectorField",
     "kinds",
 ]
 
@@ -77,6 +81,13 @@ class Fields:
             raise TypeError(f"the output is no label but a {type(self.output).__name__}")
         return self.output
 
+    @property
+    def numeric_output(self) -> NumericField:
+        """The output, where the recipe gives numbers."""
+        if not isinstance(self.output, NumericField):
+            raise TypeError(f"the output holds no numbers, it is a {type(self.output).__name__}")
+        return self.output
+
     @classmethod
     def build(cls, recipe: Recipe, rows_factory: Callable[[], Iterator[Values]]) -> Fields:
         """Build every field: one streaming pass that counts, and before it one for each vocabulary that is learned.
@@ -84,7 +95,10 @@ class Fields:
         rows_factory: gives an iterator over all rows anew at each call, a row being {input's name or "output": value}.
         """
         owners = _owners(recipe)
-        every = {name: kinds[settings.kind](settings, output=name == OUTPUT) for name, settings in _settings(recipe)}
+        every = {
+            name: field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
+            for name, settings in _settings(recipe)
+        }
         groups = {name: [other for other in every if owners[other] == name] for name in every if owners[name] == name}
         for owner, members in groups.items():
             if every[owner].learning:
@@ -104,7 +118,7 @@ class Fields:
     def load(cls, folder: Path, recipe: Recipe) -> Fields:
         """Read what `save` wrote; fields that shared a vocabulary share it again."""
         every = {
-            name: kinds[settings.kind].load(folder, name, settings, output=name == OUTPUT)
+            name: field_of(settings, output=name == OUTPUT).load(folder, name, settings, output=name == OUTPUT)
             for name, settings in _settings(recipe)
         }
         for name, owner in _owners(recipe).items():
@@ -175,9 +189,9 @@ def readable(column: Column) -> Column:
     return column
 
 
-def writable(column: Column) -> Sequences | Labels:
+def writable(column: Column) -> Target:
     """What can be an output: documents are read by models, not written."""
-    assert isinstance(column, Sequences | Labels)
+    assert isinstance(column, Sequences | Labels | Numbers)
     return column
 
 

@@ -33,6 +33,9 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
+    if random is not None and settings.augment.mask:
+        kept = random.random(pixels.shape[:2]) >= settings.augment.mask
+        pixels = pixels * (kept if pixels.ndim == 2 else kept[..., None]).astype(np.uint8)
     return np.ascontiguousarray(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 

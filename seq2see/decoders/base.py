@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,22 +22,32 @@ from seq2see.registry import Registry
 
 
 @dataclass
+class Layers:
+    """Dense layers by their sizes, and what each gives is passed through."""
+
+    sizes: Sequence[int] = ()
+    activation: str = "relu"
+
+
+@dataclass
 class Conditions:
     """What a decoder is built into: the symbols it reads, places it may look at, and sizes of summaries, by input name.
 
-    embedding: of the output's symbols, None where none are read; start: what makes s_0; every: what enters each step.
+    embedding: of the output's symbols, None where none are read; start: what makes s_0; every: what enters each step;
+    layers: what lies between a code and the numbers it becomes again.
     """
 
     embedding: Embedding | OneHot | None = None
     looks: Mapping[str, View] = field(default_factory=dict)
     start: Mapping[str, int] = field(default_factory=dict)
     every: Mapping[str, int] = field(default_factory=dict)
+    layers: Layers = field(default_factory=Layers)
 
 
 class Decoder(nn.Module):
     """Writes while looking at a memory.
 
-    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels);
+    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels, vectors);
     direct: its features are made to be compared with embeddings as they are, where the output layer is tied to them.
 
     A decoder of one's own takes the same three arguments; whatever its constructor takes beyond them are its options.
@@ -74,7 +84,7 @@ class Decoder(nn.Module):
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """The steps of a whole given target: the same function as `step`, which a kind may compute faster."""
         if self.one_step:
-            raise TypeError("a label is decoded in one step: there is no target to teach symbol by symbol")
+            raise TypeError("an answer that is decoded in one step: there is no target to teach symbol by symbol")
         steps: list[Step] = []
         for token in tokens.unbind(1):
             steps.append(self.step(ready, steps[-1].state if steps else state, token))

@@ -10,7 +10,62 @@ from torch.nn.functional import cross_entropy, dropout, linear
 from seq2see.decoders.records import Ready, Step
 
 
-class SoftmaxHead(nn.Module):
+class Head(nn.Module):
+    """What an output is made of, and how far it is from the right one.
+
+    A head either has symbols (`log_probs`) or gives numbers (`numbers`); both have a loss.
+    """
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def symbols(self) -> int:
+        """How many symbols or labels there are."""
+        return 0
+
+    def further(self, ready: Ready) -> Int[Tensor, " batch"]:
+        """How many words beyond the vocabulary each input makes writable: their ids follow its last."""
+        return torch.zeros(ready.rows, dtype=torch.long, device=self.device)
+
+    def words(self, ready: Ready) -> list[list[str]] | None:
+        """Those words, input by input, where anybody knows them."""
+        return None
+
+    def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """Ids as a decoder reads them."""
+        return tokens
+
+    def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
+        """log P of every symbol, at a step or at each step of a whole target."""
+        raise TypeError(f"{type(self).__name__} has no symbols")
+
+    def numbers(self, step: Step) -> Float[Tensor, "rows numbers"]:
+        """The numbers themselves."""
+        raise TypeError(f"{type(self).__name__} gives no numbers")
+
+    def given(
+        self, step: Step, ready: Ready, targets: Tensor, *, mask: Bool[Tensor, "*rows"]
+    ) -> Float[Tensor, " real"]:
+        """How well each real target is met, in the order of the mask: log P, or what stands for it."""
+        raise NotImplementedError
+
+    def loss(
+        self,
+        step: Step,
+        ready: Ready,
+        targets: Tensor,
+        *,
+        mask: Bool[Tensor, "*rows"],
+        smoothing: float = 0.0,
+        weights: Float[Tensor, " symbols"] | None = None,
+    ) -> Float[Tensor, ""]:
+        """The sum over the real targets of what is to be made small."""
+        raise NotImplementedError
+
+
+class SoftmaxHead(Head):
     """log softmax(V f + c), with f the features, or tanh(W_o features + b_o) where a readout size is given.
 
     tied: V is the embedding matrix E of the output's symbols; the readout then has E's width, or there is none where
@@ -44,22 +99,6 @@ class SoftmaxHead(nn.Module):
     def symbols(self) -> int:
         """How many symbols or labels there are."""
         return len(self.c)
-
-    @property
-    def device(self) -> torch.device:
-        return self.c.device
-
-    def further(self, ready: Ready) -> Int[Tensor, " batch"]:
-        """How many words beyond the vocabulary each input makes writable: their ids follow its last."""
-        return torch.zeros(ready.rows, dtype=torch.long, device=self.device)
-
-    def words(self, ready: Ready) -> list[list[str]] | None:
-        """Those words, input by input, where anybody knows them."""
-        return None
-
-    def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        """Ids as a decoder reads them."""
-        return tokens
 
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
         if self.W_o is not None:

@@ -7,6 +7,7 @@ from seq2see.encoders.build import build_encoder, check_encoded
 from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.encoders.deep_sets import DeepSetsEncoder
+from seq2see.encoders.dense import Dense, DenseEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.means import masked_mean
 from seq2see.encoders.pyramidal import PyramidalEncoder
@@ -17,6 +18,8 @@ __all__ = [
     "ByInput",
     "ConvolutionalEncoder",
     "DeepSetsEncoder",
+    "Dense",
+    "DenseEncoder",
     "Encoded",
     "Encoder",
     "HierarchicalEncoder",

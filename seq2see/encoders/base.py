@@ -35,11 +35,18 @@ class Encoded:
 @dataclass
 class Material:
     """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
-    text; channels of its pictures, or numbers in its frames."""
+    text; channels, height and width of its pictures (0: they differ), or numbers in its frames; numbers of a vector, or
+    of all of a picture."""
 
     symbols: int = 0
     vectors: Tensor | None = None
     channels: int = 3
+    height: int = 0
+    width: int = 0
+
+    @property
+    def numbers(self) -> int:
+        return self.channels * self.height * self.width or self.symbols
 
 
 class Encoder(nn.Module):

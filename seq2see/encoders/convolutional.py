@@ -27,19 +27,30 @@ class ConvolutionalEncoder(Encoder):
     tensor([24, 12])
     """
 
-    def __init__(self, settings: ConvolutionalEncoderSettings, *, channels: int = 3):
+    def __init__(self, settings: ConvolutionalEncoderSettings, *, channels: int = 3, height: int = 0, width: int = 0):
         super().__init__()
         self.size = self.summary_size = settings.size
         self.layout = cast(LayoutKind, settings.layout)
         self.settings = settings
         self.backbone: Backbone = backbone_of(settings, channels)
-        self.W_p = nn.Linear(self.backbone.size, settings.size)
+        cells = self._cells(channels, height, width) if settings.places == "flat" else 1
+        self.W_p = nn.Linear(self.backbone.size * cells, settings.size)
         if settings.frozen:
             self.backbone.requires_grad_(False)
 
     @classmethod
     def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> ConvolutionalEncoder:
-        return cls(settings, channels=material.channels)
+        return cls(settings, channels=material.channels, height=material.height, width=material.width)
+
+    def _cells(self, channels: int, height: int, width: int) -> int:
+        """Cells of the map of a picture of that size: one is read to see."""
+        learning = self.backbone.training
+        self.backbone.eval()
+        with torch.no_grad():
+            wide = max(width, self.backbone.least)
+            rows, columns = self.backbone(torch.zeros(1, channels, height, wide)).shape[-2:]
+        self.backbone.train(learning)
+        return int(rows * columns)
 
     @property
     def frozen(self) -> Backbone | None:
@@ -89,8 +100,10 @@ class ConvolutionalEncoder(Encoder):
         rows, columns = found.shape[-2:]
         mask = _real(found, share)
         cells = found.flatten(2).transpose(1, 2)
-        if self.layout == "vector":
+        if self.settings.places == "vector":
             cells, mask = masked_mean(cells, mask)[:, None], mask[:, :1]
+        elif self.settings.places == "flat":
+            cells, mask = cells.flatten(1)[:, None], mask[:, :1]
         states = dropout(self.W_p(cells), self.settings.dropout, self.training)
         layout = Layout("grid", (rows, columns)) if self.layout == "grid" else Layout("vector")
         return Encoded(Places(states, mask, layout), masked_mean(states, mask))
@@ -98,11 +111,14 @@ class ConvolutionalEncoder(Encoder):
     @classmethod
     def equations(cls, settings: ConvolutionalEncoderSettings) -> list[str]:
         how = "frozen" if settings.frozen else "learned with the rest"
+        made = {
+            "grid": "m = its map of the picture, cells m_1 .. m_M row by row",
+            "vector": "m_1 = the mean of its map of the picture: one place",
+            "flat": "m_1 = all cells of its map of the picture, one behind the other: one place",
+        }
         return [
             f"convolutional network {settings.backbone}, {how}",
-            "m = its map of the picture, cells m_1 .. m_M row by row"
-            if settings.places == "grid"
-            else "m_1 = the mean of its map of the picture: one place",
+            made[settings.places],
             "h_j = W_p m_j + b_p;  summary = the mean of the h_j",
         ]
 

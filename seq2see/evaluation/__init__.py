@@ -9,6 +9,7 @@ from seq2see.evaluation.baselines import from_dict as baseline_from_dict
 from seq2see.evaluation.bootstrap import Comparison, Interval, mean_interval, metric_interval, paired_bootstrap
 from seq2see.evaluation.by_length import LengthBin, quality_by_length
 from seq2see.evaluation.likelihood import perplexity
+from seq2see.evaluation.mean import Mean
 from seq2see.evaluation.metrics import check, compute, default_metrics, higher_is_better, lookup, measure
 from seq2see.evaluation.positions import PositionBin, recall_by_position
 from seq2see.evaluation.report import Report, evaluate
@@ -23,6 +24,7 @@ __all__ = [
     "Comparison",
     "Interval",
     "LengthBin",
+    "Mean",
     "PositionBin",
     "Report",
     "Rows",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from seq2see.evaluation.rows import Rows
+from seq2see.recipe.measures import Taken
 from seq2see.registry import Registry
 
-Needs = Literal["text", "label", "any"]
+Needs = Taken
 
 
 class Metric(ABC):
@@ -21,7 +22,8 @@ class Metric(ABC):
     needs: the kind of output it is for; top: 1 for fractions, 100 for BLEU and its like, which also rules how
     many decimals are printed; least, most: what it can be at all (most not given: top); name: as it was asked for, for
     messages; lowercase: capital letters do not count, plain: nor do marks of punctuation;
-    of_outputs: outputs are all it takes (no probabilities, no n-best lists); cased: letters are what it looks at.
+    of_outputs: outputs that are texts are all it takes (no probabilities, no n-best lists, no numbers);
+    cased: letters are what it looks at.
     """
 
     needs: ClassVar[Needs] = "text"

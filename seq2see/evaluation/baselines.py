@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from seq2see.errors import UserError
-from seq2see.evaluation.metrics import lookup, measure
+from seq2see.evaluation.metrics import Kind, lookup, measure
 from seq2see.evaluation.rows import Rows
 from seq2see.evaluation.sentences import first_sentence
 from seq2see.registry import Registry
@@ -76,10 +76,10 @@ def beside(models: Iterable[Baseline], names: Sequence[str], rows: Rows) -> dict
     return {name: found[name] for name in names if name in found}
 
 
-def default_baseline(kind: Literal["text", "label"], *, inputs: bool = True, text: bool = True) -> str:
+def default_baseline(kind: Kind, *, inputs: bool = True, text: bool = True) -> str:
     """The trivial model of a recipe that names none; text: whether any of its inputs is one."""
-    if kind == "label":
-        return "majority"
+    if kind != "text":
+        return "majority" if kind == "label" else "mean"
     if not inputs:
         return "unigram"
     return "copy" if text else "frequent"

@@ -10,6 +10,7 @@ from seq2see.evaluation import (  # noqa: F401 - importing a family registers it
     alignment,
     answers,
     cider,
+    distances,
     diversity,
     labels,
     likelihood,
@@ -20,7 +21,9 @@ from seq2see.evaluation import (  # noqa: F401 - importing a family registers it
 )
 from seq2see.evaluation.base import METRICS, Metric
 from seq2see.evaluation.rows import Rows, Unit
+from seq2see.recipe.measures import OUTPUTS
 
+Kind = Literal["text", "label", "vector", "image"]
 _LOWERCASE, _PLAIN = "_lc", "_plain"
 
 
@@ -46,17 +49,17 @@ def higher_is_better(name: str) -> bool:
     return lookup(name).higher_is_better
 
 
-def check(names: Sequence[str], kind: Literal["text", "label"]) -> None:
+def check(names: Sequence[str], kind: Kind) -> None:
     """Refuse names that are unknown, given twice, or not for this kind of output."""
     for position, name in enumerate(names):
         if name in names[:position]:
             raise UserError(f"metric '{name}' is asked for twice")
-        if lookup(name).needs not in (kind, "any"):
-            fitting = ", ".join(other for other in METRICS if METRICS[other].needs in (kind, "any"))
+        if lookup(name).needs not in OUTPUTS[kind]:
+            fitting = ", ".join(other for other in METRICS if METRICS[other].needs in OUTPUTS[kind])
             raise UserError(f"metric '{name}' is not for an output of kind '{kind}'; allowed: {fitting}")
 
 
-def default_metrics(kind: Literal["text", "label"], tokens: Unit | None = None, *, inputs: bool = True) -> list[str]:
+def default_metrics(kind: Kind, tokens: Unit | None = None, *, inputs: bool = True) -> list[str]:
     """What is measured where a recipe does not say, the leading one first; a language model has no inputs.
 
     >>> default_metrics("text", "symbol"), default_metrics("text", "word"), default_metrics("label")
@@ -64,6 +67,8 @@ def default_metrics(kind: Literal["text", "label"], tokens: Unit | None = None, 
     """
     if kind == "label":
         return ["accuracy", "macro_f1"]
+    if kind != "text":
+        return ["mse"]
     if not inputs:
         return ["perplexity"]
     return ["exact", "cer"] if tokens in ("character", "symbol") else ["bleu", "chrf"]

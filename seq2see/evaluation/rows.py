@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Tokens
 
@@ -33,7 +36,8 @@ class Rows:
     alternatives: further hypotheses, best first (the prediction itself may be among them);
     targets: the symbols whose probability was taken, `<eos>` included where the model predicts it;
     log_probabilities: of the whole of each row's target;
-    alignments: links that were found between input and output, beside the known ones (see `alignment.Aligned`).
+    alignments: links that were found between input and output, beside the known ones (see `alignment.Aligned`);
+    numbers: what was given, where outputs are made of numbers; true_numbers: the right ones, at least one for each row.
     """
 
     predictions: Sequence[str]
@@ -45,6 +49,8 @@ class Rows:
     targets: Sequence[Sequence[str]] | None = None
     log_probabilities: Sequence[float] | None = None
     alignments: Sequence[Any] | None = None
+    numbers: Sequence[NDArray[np.float64]] | None = None
+    true_numbers: Sequence[Sequence[NDArray[np.float64]]] | None = None
 
     def __post_init__(self) -> None:
         if not self.predictions:
@@ -79,6 +85,10 @@ class Rows:
         """The same rows with other answers; what belonged to the old ones is left out."""
         return replace(self, predictions=predictions, alternatives=None, log_probabilities=None, alignments=None)
 
+    def guessed(self, numbers: Sequence[NDArray[np.float64]]) -> Rows:
+        """The same rows with other numbers for answers."""
+        return replace(self, numbers=numbers)
+
     def lowercased(self) -> Rows:
         """The same rows without capital letters."""
         return self._rewritten(str.lower)
@@ -100,7 +110,17 @@ class Rows:
         )
 
 
-_BY_ROW = ("predictions", "references", "inputs", "alternatives", "targets", "log_probabilities", "alignments")
+_BY_ROW = (
+    "predictions",
+    "references",
+    "inputs",
+    "alternatives",
+    "targets",
+    "log_probabilities",
+    "alignments",
+    "numbers",
+    "true_numbers",
+)
 
 
 def unmarked(text: str) -> str:

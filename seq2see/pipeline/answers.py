@@ -13,7 +13,16 @@ from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, 
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.schema import ImageInput, SetInput, SoundInput, TextSettings, TrainingSettings
+from seq2see.recipe.schema import (
+    ImageInput,
+    ImageOutput,
+    SetInput,
+    SoundInput,
+    TextSettings,
+    TrainingSettings,
+    VectorInput,
+    VectorOutput,
+)
 
 SPECIALS = 4
 BPE = 8_000
@@ -124,11 +133,11 @@ def _stated(recipe: Recipe) -> dict[str, int]:
 
 def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
     owners = dict.fromkeys(recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"])
-    unknown = [name for name in owners if name not in known and recipe.has_vocabulary(name)]
+    unknown = [name for name in owners if name not in known and recipe.sized_by_data(name)]
     lines = []
     if unknown:
         lines.append(
-            f"{' and '.join(f'|{name}|' for name in unknown)}: symbols of the vocabulary, known once there is data"
+            f"{' and '.join(f'|{name}|' for name in unknown)}: {_counted(recipe, unknown)}, known once there is data"
         )
     if known:
         said = ", ".join(f"{name} {size:,}" for name, size in known.items())
@@ -136,6 +145,12 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
             f"counted with vocabularies as large as the recipe allows ({said}); data with fewer symbols needs less"
         )
     return lines
+
+
+def _counted(recipe: Recipe, names: list[str]) -> str:
+    kinds = {(recipe.output if name == "output" else recipe.inputs[name]).kind for name in names}
+    symbols = ["symbols of the vocabulary"] * bool(kinds - {"vector"})
+    return ", ".join([*symbols, *["numbers of the vector"] * ("vector" in kinds)])
 
 
 def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]:
@@ -157,19 +172,30 @@ def _set_aside(recipe: Recipe) -> str:
 
 def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     column = settings.column or name
+    if isinstance(settings, VectorInput | VectorOutput | ImageInput | ImageOutput):
+        return _numbers(name, settings, column, size)
     many = "" if size is None else f", {'' if exact else 'at most '}{size:,} symbols"
     if settings.kind == "label":
         return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
     role = "output y" if name == "output" else f"input x ({name})"
-    if isinstance(settings, ImageInput):
-        across = settings.width or "as wide as they are"
-        return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
     if isinstance(settings, SoundInput):
         frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
         return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"
+
+
+def _numbers(name: str, settings: Any, column: str, size: int | None) -> str:
+    role = "output y" if name == "output" else f"input x ({name})"
+    if isinstance(settings, ImageInput | ImageOutput):
+        across = settings.width or "as wide as they are"
+        return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
+    many = "" if size is None else f" of {size:,} numbers"
+    noise = getattr(settings, "noise", None)
+    spoilt = f", {noise.kind} noise {noise.amount:g} while training" if noise and noise.kind != "none" else ""
+    standard = ", standardised" if settings.standardise else ""
+    return f"{role}: a vector{many}, column '{column}'{standard}{spoilt}"
 
 
 def _kind(settings: TextSettings, column: str) -> str:
@@ -199,8 +225,8 @@ def _decoder(recipe: Recipe) -> list[str]:
     if decoder.own is not None:
         lines = [f"{decoder.kind}, a decoder of the user's own"]
         lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not decoder.one_step)
-    elif decoder.kind == "label":
-        lines = [f"one step that gives a label, state s of {decoder.size} numbers"]
+    elif decoder.one_step:
+        lines = [f"one step that gives {recipe.output.said}, state s of {recipe.state_size or 'its'} numbers"]
     else:
         layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
         heads = f", {decoder.heads} heads" if decoder.kind == "transformer" else ""
@@ -218,7 +244,7 @@ def _decoder(recipe: Recipe) -> list[str]:
     if decoder.kind == "recurrent":
         lines.append(f"step        {equations.step_equation(recipe)}")
         lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
-    elif decoder.kind != "label":
+    elif not decoder.one_step or decoder.own is not None:
         first, *rest = equations.layer_equations(recipe)
         lines += [f"step        {first}", *(f"            {line}" for line in rest)]
     return [*lines, f"output      {equations.output_equation(recipe)}"]
@@ -226,8 +252,10 @@ def _decoder(recipe: Recipe) -> list[str]:
 
 def _loss(recipe: Recipe) -> list[str]:
     settings = recipe.training
-    label = recipe.output.kind == "label"
-    lines = [f"L = -sum log {equations.probability(recipe)}, the mean over a batch"]
+    if recipe.output.numeric:
+        lines = [f"L = mean_i (y_i - x_i) ** 2, x being {_target(recipe)}, the mean over a batch"]
+    else:
+        lines = [f"L = -sum log {equations.probability(recipe)}, the mean over a batch"]
     if recipe.loss.label_smoothing:
         lines.append(
             f"label smoothing {recipe.loss.label_smoothing:g}: so much of the target is spread over all symbols"
@@ -239,7 +267,7 @@ def _loss(recipe: Recipe) -> list[str]:
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
-    if not label:
+    if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
         lines.append(forced + (f", the model's own in a share growing to {share:.0%}" if share else ""))
@@ -251,6 +279,16 @@ def _loss(recipe: Recipe) -> list[str]:
     kept = f"the mean of the best {settings.average} weights" if settings.average > 1 else "the best weights"
     lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept")
     return lines
+
+
+def _target(recipe: Recipe) -> str:
+    """What the output should be, and what was done to the input."""
+    said = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
+    if isinstance(recipe.output, VectorOutput) and recipe.output.standardise:
+        said += ", standardised"
+    vectors = [given.noise for given in recipe.inputs.values() if isinstance(given, VectorInput)]
+    noises = [f"{noise.kind} {noise.amount:g}" for noise in vectors if noise.kind != "none"]
+    return f"{said}, clean, while what is read has noise ({', '.join(noises)})" if noises else said
 
 
 def _draws(recipe: Recipe) -> list[str]:

@@ -19,7 +19,7 @@ Count = dict[Monomial, int]
 PROBE = 1_000
 READING = "sEPWUQVvuwbcn"
 LAYERS = {"layers": "", "word_layers": "words, ", "sentence_layers": "sentences, "}
-PERCEPTRONS = ("phi", "rho")
+PERCEPTRONS = ("phi", "rho", "dense")
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 BACKBONE = "backbone"
@@ -51,7 +51,7 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
     larger by one, which shows the sizes that grow with it.
     """
     owners = [recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]]
-    unknown = [name for name in dict.fromkeys(owners) if name not in known and recipe.has_vocabulary(name)]
+    unknown = [name for name in dict.fromkeys(owners) if name not in known and recipe.sized_by_data(name)]
     base = dict.fromkeys(unknown, PROBE) | dict(known)
     shapes = _shapes(recipe, base)
     grown = {name: _shapes(recipe, base | {name: PROBE + 1}) for name in unknown}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from seq2see.attention.scores import equation_of
 from seq2see.decoders import decoders
-from seq2see.encoders import encoders
+from seq2see.encoders import Dense, encoders
 from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.schema import Recipe
+from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
+from seq2see.recipe.schema import ImageOutput, Recipe
 from seq2see.recipe.words import cell_equation, embedding_equation, position_words
 
 __all__ = ["cell_equation", "embedding_equation"]
@@ -32,7 +33,7 @@ def query_of(recipe: Recipe) -> str:
     """The state that asks."""
     if recipe.decoder.own is not None:
         return f"what {recipe.decoder.kind} asks with"
-    if recipe.decoder.kind == "label":
+    if recipe.decoder.one_step:
         return "s"
     if recipe.decoder.kind == "transformer":
         return "norm(x_t)"
@@ -116,7 +117,7 @@ def joined(names: list[str], join: str) -> str:
 def start_equation(recipe: Recipe) -> str:
     if recipe.decoder.own is not None:
         return f"from {joined(recipe.started_by, recipe.decoder.join)}" if recipe.started_by else "from no input"
-    s = "s" if recipe.decoder.kind == "label" else "s_0"
+    s = "s" if recipe.decoder.one_step else "s_0"
     if recipe.decoder.kind == "transformer":
         if not recipe.started_by:
             return "from <sos> alone"
@@ -124,7 +125,8 @@ def start_equation(recipe: Recipe) -> str:
     if not recipe.started_by:
         return f"{s} is a parameter, learned with the rest"
     summary = joined(recipe.started_by, recipe.decoder.join)
-    return f"{s} = {summary}" if recipe.decoder.start_by == "copy" else f"{s} = tanh(W_start ({summary}) + b_start)"
+    copied = recipe.decoder.start_by == "copy" or recipe.decoder.kind == "reconstruction"
+    return f"{s} = {summary}" if copied else f"{s} = tanh(W_start ({summary}) + b_start)"
 
 
 def step_inputs(recipe: Recipe) -> list[str]:
@@ -170,6 +172,8 @@ def step_equation(recipe: Recipe) -> str:
 
 def output_equation(recipe: Recipe) -> str:
     """The output layer, V being E where they are tied."""
+    if recipe.output.numeric:
+        return numbers_equation(recipe)
     label = recipe.decoder.kind == "label"
     seen = ["s" if label else "s_t"]
     if recipe.decoder.own is not None:
@@ -190,6 +194,20 @@ def output_equation(recipe: Recipe) -> str:
     pointed = f"sum_{{j: x_j = y_t}} a_tj (x: {recipe.copied_from})"
     gate = f"g = sigmoid(w_g' {seen_by_gate} + b_g)"
     return f"{probability(recipe)} = g {spoken} + (1 - g) {pointed};  {gate}"
+
+
+def numbers_equation(recipe: Recipe) -> str:
+    """How a code becomes numbers."""
+    seen = "[s; c]" if recipe.looked_at and recipe.decoder.output == "all" else "s"
+    if recipe.decoder.own is not None:
+        seen = f"features of {recipe.decoder.kind}"
+    else:
+        seen = Dense.equation(seen, len(hidden_of(recipe)), activation=activation_of(recipe))
+    made = f"V {seen} + c"
+    if isinstance(recipe.output, ImageOutput) and recipe.decoder.reconstruction.pixels == "transposed":
+        levels = channels_of(recipe)
+        made = f"transposed convolutions ({len(levels)} levels of {', '.join(map(str, levels))} maps) of ({made})"
+    return f"y = {made}" if output_of(recipe) == "linear" else f"y = {output_of(recipe)}({made})"
 
 
 def probability(recipe: Recipe) -> str:

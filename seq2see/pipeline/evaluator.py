@@ -16,9 +16,9 @@ from seq2see.pipeline.aligning import align, aligned
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told
 from seq2see.pipeline.measures import PERPLEXITY, check_metrics, metrics_of
+from seq2see.pipeline.numbers import judged_rows
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import Row, score_rows, score_stream
-from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS
 from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions
@@ -69,7 +69,7 @@ def judge(
         asked = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
         predictions = predict(bundles, inputs, asked, told=_told(progress, "inputs answered"))
-        judged = _rows(recipe, questions, predictions)
+        judged = _rows(bundle, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
     if recipe.output.kind == "text" or PERPLEXITY in names:
         report = report.joined(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
@@ -107,7 +107,10 @@ def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOpt
     return replace(options, n_best=wanted, beam=beam)
 
 
-def _rows(recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
+def _rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
+    recipe = bundle.recipe
+    if recipe.output.numeric:
+        return judged_rows(bundle.fields, questions, predictions)
     unit: Tokens = getattr(recipe.output, "tokens", "word")
     main = next(iter(recipe.texts), None)
     return Rows(

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.data.batches import Batch, Labels
+from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.references import group
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError
@@ -116,8 +116,8 @@ class _Asked:
     def _given(self, batch: Batch, step: Step, ready: Ready) -> Float[Tensor, "rows steps"]:
         """log P of the row's own output, step by step."""
         target = batch.target
-        if target is None:
-            raise ValueError("a batch without targets has nothing to ask about")
+        if not isinstance(target, Sequences | Labels):
+            raise ValueError("a batch without symbols to write has nothing to ask about")
         mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
         return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from seq2see.errors import UserError
 from seq2see.evaluation import check
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import LOOKS, allowed, measures_of
+from seq2see.recipe.measures import LOOKS, allowed, also_measured, measures_of
 
 PERPLEXITY = "perplexity"
 
@@ -44,7 +44,7 @@ def followed(recipe: Recipe) -> tuple[list[str], str]:
     if chosen is None:
         return names, names[0]
     check_metrics([chosen], recipe, key="training.metric")
-    if chosen not in [*names, PERPLEXITY]:
+    if chosen not in [*names, *also_measured(recipe)]:
         raise UserError(
             f"training.metric: '{chosen}' is not among evaluation.metrics ({', '.join(names)}); add it there"
         )

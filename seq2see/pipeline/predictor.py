@@ -20,6 +20,7 @@ from seq2see.looks import Alternative, Looks, Pixels, Prediction, Token
 from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
+from seq2see.pipeline.numbers import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 
@@ -33,10 +34,12 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     """
     asked = {name: value for name, value in given.items() if value is not None}
     n_best = int(asked.get("n_best", 1))
-    if recipe.output.kind == "label":
+    if recipe.output.one_step:
+        allowed = ("oracle",) if recipe.output.numeric else ("n_best", "oracle")
+        asked = {name: value for name, value in asked.items() if (name, value) != ("n_best", 1)}
         for name in asked:
-            if name not in ("n_best", "oracle"):
-                raise UserError(f"{name}: a label is not searched for; allowed: n_best, oracle")
+            if name not in allowed:
+                raise UserError(f"{name}: {recipe.output.said} is not searched for; allowed: {', '.join(allowed)}")
         return SearchOptions(sample=True, **asked)
     if not recipe.inputs and "beam" not in asked:
         asked.setdefault("sample", True)
@@ -70,13 +73,14 @@ def predict(
     width = max(options.beam, options.n_best)
     for numbers, batch in chunks(first.fields, rows, factor=width, told=told):
         batch.rows = [first_row + number for number in numbers]
-        if first.recipe.output.kind == "label":
-            readings = _readings(bundles, rows, numbers, batch)
-            forced = _for_rows(options, numbers).oracle
-            hypotheses = classify(readings, batch.rows, options.n_best, oracle=forced, maps=maps)
+        readings = _readings(bundles, rows, numbers, batch)
+        its = _for_rows(options, numbers)
+        if first.recipe.output.numeric:
+            hypotheses = reconstructed(bundles, readings, batch.rows, its, maps=maps)
+        elif first.recipe.output.one_step:
+            hypotheses = classify(readings, batch.rows, options.n_best, oracle=its.oracle, maps=maps)
         else:
-            readings = _readings(bundles, rows, numbers, batch)
-            hypotheses = search(readings, batch.rows, _for_rows(options, numbers), maps=maps)
+            hypotheses = search(readings, batch.rows, its, maps=maps)
         for number, best in zip(numbers, hypotheses, strict=True):
             found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
     return [one for one in found if one is not None]
@@ -86,7 +90,13 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
     """Models can speak together only in one vocabulary."""
     first = bundles[0]
     for other in bundles[1:]:
-        if other.fields.output.vocabulary != first.fields.output.vocabulary:
+        numeric = first.recipe.output.numeric
+        if other.recipe.output.kind != first.recipe.output.kind and (numeric or other.recipe.output.numeric):
+            kinds = f"{first.recipe.output.kind} and {other.recipe.output.kind}"
+            raise UserError(f"an ensemble needs models with the same kind of output, got {kinds}")
+        if numeric:
+            check_as_many(first.fields, other.fields)
+        elif other.fields.output.vocabulary != first.fields.output.vocabulary:
             raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
         if list(other.recipe.inputs) != list(first.recipe.inputs):
             raise UserError(
@@ -136,6 +146,10 @@ def assemble(
     bundle: Bundle, row: Row, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool = False
 ) -> Prediction:
     """A Prediction from the hypotheses of one input, best first."""
+    if bundle.recipe.output.numeric:
+        looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
+        looks.pictures = shown_in(bundle, row)
+        return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
     made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
     best = made[0]
     kind = bundle.recipe.output.kind

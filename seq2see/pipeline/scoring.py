@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2see.data.batches import Batch, Labels
+from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.streams import Stream
 from seq2see.errors import UserError
@@ -109,8 +109,8 @@ def _target_ids(batch: Batch, place: int) -> list[int]:
     target = batch.target
     if isinstance(target, Labels):
         return [int(target.ids[place])]
-    if target is None:
-        raise ValueError("a batch without targets has nothing to score")
+    if not isinstance(target, Sequences):
+        raise ValueError("a batch without symbols to write has nothing to score")
     ids: list[int] = target.ids[place][target.mask[place]].tolist()
     return ids
 

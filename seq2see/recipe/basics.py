@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Tokens = Literal["word", "character", "symbol", "bpe"]
+Activation = Literal["relu", "tanh", "logistic", "linear"]
 CellKind = Literal["rnn", "gru", "lstm"]
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.along import out_of_line
 from seq2see.recipe.basics import Scalar
+from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.media_checks import unreadable
+from seq2see.recipe.numbers import unworkable
 from seq2see.recipe.own import BROUGHT, DECODERS, Own
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
@@ -45,6 +47,7 @@ def problems(recipe: Recipe) -> list[str]:
         *impossible(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
+        *unworkable(recipe),
         *_own(recipe),
     ]
     found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
@@ -108,6 +111,9 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: unknown score '{score}'{nearest(score, allowed)}; {known}"]
     if not recipe.inputs:
         return [f"attention.score: {score} has nothing to look at in a model without inputs; allowed: none"]
+    if not recipe.with_places:
+        said = f"{score} has nothing to look at: a vector is a single place, at which every look is the same"
+        return [f"attention.score: {said}; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
     if found := [*through(recipe), *unused_sentences(recipe)]:
@@ -123,18 +129,16 @@ def _attention(recipe: Recipe) -> list[str]:
 def _seen(recipe: Recipe) -> bool:
     """Whether what is looked at goes anywhere: into the output layer, or into the recurrence."""
     recurrence = recipe.attention.query == "previous" or recipe.attention.input_feeding
-    writes = {"recurrent": recurrence, "label": False}
+    writes = {"recurrent": recurrence} | dict.fromkeys(ONE_STEP, False)
     return recipe.decoder.output == "all" or writes.get(recipe.decoder.kind, True)
 
 
 def _decoder(recipe: Recipe) -> list[str]:
-    found, kind, label = [], recipe.decoder.kind, recipe.output.kind == "label"
+    found, kind = [], recipe.decoder.kind
     if kind not in WRITERS and kind not in DECODERS:
         known = [*WRITERS, *DECODERS]
         found.append(f"decoder.kind: unknown decoder '{kind}'{nearest(kind, known)}; {_allowed(known)}")
-    elif recipe.decoder.one_step != label:
-        fitting = [word for word in WRITERS if (word == "label") == label]
-        fitting += [own.name for own in DECODERS.values() if own.one_step == label]
+    elif kind not in (fitting := _writers(recipe)):
         found.append(f"decoder.kind: {kind} cannot write an output of kind {recipe.output.kind}; {_allowed(fitting)}")
     if recipe.decoder.tied and recipe.decoder.embedding.kind == "one-hot":
         found.append("decoder.tied: a one-hot embedding has no weights to tie; allowed: false")
@@ -143,6 +147,12 @@ def _decoder(recipe: Recipe) -> list[str]:
             if given and len(given) != 2:
                 found.append(f"decoder.join: compare needs two inputs in decoder.{path}, got {len(given)}")
     return found
+
+
+def _writers(recipe: Recipe) -> list[str]:
+    """Decoders that write such an output: ours, and those that plug-ins brought."""
+    brought = [own.name for own in DECODERS.values() if own.one_step == recipe.output.one_step]
+    return [*BY_OUTPUT[recipe.output.kind], *brought]
 
 
 def _allowed(kinds: list[str]) -> str:
@@ -173,10 +183,11 @@ def _data(recipe: Recipe) -> list[str]:
             "data.stream: a transformer looks back at all it has read, and a stream does not end; allowed: false, or "
             "decoder.kind recurrent"
         )
-    if not recipe.inputs and recipe.output.kind == "label":
-        found.append("inputs: a label needs at least one input")
+    if not recipe.inputs and recipe.output.one_step:
+        found.append(f"inputs: {recipe.output.said} needs at least one input")
     for name in recipe.inputs:
-        if name not in recipe.used and not unconditioned(recipe):
+        lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
+        if name not in recipe.used and not unconditioned(recipe) and not lost:
             found.append(
                 f"inputs.{name}: is read and never used; name it in attention.over, decoder.start or decoder.every_step"
             )
@@ -202,13 +213,14 @@ def _looks(recipe: Recipe) -> list[str]:
                     f"attention.heads: {recipe.attention.heads} heads cannot share the {size} numbers of the "
                     f"places of '{name}'; allowed: what divides {size}"
                 )
-    elif recipe.attention.score in ("dot", "scaled-dot", "cosine") and recipe.decoder.own is None:
+    elif recipe.attention.score in ("dot", "scaled-dot", "cosine") and recipe.state_size is not None:
+        asking = "decoder.size" if recipe.state_size == recipe.decoder.size else "the code's size"
         for name, size in places.items():
-            if size != recipe.decoder.size:
+            if size != recipe.state_size:
+                instead = f", or set decoder.size={size}" if asking == "decoder.size" else ""
                 found.append(
-                    f"attention.score: {recipe.attention.score} needs decoder.size equal to the size of the places of "
-                    f"'{name}', got {recipe.decoder.size} and {size}; use general or additive, or set "
-                    f"decoder.size={size}"
+                    f"attention.score: {recipe.attention.score} needs {asking} equal to the size of the places of "
+                    f"'{name}', got {recipe.state_size} and {size}; use general or additive{instead}"
                 )
     return found
 
@@ -256,7 +268,7 @@ def _sizes(recipe: Recipe) -> list[str]:
     summaries = {name: size for name, size in sizes.items() if size is not None}
     if len(summaries) < len(sizes) or recipe.decoder.own is not None:
         return found
-    if recipe.decoder.start_by == "copy" and recipe.started_by:
+    if recipe.decoder.start_by == "copy" and recipe.started_by and recipe.decoder.kind != "reconstruction":
         joined = sum(summaries[name] for name in recipe.started_by) * (2 if recipe.decoder.join == "compare" else 1)
         if joined != recipe.decoder.size:
             found.append(

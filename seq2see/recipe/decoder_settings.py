@@ -6,11 +6,47 @@ from typing import Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import CellSettings, Count, EmbeddingSettings, Positive, Scalar
+from seq2see.recipe.basics import Activation, CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings
 from seq2see.recipe.own import DECODERS, Own
 
-WRITERS = ("recurrent", "transformer", "label")
+WRITERS = ("recurrent", "transformer", "label", "reconstruction")
 """The decoders of the house; plug-ins bring others."""
+
+
+ONE_STEP = ("label", "reconstruction")
+"""Those that give a single answer and read no symbol."""
+
+BY_OUTPUT = {
+    "text": ("recurrent", "transformer"),
+    "label": ("label",),
+    "vector": ("reconstruction",),
+    "image": ("reconstruction",),
+}
+"""Which of them write which kind of output; the first is meant where a recipe does not say."""
+
+
+class ReconstructionSettings(Settings):
+    """How a code becomes numbers again: dense layers, or for pictures transposed convolutions, and one linear layer."""
+
+    hidden: Literal["mirrored"] | list[Positive] = Field(
+        "mirrored",
+        description="sizes of the layers behind the code; mirrored: those of the dense encoder it starts from, the "
+        "last one first (none where it starts from another)",
+    )
+    activation: Literal["mirrored"] | Activation = Field(
+        "mirrored", description="of these layers; mirrored: that encoder's (relu where there is none)"
+    )
+    pixels: Literal["dense", "transposed"] = Field(
+        "dense", description="pictures: every pixel by a dense layer, or all by transposed convolutions"
+    )
+    channels: Literal["mirrored"] | list[Positive] = Field(
+        "mirrored",
+        description="transposed: maps of each level, which doubles height and width; mirrored: those of the "
+        "convolutional encoder it starts from, the last one first",
+    )
+    output: Literal["linear", "logistic"] | None = Field(
+        None, description="of the last layer; not given: logistic (0 to 1) for pictures, linear for vectors"
+    )
 
 
 class DecoderSettings(CellSettings):
@@ -18,7 +54,8 @@ class DecoderSettings(CellSettings):
 
     kind: str = Field(
         "recurrent",
-        description="a recurrent network, layers of self-attention, or the decoder of one step for label outputs",
+        description="a recurrent network, layers of self-attention, or a decoder of one step: label for labels, "
+        "reconstruction for vectors and pictures",
     )
     heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
     feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
@@ -41,6 +78,7 @@ class DecoderSettings(CellSettings):
     copy_from: str | None = Field(
         None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
     )
+    reconstruction: ReconstructionSettings = ReconstructionSettings()
     options: dict[str, Scalar] = Field({}, description="a decoder of your own: settings that only it has, by name")
 
     @property
@@ -51,4 +89,4 @@ class DecoderSettings(CellSettings):
     @property
     def one_step(self) -> bool:
         """Whether it gives a single answer and reads no symbol."""
-        return self.own.one_step if self.own is not None else self.kind == "label"
+        return self.own.one_step if self.own is not None else self.kind in ONE_STEP

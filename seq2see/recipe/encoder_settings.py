@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from seq2see.recipe.backbones import FILED, SMALL
-from seq2see.recipe.basics import CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings, Share
+from seq2see.recipe.basics import Activation, CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings, Share
 from seq2see.recipe.own import ENCODERS, PLUGIN, Own
 
 
@@ -186,7 +186,9 @@ class ConvolutionalEncoderSettings(Reader):
     pooled: list[Literal["both", "height"]] = Field(
         [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
     )
-    places: Literal["grid", "vector"] = Field("grid", description="every cell of the map a place, or their mean alone")
+    places: Literal["grid", "vector", "flat"] = Field(
+        "grid", description="every cell of the map a place, their mean alone, or all of them joined: W_p then reads all"
+    )
     size: Positive = Field(512, description="numbers of each place, W_p times a cell of the map")
     dropout: Share = Field(0.0, description="on the places")
 
@@ -211,6 +213,30 @@ class ConvolutionalEncoderSettings(Reader):
     def pretrained(self) -> bool:
         """Whether its backbone has learned something before."""
         return self.weights is not None or self.backbone not in (SMALL, *FILED)
+
+
+class DenseEncoderSettings(Reader):
+    """h: dense layers make one vector, the code, of a row of numbers or of the pixels of a picture."""
+
+    reads: ClassVar[tuple[str, ...]] = ("vector", "image")
+    kind: Literal["dense"] = Field("dense", description="dense layers over all numbers at once")
+    hidden: list[Positive] = Field([128], description="sizes of the layers before the code; []: none")
+    activation: Activation = Field("relu", description="of the hidden layers")
+    size: Positive = Field(32, description="numbers of the code: the one place, and the summary")
+    code: Activation = Field("linear", description="activation of the code; linear without hidden layers: a product")
+    dropout: Share = Field(0.0, description="on what each hidden layer gives")
+
+    @property
+    def places_size(self) -> int:
+        return self.size
+
+    @property
+    def summary_size(self) -> int:
+        return self.size
+
+    @property
+    def layout(self) -> str:
+        return "vector"
 
 
 class PyramidalEncoderSettings(CellSettings, Reader):
@@ -279,13 +305,14 @@ EncoderSettings = Annotated[
     | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
     | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")]
     | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
+    | Annotated[DenseEncoderSettings, Tag("dense")]
     | Annotated[PyramidalEncoderSettings, Tag("pyramidal")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]
 
-USUAL = {"image": "convolutional", "sound": "pyramidal"}
-"""The kind of encoder that reads a kind of file, where the recipe does not say it."""
+USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense"}
+"""The kind of encoder that reads a kind of input other than text, where the recipe does not say it."""
 
 
 def embedding_of(settings: Any) -> EmbeddingSettings | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from seq2see.errors import nearest
 from seq2see.recipe.along import idle_along
+from seq2see.recipe.decoder_settings import ONE_STEP
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.media_checks import unseen
+from seq2see.recipe.numbers import pointless
 from seq2see.recipe.own import unknown_options
 from seq2see.recipe.pointing import idle
 from seq2see.recipe.schema import (
@@ -43,6 +45,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= _looks(recipe)
     found |= idle(recipe)
     found |= unseen(recipe)
+    found |= pointless(recipe)
     found |= silent(recipe)
     found |= idle_along(recipe)
     for name, given in recipe.inputs.items():
@@ -59,7 +62,7 @@ def _looks(recipe: Recipe) -> dict[str, str]:
         keys = ["doubly_stochastic", "entropy", "coverage"]
         found |= _changed(recipe.loss, "loss", keys, "without attention there are no looks")
     elif recipe.decoder.one_step:
-        found |= _changed(recipe.loss, "loss", ["coverage"], "a label is decoded in one step")
+        found |= _changed(recipe.loss, "loss", ["coverage"], f"{recipe.output.said} is decoded in one step")
     found |= _twice(recipe)
     if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
         keys = ["exploration", "baseline_decay"]
@@ -118,8 +121,9 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     if not any("." in name for name in recipe.looked_at):
         found |= _changed(settings, "attention", ["through"], "nothing that is looked at lies inside larger places")
     if recipe.decoder.one_step:
-        found |= _changed(settings, "attention", ["query", "input_feeding"], "a label is decoded in one step")
-        found |= _changed(settings, "attention", ["filters", "kernel"], "a label has no earlier looks to cover")
+        what = recipe.output.said
+        found |= _changed(settings, "attention", ["query", "input_feeding"], f"{what} is decoded in one step")
+        found |= _changed(settings, "attention", ["filters", "kernel"], f"{what} has no earlier looks to cover")
     elif recipe.decoder.kind == "transformer":
         keys = ["query", "input_feeding"]
         found |= _changed(settings, "attention", keys, "in a transformer each layer asks with its own state")
@@ -238,16 +242,25 @@ def _decoder(recipe: Recipe) -> dict[str, str]:
     settings = recipe.decoder
     unknown = unknown_options(settings.own, settings.options, f"decoder {settings.kind}")
     found = {f"decoder.{key}": reason for key, reason in unknown.items()}
-    if settings.kind == "label":
+    if settings.kind in ONE_STEP:
         keys = ["cell", "activation", "reset", "layers", "embedding", "every_step", "tied"]
         keys += ["heads", "feedforward", "positions", "longest"]
-        found |= _changed(settings, "decoder", keys, "a label decoder has no cell and reads no symbol")
+        found |= _changed(settings, "decoder", keys, f"a {settings.kind} decoder has no cell and reads no symbol")
         if not recipe.looked_at:
-            found |= _changed(settings, "decoder", ["output"], "without attention a label decoder has its state alone")
+            reason = f"without attention a {settings.kind} decoder has its state alone"
+            found |= _changed(settings, "decoder", ["output"], reason)
+        if settings.kind == "reconstruction":
+            reason = "decoder.reconstruction says what lies between the code and the output"
+            found |= _changed(settings, "decoder", ["readout"], reason)
+            if recipe.started_by:
+                found |= _changed(settings, "decoder", ["size", "start_by"], "it starts from the code as it is")
     elif settings.one_step:
         found |= _changed(settings, "decoder", ["embedding", "tied"], f"{settings.kind} reads no symbol")
     else:
         found |= _written(settings) | _embedding("decoder.embedding", settings.embedding)
+    if settings.kind != "reconstruction":
+        keys = ["reconstruction"]
+        found |= _changed(settings, "decoder", keys, "only decoder.kind reconstruction has such settings")
     if not recipe.started_by:
         found |= _changed(settings, "decoder", ["start_by"], "decoder.start is none")
         if not recipe.fed_every_step:
@@ -273,12 +286,15 @@ def _written(settings: DecoderSettings) -> dict[str, str]:
 
 def _output(recipe: Recipe) -> dict[str, str]:
     found: dict[str, str] = {}
-    if recipe.output.kind == "label":
-        keys = list(type(recipe.search).model_fields)
-        found |= _changed(recipe.search, "search", keys, "a label is not searched for")
-        found |= _changed(recipe.training, "training", ["scheduled_sampling"], "a label is decoded in one step")
-    else:
+    if recipe.output.one_step:
+        keys, what = list(type(recipe.search).model_fields), recipe.output.said
+        found |= _changed(recipe.search, "search", keys, f"{what} is not searched for")
+        found |= _changed(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
+    if recipe.output.kind != "label":
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
+    if recipe.output.numeric:
+        keys = ["label_smoothing", "consistency"]
+        found |= _changed(recipe.loss, "loss", keys, f"{recipe.output.said} has no probabilities")
     return found | _changed(recipe.search, "search", ["replace_unknown"], _nothing_to_put_in(recipe))
 
 

@@ -10,6 +10,7 @@ from seq2see.recipe.basics import Count, TextSettings
 from seq2see.recipe.encoder_settings import EncoderSettings, by_kind
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.vector_settings import VectorInput
 
 
 class TextInput(TextSettings):
@@ -54,6 +55,7 @@ InputSettings = Annotated[
     | Annotated[TextsInput, Tag("texts")]
     | Annotated[SetInput, Tag("set")]
     | Annotated[ImageInput, Tag("image")]
-    | Annotated[SoundInput, Tag("sound")],
+    | Annotated[SoundInput, Tag("sound")]
+    | Annotated[VectorInput, Tag("vector")],
     by_kind("text"),
 ]

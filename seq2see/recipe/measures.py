@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seq2see.recipe.schema import Recipe
+from seq2see.recipe.schema import Recipe, TextSettings
 
-Taken = Literal["label", "text", "any"]
+Taken = Literal["label", "text", "any", "numbers"]
+OUTPUTS: dict[str, tuple[Taken, ...]] = {
+    "text": ("text", "any"),
+    "label": ("label", "any"),
+    "vector": ("numbers",),
+    "image": ("numbers",),
+}
+"""What can be taken of each kind of output; any: of whatever has a probability."""
 
 METRICS: dict[str, Taken] = {
     "accuracy": "label",
     "macro_f1": "label",
     "perplexity": "any",
     "aer": "text",
+    "mse": "numbers",
     **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("cider", "distinct1", "distinct2"), "text"),
@@ -28,6 +36,7 @@ BASELINES: dict[str, Taken] = {
     "bag-of-words": "label",
     "frequent": "any",
     "unigram": "text",
+    "mean": "numbers",
 }
 READING = ("copy", "lead", "bag-of-words")
 """Trivial models that need an input of words."""
@@ -51,6 +60,8 @@ def measures_of(recipe: Recipe) -> list[str]:
         return recipe.evaluation.metrics
     if recipe.output.kind == "label":
         return ["accuracy", "macro_f1"]
+    if not isinstance(recipe.output, TextSettings):
+        return ["mse"]
     if not recipe.inputs:
         return [LANGUAGE_MODEL]
     return ["exact", "cer"] if recipe.output.tokens in ("character", "symbol") else ["bleu", "chrf"]
@@ -60,7 +71,7 @@ def allowed(recipe: Recipe) -> list[str]:
     """The metrics that can be taken of this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_MODEL]
-    fitting = [name for name, taken in METRICS.items() if taken in (recipe.output.kind, "any")]
+    fitting = [name for name, taken in METRICS.items() if taken in OUTPUTS[recipe.output.kind]]
     return [name for name in fitting if name != LOOKS or recipe.loss.alignment.column is not None]
 
 
@@ -68,8 +79,13 @@ def baselines(recipe: Recipe) -> list[str]:
     """The trivial models that can stand beside this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
         return [LANGUAGE_BASELINE]
-    fitting = [name for name, taken in BASELINES.items() if taken in (recipe.output.kind, "any")]
+    fitting = [name for name, taken in BASELINES.items() if taken in OUTPUTS[recipe.output.kind]]
     return [name for name in fitting if recipe.texts or name not in READING]
+
+
+def also_measured(recipe: Recipe) -> list[str]:
+    """What a model can be picked by beside the metrics it is given: perplexity, where outputs have a probability."""
+    return [] if recipe.output.numeric else [LANGUAGE_MODEL]
 
 
 def unfit(recipe: Recipe) -> dict[str, str]:
@@ -82,8 +98,8 @@ def unfit(recipe: Recipe) -> dict[str, str]:
     metric = recipe.training.metric
     if metric is not None and not _fits(metric, recipe):
         found["training.metric"] = _cannot([metric], recipe)
-    elif metric is not None and metric not in [*names, LANGUAGE_MODEL]:
-        listed = ", ".join(dict.fromkeys([*names, LANGUAGE_MODEL]))
+    elif metric is not None and metric not in (taken := [*names, *also_measured(recipe)]):
+        listed = ", ".join(dict.fromkeys(taken))
         found["training.metric"] = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({listed})"
     baseline = recipe.evaluation.baseline
     if baseline not in (None, "none", *baselines(recipe)):
@@ -104,6 +120,4 @@ def _cannot(names: list[str], recipe: Recipe) -> str:
 
 
 def _output(recipe: Recipe) -> str:
-    if recipe.output.kind == "label":
-        return "a label"
-    return "a text" if recipe.inputs else "a language model"
+    return recipe.output.said if recipe.inputs or recipe.output.kind != "text" else "a language model"

@@ -18,6 +18,7 @@ class AugmentSettings(Settings):
     rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="turn by up to so many degrees")
     light: Share = Field(0.0, description="change brightness and contrast by up to this share")
     noise: Amount = Field(0.0, description="deviation of noise added to every pixel, of 255")
+    mask: Share = Field(0.0, description="share of the pixels that become black, at random")
 
 
 class MediaSettings(Settings):

@@ -11,8 +11,8 @@ IN_A_ROW = ("text", "set")
 def idle(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of such settings in recipes that have nothing to point at, or nothing to point from."""
     alignment, found = recipe.loss.alignment, dict[str, str]()
-    if recipe.output.kind == "label":
-        reason = "a label is one of the classes, and has no symbols"
+    if recipe.output.one_step:
+        reason = f"{recipe.output.said} has no symbols"
     elif not recipe.looked_at:
         reason = "without attention no place is looked at"
     else:

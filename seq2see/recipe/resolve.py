@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from seq2see.recipe.decoder_settings import BY_OUTPUT
 from seq2see.recipe.encoder_settings import USUAL
-from seq2see.recipe.schema import Recipe
+from seq2see.recipe.output_settings import OutputSettings
+from seq2see.recipe.schema import ImageInput, ImageOutput, Recipe
 from seq2see.recipe.sets import completed
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
@@ -62,9 +64,10 @@ def _over(common: dict[str, Any], own: dict[str, Any], *, key: str = "encoder") 
 def resolved(recipe: Recipe) -> Recipe:
     """The recipe made complete where it is silent. A contradiction that was asked for stays as it is, to be refused.
 
-    Without inputs there is nothing to look at, so attention is off; a label is written by the label decoder; all inputs
-    are looked at; without attention, `start` gives the decoder every input that nothing else gives it, unless it was
-    said to be none; encoders of sets have no positions.
+    Without inputs that have places there is nothing to look at, so attention is off; an output brings its own decoder,
+    and a picture that comes out is as large as the one that goes in; all inputs with places are looked at; without
+    attention, `start` gives the decoder every input that nothing else gives it, unless it was said to be none; encoders
+    of sets have no positions.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -72,7 +75,7 @@ def resolved(recipe: Recipe) -> Recipe:
     recipe = _kinds(recipe)
     attention, decoder = recipe.attention, recipe.decoder
     if attention.score != "none" and attention.over is None:
-        attention = attention.model_copy(update={"over": list(recipe.inputs)})
+        attention = attention.model_copy(update={"over": recipe.with_places})
     unused = [name for name in recipe.inputs if name not in recipe.used]
     if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})
@@ -92,8 +95,18 @@ def unconditioned(recipe: Recipe) -> dict[str, str]:
 
 def _kinds(recipe: Recipe) -> Recipe:
     attention, decoder = recipe.attention, recipe.decoder
-    if not recipe.inputs and "score" not in attention.model_fields_set:
+    if not recipe.with_places and "score" not in attention.model_fields_set:
         attention = attention.model_copy(update={"score": "none"})
-    if recipe.output.kind == "label" and "kind" not in decoder.model_fields_set:
-        decoder = decoder.model_copy(update={"kind": "label"})
-    return recipe.model_copy(update={"attention": attention, "decoder": decoder})
+    if "kind" not in decoder.model_fields_set:
+        decoder = decoder.model_copy(update={"kind": BY_OUTPUT[recipe.output.kind][0]})
+    output = _as_large(recipe.output, recipe)
+    return recipe.model_copy(update={"attention": attention, "decoder": decoder, "output": output})
+
+
+def _as_large(output: OutputSettings, recipe: Recipe) -> OutputSettings:
+    """A picture to give, of the size and colour of the first one that goes in, as far as the recipe does not say."""
+    first = next((given for given in recipe.inputs.values() if isinstance(given, ImageInput)), None)
+    if not isinstance(output, ImageOutput) or first is None:
+        return output
+    keys = ("height", "width", "fit", "colour") if first.width else ("height", "colour")
+    return output.model_copy(update={key: getattr(first, key) for key in keys if key not in output.model_fields_set})

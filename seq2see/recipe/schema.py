@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from seq2see.recipe.basics import (
-    Amount,
     CellKind,
     CellSettings,
     Count,
@@ -19,12 +18,12 @@ from seq2see.recipe.basics import (
     Temperature,
     TextSettings,
     Tokens,
-    Weight,
 )
 from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
 from seq2see.recipe.encoder_settings import (
     ConvolutionalEncoderSettings,
     DeepSetsEncoderSettings,
+    DenseEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
@@ -34,8 +33,11 @@ from seq2see.recipe.encoder_settings import (
     View,
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
+from seq2see.recipe.loss_settings import AlignmentSettings, LossSettings
 from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
 from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.vector_settings import VectorInput
 
 __all__ = [
     "WRITERS",
@@ -47,11 +49,13 @@ __all__ = [
     "DataSettings",
     "DecoderSettings",
     "DeepSetsEncoderSettings",
+    "DenseEncoderSettings",
     "EmbeddingSettings",
     "EncoderSettings",
     "EvaluationSettings",
     "HierarchicalEncoderSettings",
     "ImageInput",
+    "ImageOutput",
     "InputSettings",
     "LabelOutput",
     "LossSettings",
@@ -70,23 +74,12 @@ __all__ = [
     "Tokens",
     "TrainingSettings",
     "TransformerEncoderSettings",
+    "VectorInput",
+    "VectorOutput",
     "names",
 ]
 
 # ---------------------------------------------------------------- data
-
-
-class TextOutput(TextSettings):
-    """An output written symbol by symbol."""
-
-    kind: Literal["text"] = Field("text", description="text or label")
-
-
-class LabelOutput(Settings):
-    """An output that is one of the classes found in the data."""
-
-    kind: Literal["label"] = Field("label", description="text or label")
-    column: str | None = Field(None, description="column of the table; not given: `output`")
 
 
 class DataSettings(Settings):
@@ -178,53 +171,7 @@ class AttentionSettings(Settings):
         return self.model_dump(exclude={"options"}) | self.options
 
 
-# ---------------------------------------------------------------- loss, training, use
-
-
-class AlignmentSettings(Settings):
-    """Supervised attention: where a decoder should look, as far as the table tells."""
-
-    column: str | None = Field(
-        None,
-        description="column of links `0-0 1-2 1?3` (place of the first input looked at, symbol of the output, from 0; "
-        "?: possible, not sure); not given: none",
-    )
-    weight: Amount = Field(
-        1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
-    )
-
-
-class LossSettings(Settings):
-    """What is minimised: -sum log P of the outputs."""
-
-    label_smoothing: Share = Field(0.0, description="share of the target spread over all symbols")
-    class_weights: Literal["none", "balanced"] | dict[str, Weight] = Field(
-        "none", description="label outputs: balanced by frequency, or a weight for each class"
-    )
-    doubly_stochastic: Amount = Field(
-        0.0, description="weight of sum_j (T / M - sum_t a_tj) ** 2: each place is looked at about as much as any other"
-    )
-    entropy: Amount = Field(0.0, description="weight of the entropy of each look: sharper looks")
-    coverage: Amount = Field(
-        0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
-    )
-    consistency: Amount = Field(
-        0.0,
-        description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
-    )
-    ctc: Amount = Field(
-        0.0,
-        description="weight of -log of the chance that the output is read off the encoder's places one after the other "
-        "(CTC, blanks between; columns of a grid), by a layer of its own",
-    )
-    alignment: AlignmentSettings = AlignmentSettings()
-    exploration: Amount = Field(
-        0.01,
-        description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
-    )
-    baseline_decay: Share = Field(
-        0.9, description="choice hard, by score-function: how slowly the moving baseline of the rewards moves"
-    )
+# ---------------------------------------------------------------- training, use
 
 
 class TrainingSettings(Settings):
@@ -289,7 +236,7 @@ class EvaluationSettings(Settings):
     """What a model is measured by."""
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
-    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "none"] | None = Field(
+    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "mean", "none"] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
 
@@ -300,7 +247,7 @@ class Recipe(Settings):
     task: str = Field("own", description="a name for the task")
     description: str = Field("", description="one line that says what goes in and what comes out")
     inputs: dict[str, InputSettings] = Field({}, description="inputs by name; none: a language model")
-    output: Annotated[TextOutput | LabelOutput, Field(discriminator="kind")] = TextOutput()
+    output: OutputSettings = TextOutput()
     data: DataSettings = DataSettings()
     encoder: EncoderSettings = RecurrentEncoderSettings()
     attention: AttentionSettings = AttentionSettings()
@@ -321,9 +268,10 @@ class Recipe(Settings):
         settings = self.output if name == "output" else self.inputs[name]
         return (settings.share if isinstance(settings, TextSettings) else None) or name
 
-    def has_vocabulary(self, name: str) -> bool:
-        """Whether this input (or `output`) is made of symbols or names."""
-        return name == "output" or isinstance(self.inputs[name], TextSettings)
+    def sized_by_data(self, name: str) -> bool:
+        """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""
+        settings = self.output if name == "output" else self.inputs[name]
+        return isinstance(settings, TextSettings | LabelOutput | VectorInput | VectorOutput)
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
@@ -349,7 +297,23 @@ class Recipe(Settings):
         """What the decoder looks at: names of inputs, or of further places of theirs; nothing without attention."""
         if self.attention.score == "none":
             return []
-        return list(self.inputs) if self.attention.over is None else names(self.attention.over)
+        return self.with_places if self.attention.over is None else names(self.attention.over)
+
+    @property
+    def with_places(self) -> list[str]:
+        """The inputs that can be looked at: not vectors, which are one place each."""
+        return [name for name, given in self.inputs.items() if not isinstance(given, VectorInput)]
+
+    @property
+    def state_size(self) -> int | None:
+        """Numbers of the state that asks for looks; None: only the built model knows."""
+        if self.decoder.own is not None:
+            return None
+        if self.decoder.kind != "reconstruction" or not self.started_by:
+            return self.decoder.size
+        sizes = [self.encoder_of(name).summary_size for name in self.started_by]
+        times = 2 if self.decoder.join == "compare" else 1
+        return None if None in sizes else times * sum(size or 0 for size in sizes)
 
     def view_of(self, looked_at: str) -> View:
         """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""

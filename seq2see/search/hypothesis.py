@@ -36,7 +36,8 @@ class Hypothesis:
     inward: where the decoder looked at what it had read of this very output, by layer: (heads, steps, steps), a row for
     each symbol it read, `<sos>` first;
     words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
-    forced: how many of the ids were given by the caller.
+    forced: how many of the ids were given by the caller;
+    numbers: the output itself where it is made of numbers: it has no ids and no probability then.
     """
 
     ids: list[int]
@@ -53,3 +54,4 @@ class Hypothesis:
     inward: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     forced: int = 0
+    numbers: NDArray[np.floating] | None = None

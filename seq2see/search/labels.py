@@ -33,6 +33,8 @@ def classify(
     """
     if not all(model.decoder.one_step for model, _ in sources):
         raise UserError("this model writes sequences, which are searched for, not classified")
+    if not all(model.head.symbols for model, _ in sources):
+        raise UserError("this model gives numbers, which are reconstructed, not classified")
     options = SearchOptions(sample=True, n_best=n_best, max_length=1, runners_up=runners_up, oracle=oracle)
     if not rows:
         return []

@@ -39,7 +39,7 @@ def search(
     """
     options = options if options is not None else SearchOptions()
     if any(model.decoder.one_step for model, _ in sources):
-        raise UserError("this model gives labels, which are classified, not searched for")
+        raise UserError("this model gives labels or numbers, which are classified or reconstructed, not searched for")
     if not rows:
         return []
     with at_rest([model for model, _ in sources]):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, resolve
 from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields, kinds
+from seq2see.data.field import field_of
+from seq2see.data.fields import Fields, VectorField
 from seq2see.data.media import MediaField
 from seq2see.data.sentences import together
 from seq2see.data.sets import listed
@@ -24,10 +25,11 @@ from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
 from seq2see.evaluation.bag_of_words import BagOfWords
 from seq2see.evaluation.baselines import Constant
+from seq2see.evaluation.mean import Mean
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
 from seq2see.recipe.media_settings import MediaSettings
-from seq2see.recipe.schema import SetInput, TextSettings, TextsInput
+from seq2see.recipe.schema import ImageOutput, SetInput, TextSettings, TextsInput, VectorInput, VectorOutput
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
@@ -58,9 +60,18 @@ def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
 
 
 def open_table(
-    recipe: Recipe, path: str | Path, columns: Sequence[str] | None, *, optional: Sequence[str] = ()
+    recipe: Recipe,
+    path: str | Path,
+    columns: Sequence[str] | None,
+    *,
+    optional: Sequence[str] = (),
+    fields: Fields | None = None,
+    numbers: Mapping[str, Check] | None = None,
 ) -> tuple[Table, Resolution]:
-    """A table and which of its columns are which; links that the recipe learns from are taken where there are any."""
+    """A table and which of its columns are which; links that the recipe learns from are taken where there are any.
+
+    fields: those of a model, which know how many numbers make a row; numbers: checks of an earlier table, which do too.
+    """
     table = read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
@@ -69,7 +80,8 @@ def open_table(
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
-    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe))
+    numbers = numbers_in(recipe, fields) if numbers is None else numbers
+    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers)
 
 
 def lists_in(recipe: Recipe) -> dict[str, Joined]:
@@ -80,15 +92,32 @@ def lists_in(recipe: Recipe) -> dict[str, Joined]:
             found[name] = partial(together, by=given.sentences)
         elif isinstance(given, SetInput):
             found[name] = partial(listed, settings=given)
+    return found | dict.fromkeys(_vectors(recipe), " ".join)
+
+
+def _vectors(recipe: Recipe) -> list[str]:
+    every = {**recipe.inputs, OUTPUT: recipe.output}
+    return [name for name, settings in every.items() if settings.kind == "vector"]
+
+
+def numbers_in(recipe: Recipe, fields: Fields | None = None) -> dict[str, Check]:
+    """Columns of rows of numbers, with what tells why one cannot be used: those of a model know how long they are, new
+    ones learn it from the first row."""
+    every, found = {**recipe.inputs, OUTPUT: recipe.output}, dict[str, Check]()
+    for name in _vectors(recipe):
+        settings = every[name]
+        assert isinstance(settings, VectorInput | VectorOutput)
+        known = None if fields is None else fields.all[name]
+        found[name] = (known if isinstance(known, VectorField) else VectorField(settings)).problem
     return found
 
 
 def files_in(recipe: Recipe) -> dict[str, Check]:
-    """Inputs that are files, with what tells why one cannot be used; each file is looked into once."""
+    """Columns of files, with what tells why one cannot be used; each file is looked into once."""
     found: dict[str, Check] = {}
-    for name, settings in recipe.inputs.items():
-        if isinstance(settings, MediaSettings):
-            field = kinds[settings.kind](settings, output=False)
+    for name, settings in {**recipe.inputs, OUTPUT: recipe.output}.items():
+        if isinstance(settings, MediaSettings | ImageOutput):
+            field = field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
             assert isinstance(field, MediaField)
             found[name] = cache(field.problem)
     return found
@@ -104,11 +133,13 @@ def read_corpus(
     folder: Path | None = None,
 ) -> Corpus:
     """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
-    table, resolution = open_table(recipe, data, columns)
+    table, resolution = open_table(recipe, data, columns, fields=fields)
     _check_aligned(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
-    dev_table, held_out = _dev_reader(recipe, dev, columns)
+    if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
+        next(rows())
+    dev_table, held_out = _dev_reader(recipe, dev, columns, resolution)
     kept = _cache(data, folder)
     if recipe.data.stream:
         return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
@@ -147,11 +178,11 @@ def filled(recipe: Recipe) -> tuple[str, ...]:
 
 
 def _dev_reader(
-    recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None
+    recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
 ) -> tuple[Table, Rows] | tuple[None, None]:
     if dev is None:
         return None, None
-    table, resolution = open_table(recipe, dev, columns)
+    table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if LOOKS in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
     return table, _reader(recipe, resolution, table)
@@ -229,17 +260,19 @@ def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     )
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
-        made.append(_fitted(BASELINES[name], recipe, rows))
+        made.append(_fitted(BASELINES[name], recipe, train.fields, rows))
     if recipe.output.kind == "text" and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made
 
 
-def _fitted(kind: type[Baseline], recipe: Recipe, rows: Rows) -> Baseline:
+def _fitted(kind: type[Baseline], recipe: Recipe, fields: Fields, rows: Rows) -> Baseline:
     """A trivial model with what it learns of the training rows: nothing, their outputs, or the first input too."""
     if issubclass(kind, Constant):
         return kind.fit(row[OUTPUT] for row in rows())
+    if issubclass(kind, Mean):
+        return kind.fit(fields.numeric_output.numbers(row[OUTPUT]) for row in rows())
     if issubclass(kind, BagOfWords):
         read = next(iter(recipe.texts))
         return kind.fit((row[read], row[OUTPUT].strip()) for row in rows())

@@ -1,14 +1,15 @@
-"""The loss of a batch: -sum log P of the targets, teacher forced or with a share of the model's own symbols."""
+"""The loss of a batch: -sum log P of the targets, teacher forced or with a share of the model's own symbols; of numbers
+their squared error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seq2see.data.batches import Batch, Labels
+from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.fields import Fields
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
@@ -24,7 +25,8 @@ from seq2see.training.regularisers import alignment, look_terms
 class Loss:
     """total: the sum over real targets (with gradient); targets: how many; count: the same, weighted where classes are.
 
-    A target is a symbol, or a row's label. terms: what else is part of the total, beside -log P.
+    A target is a symbol, or a row's label, vector or picture. terms: what else is part of the total, beside -log P or
+    the squared error.
     """
 
     total: Float[Tensor, ""]
@@ -61,13 +63,7 @@ class Objective:
         return self.of(model, step, ready, batch)
 
     def of(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
-        if isinstance(batch.target, Labels):
-            targets = batch.target.ids
-            mask = torch.ones_like(targets, dtype=torch.bool)
-        elif batch.target is not None:
-            targets, mask = batch.target.ids, batch.target.mask
-        else:
-            raise ValueError("a batch without targets has no loss")
+        targets, mask = targets_of(batch)
         weights = None if self.weights is None else self.weights.to(targets.device)
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
         real = int(mask.sum())
@@ -101,9 +97,19 @@ class Objective:
         return terms
 
 
+def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, batch * steps]]:
+    """What should come out, and what of it is real: symbols (batch, steps), labels (batch,), numbers (batch, size)."""
+    if isinstance(batch.target, Sequences):
+        return batch.target.ids, batch.target.mask
+    if batch.target is None:
+        raise ValueError("a batch without targets has no loss")
+    targets = batch.target.ids if isinstance(batch.target, Labels) else batch.target.values
+    return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
+
+
 def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
     """Scheduled sampling: with probability `share` a step reads the model's own likeliest symbol, not the true one."""
-    if batch.target is None or isinstance(batch.target, Labels):
+    if not isinstance(batch.target, Sequences):
         raise ValueError("only text is written symbol by symbol")
     ready = model.ready(batch.inputs, len(batch.rows))
     state: State = model.begin(ready)

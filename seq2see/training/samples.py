@@ -19,7 +19,12 @@ WHOLE = ("exact", "exact_lc", "accuracy", "accuracy_lc")
 def samples_of(
     recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction], *, metrics: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Input, output, the reference it is closest to, and whether it is `right`, as the metrics of the run see it."""
+    """Input, output, the reference it is closest to, and whether it is `right`, as the metrics of the run see it.
+
+    Numbers are hardly ever right to the last digit, and a report full of them is hardly ever read: none are told.
+    """
+    if recipe.output.numeric:
+        return []
     unit: Unit = getattr(recipe.output, "tokens", "word")
     whole = "accuracy" if recipe.output.kind == "label" else "exact"
     name = next((name for name in metrics if name in WHOLE), whole)

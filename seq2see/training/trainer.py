@@ -67,7 +67,7 @@ class Trainer:
         self.objective.state = self.standing.objective
         self.stopping = False
         self.norm, self.unfinite = 0.0, ""
-        self.unit = "rows" if bundle.recipe.output.kind == "label" else "tokens"
+        self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
         self._clock = self._saved = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:

@@ -11,7 +11,7 @@ from seq2see.evaluation.baselines import Copy, Frequent, Lead, Majority, assign
 
 
 def test_every_baseline_of_the_recipes_schema_is_there() -> None:
-    assert sorted(BASELINES) == ["bag-of-words", "copy", "frequent", "lead", "majority", "unigram"]
+    assert sorted(BASELINES) == ["bag-of-words", "copy", "frequent", "lead", "majority", "mean", "unigram"]
 
 
 def test_copy_lead_and_constants() -> None:

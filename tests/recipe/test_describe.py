@@ -36,8 +36,12 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     encoders = [
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
+    vector = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "vector"}, "attention": "none"}).to_dict()
+    image = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "image"}, "attention": "none"}).to_dict()
     brought = {"encoder": OwnEncoderSettings(kind="own").model_dump()}
-    assert {path for one in (text, label, brought, *encoders) for path in paths(one)} == set(known) - {"inputs"}
+    assert {path for one in (text, label, vector, image, brought, *encoders) for path in paths(one)} == set(known) - {
+        "inputs"
+    }
     assert all(key.kind and key.default and key.description for key in known.values())
 
 

@@ -91,7 +91,7 @@ def test_a_name_that_no_plugin_brought_is_refused_with_all_that_are_known() -> N
     assert said.endswith(f"waves, bare, {BROUGHT}")
     said = refused({**ONE, "decoder": {"kind": "step"}})
     assert "decoder.kind: unknown decoder 'step' (did you mean 'steps'?)" in said
-    assert said.endswith(f"allowed: recurrent, transformer, label, steps, bell, {BROUGHT}")
+    assert said.endswith(f"allowed: recurrent, transformer, label, reconstruction, steps, bell, {BROUGHT}")
 
 
 @pytest.mark.parametrize("kind", ["--plugin", ["waves"], {"waves": 1}, 3, None])

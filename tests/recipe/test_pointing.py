@@ -20,7 +20,7 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
     ("recipe", "said"),
     [
         ({**COPYING, "attention": "none"}, "decoder.copy_from: has no effect here: without attention no place"),
-        ({**COPYING, **LABEL}, "decoder.copy_from: has no effect here: a label is one of the classes"),
+        ({**COPYING, **LABEL}, "decoder.copy_from: has no effect here: a label has no symbols"),
         ({**COPYING, "decoder": {"copy_from": "sauce"}}, r"there is no input 'sauce' \(did you mean 'source'\?\)"),
         ({**TWO, "attention": {"over": "source"}}, "'hint' is no text that is looked at; allowed: source, none"),
         ({**COPYING, "output": {"tokens": "character"}}, "tokens are word in source and character in the output"),

@@ -1,0 +1,143 @@
+"""Columns that hold rows of numbers: as many in each row, standardised by what was seen in training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from seq2see.data.batches import Numbers
+from seq2see.data.field import Chosen, NumericField, file_of, kinds
+from seq2see.data.numbers import as_many, parsed
+from seq2see.data.output import write_bytes
+from seq2see.data.store import Ragged
+from seq2see.errors import UserError
+from seq2see.recipe.schema import VectorInput, VectorOutput
+
+NUMBERS = 256
+"""So many take about as much room in a batch as a symbol of text."""
+
+
+@kinds.register("vector")
+class VectorField(NumericField):
+    """Numbers as (x - mean) / deviation, where the settings say so; those that never differ are read as zeros.
+
+    A stored row holds the bits of its numbers. What is spoilt at random (denoising) is spoilt when a batch is drawn for
+    training, by torch's own generator.
+
+    >>> field = VectorField(VectorInput())
+    >>> field.build(["1 5", "3 5"])
+    >>> field.batch(["3 5"]).values, field.problem("3")
+    (tensor([[1., 0.]]), '1 number, and every row has 2')
+    """
+
+    settings: VectorInput | VectorOutput
+
+    def __init__(self, settings: VectorInput | VectorOutput, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self._seen, self._length = 0, 0
+        self.mean = self.deviation = np.zeros(0)
+
+    @property
+    def size(self) -> int:
+        """Numbers in each row."""
+        return self._length
+
+    # ---------------------------------------------------------------- building
+
+    def problem(self, value: str) -> str | None:
+        """Why a value cannot be used; None where it can. The first good one tells how many numbers there are."""
+        try:
+            self._length = len(self._parsed(value))
+        except UserError as error:
+            return str(error)
+        return None
+
+    def _parsed(self, value: str) -> NDArray[np.float64]:
+        found = parsed(value)
+        return as_many(found, self._length) if self._length else found
+
+    def observe(self, value: str) -> None:
+        """Mean and sum of squared differences, brought up to date row by row (Welford)."""
+        numbers = self._parsed(value)
+        if not self._seen:
+            self._length = len(numbers)
+            self.mean, self.deviation = np.zeros(self._length), np.zeros(self._length)
+        self._seen += 1
+        apart = numbers - self.mean
+        self.mean = self.mean + apart / self._seen
+        self.deviation = self.deviation + apart * (numbers - self.mean)
+
+    def settle(self) -> None:
+        self.deviation = np.sqrt(self.deviation / max(self._seen, 1))
+        if not self.settings.standardise:
+            self.mean, self.deviation = np.zeros(self._length), np.ones(self._length)
+        self.deviation[self.deviation <= 1e-12 * np.maximum(np.abs(self.mean), 1e-12)] = 1.0
+
+    # ---------------------------------------------------------------- rows and batches
+
+    def ids(self, value: str) -> list[int]:
+        found: list[int] = self._parsed(value).astype(np.float32).view(np.int32).tolist()
+        return found
+
+    def room(self, value: str) -> int:
+        return max(self._length // NUMBERS, 1)
+
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        return np.full(len(store), self.room(""), dtype=np.int64)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Numbers:
+        starts = np.asarray(store.offsets[np.asarray(rows, dtype=np.int64)])
+        bits = np.asarray(store.flat[starts[:, None] + np.arange(self._length)])
+        return Numbers(self._spoilt(self._standard(bits.view(np.float32))))
+
+    def batch(self, values: Sequence[str]) -> Numbers:
+        return Numbers(self._standard(np.stack([self._parsed(value) for value in values])))
+
+    def _standard(self, numbers: NDArray[np.floating]) -> Float[Tensor, "batch numbers"]:
+        return torch.from_numpy(((numbers - self.mean) / self.deviation).astype(np.float32))
+
+    def _spoilt(self, values: Float[Tensor, "batch numbers"]) -> Float[Tensor, "batch numbers"]:
+        noise = self.settings.noise if isinstance(self.settings, VectorInput) else None
+        if noise is None or noise.kind == "none":
+            return values
+        if noise.kind == "gaussian":
+            return values + noise.amount * torch.randn_like(values)
+        return values * (torch.rand_like(values) >= noise.amount)
+
+    # ---------------------------------------------------------------- as an output
+
+    def numbers(self, value: str) -> NDArray[np.float64]:
+        return self._parsed(value)
+
+    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        return np.asarray(values * self.deviation + self.mean, dtype=np.float64)
+
+    # ---------------------------------------------------------------- on disk
+
+    def save(self, folder: Path, name: str) -> None:
+        stored = {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
+        write_bytes(file_of(folder, "numbers", name, suffix=".json"), json.dumps(stored).encode())
+
+    @classmethod
+    def load(cls, folder: Path, name: str, settings: VectorInput | VectorOutput, *, output: bool) -> Self:
+        path = file_of(folder, "numbers", name, suffix=".json")
+        field = cls(settings, output=output)
+        try:
+            stored = json.loads(path.read_text("utf-8"))
+            field.mean, field.deviation = (np.array(stored[key], dtype=np.float64) for key in ("mean", "deviation"))
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: damaged, it does not hold means and deviations ({error})") from None
+        if field.mean.ndim != 1 or field.mean.shape != field.deviation.shape or not len(field.mean):
+            raise UserError(f"{path}: damaged: as many means as deviations expected")
+        field._length = len(field.mean)
+        return field

@@ -1,0 +1,112 @@
+"""h: dense layers make a code of a row of numbers; what is one vector is one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.data.batches import Numbers
+from seq2see.data.image import Pictures
+from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.memory import Layout, Places
+from seq2see.recipe.schema import DenseEncoderSettings
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "logistic": torch.sigmoid,
+    "linear": lambda numbers: numbers,
+}
+PIXEL = 255.0
+
+
+class Dense(nn.ModuleList):
+    """g(W_L .. g(W_1 x + b_1) .. + b_L), with layers of their own sizes; without layers x itself.
+
+    last: the activation of the last layer, where it differs; dropout: on what each layer but the last gives.
+
+    >>> Dense(4, [3, 2], activation="relu", last="linear")(torch.zeros(5, 4)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self, width: int, sizes: Sequence[int], *, activation: str, last: str | None = None, dropout: float = 0.0
+    ):
+        widths = [width, *sizes]
+        super().__init__(nn.Linear(a, b) for a, b in zip(widths, sizes, strict=False))
+        self.size, self.dropout = widths[-1], dropout
+        self.activations = [activation] * (len(sizes) - 1) + [last or activation] if sizes else []
+
+    def forward(self, numbers: Float[Tensor, "rows width"]) -> Float[Tensor, "rows size"]:
+        layers = list(cast("Iterable[nn.Linear]", self))
+        for number, (layer, name) in enumerate(zip(layers, self.activations, strict=True), start=1):
+            numbers = ACTIVATIONS[name](layer(numbers))
+            if number < len(layers):
+                numbers = dropout(numbers, self.dropout, self.training)
+        return numbers
+
+    @staticmethod
+    def equation(x: str, layers: int, *, activation: str, last: str | None = None) -> str:
+        """As it is written down.
+
+        >>> Dense.equation("x", 2, activation="relu", last="linear")
+        'W_2 relu(W_1 x + b_1) + b_2'
+        """
+        for number in range(1, layers + 1):
+            name = (last or activation) if number == layers else activation
+            x = f"W_{number} {x} + b_{number}"
+            if name != "linear":
+                x = f"{name}({x})"
+            elif number < layers:
+                x = f"({x})"
+        return x
+
+
+@encoders.register("dense")
+class DenseEncoder(Encoder):
+    """The code h of a vector, or of a picture of a fixed size: its only place, and its summary.
+
+    >>> encoder = DenseEncoder(DenseEncoderSettings(hidden=[5], size=2), numbers=4)
+    >>> encoder(torch.zeros(3, 4)).summary.shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(self, settings: DenseEncoderSettings, *, numbers: int):
+        super().__init__()
+        self.size = self.summary_size = settings.size
+        self.layout = "vector"
+        self.dense = Dense(
+            numbers,
+            [*settings.hidden, settings.size],
+            activation=settings.activation,
+            last=settings.code,
+            dropout=settings.dropout,
+        )
+
+    @classmethod
+    def build(cls, settings: DenseEncoderSettings, material: Material) -> DenseEncoder:
+        return cls(settings, numbers=material.numbers)
+
+    def read(self, column: Any, *, maps: bool = False) -> Encoded:
+        if isinstance(column, Pictures):
+            assert column.pixels is not None
+            return self(column.pixels.flatten(1).float() / PIXEL)  # type: ignore[no-any-return]
+        assert isinstance(column, Numbers)
+        return self(column.values)  # type: ignore[no-any-return]
+
+    def forward(self, numbers: Float[Tensor, "batch numbers"]) -> Encoded:
+        code = self.dense(numbers)
+        mask = torch.ones(len(code), 1, dtype=torch.bool, device=code.device)
+        return Encoded(Places(code[:, None], mask, Layout("vector")), code)
+
+    @classmethod
+    def equations(cls, settings: DenseEncoderSettings) -> list[str]:
+        layers = len(settings.hidden) + 1
+        sizes = " -> ".join(map(str, ["x", *settings.hidden, settings.size]))
+        said = Dense.equation("x", layers, activation=settings.activation, last=settings.code)
+        return [f"dense layers {sizes}, the last one the code h", f"h = {said}"]

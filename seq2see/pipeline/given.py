@@ -1,0 +1,27 @@
+"""What users hand in, from Python, as the text that a table would hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seq2see.data.columns import Joined, joined
+from seq2see.errors import UserError
+
+
+def as_text(name: str, value: Any, by: Joined | None) -> str:
+    """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
+    if isinstance(value, str):
+        return value
+    if by is None:
+        raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence):
+        raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
+    try:
+        return joined(value, by)
+    except UserError as error:
+        raise UserError(f"input '{name}': {error}") from None

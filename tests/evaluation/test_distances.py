@@ -1,0 +1,40 @@
+"""How far numbers are from the right ones, and what the mean of all would be worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2see.errors import UserError
+from seq2see.evaluation import Mean, Rows, baseline_from_dict, check, default_baseline, default_metrics, lookup, measure
+
+
+def rows() -> Rows:
+    made = [np.array([1.0, 2.0]), np.array([0.0, 0.0])]
+    true = [[np.array([1.0, 4.0])], [np.array([3.0, 3.0]), np.array([0.0, 1.0])]]
+    return Rows(["", ""], [[""], [""]], numbers=made, true_numbers=true)
+
+
+def test_the_mean_of_all_squares_with_the_nearest_reference() -> None:
+    assert measure(["mse"], rows()) == {"mse": (0 + 4 + 0 + 1) / 4}
+    assert measure(["mse"], rows().select([1, 1])) == {"mse": 0.5}
+    assert lookup("mse").show(0.00123456) == "0.001235"
+
+
+def test_the_mean_is_what_can_be_said_without_looking() -> None:
+    model = Mean.fit([np.array([0.0, 2.0]), np.array([2.0, 4.0])])
+    assert model.measure(["mse"], rows()) == {"mse": (0 + 1 + 4 + 0) / 4}
+    assert baseline_from_dict(model.to_dict()).measure(["mse"], rows()) == model.measure(["mse"], rows())
+    with pytest.raises(UserError, match="needs training outputs"):
+        Mean.fit([])
+
+
+def test_numbers_have_metrics_of_their_own() -> None:
+    assert default_metrics("vector") == default_metrics("image") == ["mse"]
+    assert default_baseline("vector") == "mean"
+    with pytest.raises(UserError, match="'bleu' is not for an output of kind 'vector'; allowed: mse"):
+        check(["bleu"], "vector")
+    with pytest.raises(UserError, match="'perplexity' is not for"):
+        check(["perplexity"], "image")
+    with pytest.raises(UserError, match="needs true-numbers"):
+        measure(["mse"], Rows(["a"], [["b"]]))

@@ -1,0 +1,87 @@
+"""Pictures to themselves, by convolutions and by dense layers: what comes back is the picture that went in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+import seq2see
+from seq2see.cli import main
+from seq2see.errors import UserError
+
+RECIPE: dict[str, Any] = {
+    "inputs": {"image": {"kind": "image", "height": 16, "width": 16, "colour": "grey"}},
+    "output": {"kind": "image", "column": "image"},
+    "encoder": {"kind": "convolutional", "channels": [8, 16], "places": "flat", "size": 12},
+    "attention": "none",
+    "decoder": {"reconstruction": {"pixels": "transposed"}},
+    "training": {"epochs": 0, "updates": 120, "learning_rate": 0.01, "report_every": 120, "batch_rows": 32},
+}
+DENSE = {"encoder": {"kind": "dense", "hidden": [64], "size": 12}, "decoder": {}}
+
+
+def squares(folder: Path, number: int) -> Path:
+    """Bright squares of two sizes anywhere on a dark ground."""
+    random = np.random.default_rng(1)
+    folder.mkdir(exist_ok=True)
+    for i in range(number):
+        picture = Image.new("L", (16, 16), 20)
+        left, upper, side = int(random.integers(0, 9)), int(random.integers(0, 9)), int(random.choice([4, 6]))
+        ImageDraw.Draw(picture).rectangle((left, upper, left + side, upper + side), fill=230)
+        picture.save(folder / f"{i}.png")
+    table = folder / "pictures.tsv"
+    table.write_text("image\n" + "".join(f"{i}.png\n" for i in range(number)), encoding="utf-8")
+    return table
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return squares(tmp_path_factory.mktemp("squares"), 160)
+
+
+@pytest.mark.parametrize("changes", [{}, DENSE], ids=["convolutional", "dense"])
+def test_pictures_come_back(table: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    model = seq2see.train({**RECIPE, **changes}, data=table, out=tmp_path / "run")
+    paths = [str(table.parent / f"{i}.png") for i in range(60)]
+    seen = model.evaluate([{"image": one, "output": one} for one in paths])
+    blind = model.evaluate([{"image": a, "output": b} for a, b in zip(paths, paths[1:] + paths[:1], strict=True)])
+    assert seen.metrics["mse"] < 0.5 * seen.baseline["mse"]
+    assert blind.metrics["mse"] > blind.baseline["mse"]
+    made = seq2see.load(tmp_path / "run").predict(paths[0])
+    assert isinstance(made.image, np.ndarray)
+    assert made.image.shape == (16, 16)
+    assert made.image.dtype == np.uint8
+
+
+def code_of(*given: str) -> Any:
+    with pytest.raises(SystemExit) as left:
+        main(given)
+    return left.value.code
+
+
+def test_the_command_line_writes_pictures(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = {**RECIPE, **DENSE, "training": {"epochs": 0, "updates": 2}}
+    seq2see.train(recipe, data=table, out=tmp_path / "run")
+    capsys.readouterr()
+    given = ["predict", str(tmp_path / "run"), str(table.parent / "3.png")]
+    assert code_of(*given, "--pictures", str(tmp_path / "made"), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["image"] == str(tmp_path / "made" / "00001-3.png")
+    with Image.open(told["image"]) as picture:
+        assert picture.size == (16, 16)
+    assert code_of(*given) == 2
+    assert "--pictures DIR" in capsys.readouterr().err
+
+
+def test_a_bad_file_is_told_once_though_it_is_read_and_given(table: Path, tmp_path: Path) -> None:
+    mixed = squares(tmp_path / "mixed", 4)
+    (mixed.parent / "2.png").write_text("no picture", encoding="utf-8")
+    with pytest.raises(UserError) as stopped:
+        seq2see.train({**RECIPE, **DENSE}, data=mixed, out=tmp_path / "run")
+    assert str(stopped.value).count("line 4, column 'image': 2.png: not a picture") == 1
+    assert "1 row with a file that cannot be used" in str(stopped.value)
