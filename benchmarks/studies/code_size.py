@@ -4,7 +4,7 @@ Linear ones follow PCA; deep ones need fewer numbers; with more numbers than the
 (whatever it is given comes back), and one that was trained to take noise away does not. Data: the 8 x 8 digits of
 scikit-learn where that is installed, otherwise pictures made here.
 
-python benchmarks/studies/code_size.py --updates 1500 --picture docs/pictures/code-size.png \
+python benchmarks/studies/code_size.py --updates 1200 --picture docs/pictures/code-size.png \
     --sheet docs/pictures/reconstructions.png
 """
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import seq2see
 from seq2see.data.numbers import written
 from seq2see.seeing import line_plot, reconstruction_sheet
+from seq2see.seeing.saving import save_figure
 
 SIDE = 8
 NOISE = 0.25
@@ -80,9 +81,18 @@ def error(made: Numbers, wanted: Numbers) -> float:
     return float(np.square(made - wanted).mean())
 
 
+def drawn(series: dict[str, Any], title: str, path: Path) -> None:
+    """Errors against code sizes, which double from one to the next."""
+    figure = line_plot(series, xlabel="numbers in the code", ylabel="mean squared error", title=title, ylim=(0, None))
+    axes, sizes = figure.axes[0], next(reversed(series.values()))[0]
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    save_figure(figure, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--updates", type=int, default=1500)
+    parser.add_argument("--updates", type=int, default=1200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[2, 4, 8, 16, 32, 64, 128])
     parser.add_argument("--picture", type=Path, required=True)
     parser.add_argument("--sheet", type=Path, required=True)
@@ -112,7 +122,7 @@ def main() -> None:
                 )
                 errors["clean"].append(error(given_back(model, test), test))
                 errors["noisy"].append(error(given_back(model, spoilt), test))
-                if size == max(given.sizes) and name in ("deep", "deep, denoising"):
+                if size == max(given.sizes) and name != "deep":
                     shown[f"{name}, {size}"] = given_back(model, spoilt)[:12]
             clean[name], noisy[name] = (given.sizes, errors["clean"]), (given.sizes, errors["noisy"])
             told = {key: np.round(values, 5).tolist() for key, values in errors.items()}
@@ -123,10 +133,8 @@ def main() -> None:
         "PCA, noisy": np.round(noisy["PCA"][1], 5).tolist(),
     }
     print(json.dumps(said))
-    labels = {"xlabel": "numbers in the code", "ylabel": "mean squared error"}
-    line_plot(clean, title=f"What a code can hold ({what})", path=given.picture, ylim=(0, None), **labels)
-    second = given.picture.with_stem(f"{given.picture.stem}-noisy")
-    line_plot(noisy, title=f"Noise in: what comes out ({what})", path=second, ylim=(0, None), **labels)
+    drawn(clean, f"What a code can hold ({what})", given.picture)
+    drawn(noisy, f"Noise in: what comes out ({what})", given.picture.with_stem(f"{given.picture.stem}-noisy"))
     cells = {name: [row.reshape(SIDE, SIDE) for row in part] for name, part in shown.items()}
     reconstruction_sheet(cells, title=f"Noise in, {what} out", path=given.sheet)
 
