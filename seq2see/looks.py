@@ -28,6 +28,7 @@ class Looks:
     outputs: the symbols of the steps, `<eos>` included, one row for a label;
     layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many of them lie in each
     of the larger places that hold them, words in sentences);
+    chosen: for the maps of a hard choice the one place each step went by, whose weight is its probability;
     rows: what asks, for the maps in which it is not the output: where an encoder looked while it read, where a decoder
     looked at what it had written;
     reason: why there is no map, where there is none;
@@ -43,6 +44,7 @@ class Looks:
     default: str | None = None
     reason: str | None = None
     rows: dict[str, list[str]] = field(default_factory=dict)
+    chosen: dict[str, list[int]] = field(default_factory=dict)
     probabilities: list[float] = field(default_factory=list)
     pictures: dict[str, Callable[[], Pixels | None]] = field(default_factory=dict)
 
@@ -88,6 +90,7 @@ class Looks:
         weights, layout = self.maps[name], self.layouts.get(name, {})
         told: dict[str, Any] = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
         told |= {"heads": _rounded(weights)} if weights.ndim == HEADS else {}
+        told |= {"chosen": self.chosen[name]} if name in self.chosen else {}
         return told | ({"rows": self.rows[name]} if name in self.rows else {})
 
     def save(self, path: str | Path, **options: Any) -> Path:

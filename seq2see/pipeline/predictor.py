@@ -82,7 +82,9 @@ def predict(
         else:
             hypotheses = search(readings, batch.rows, its, maps=maps)
         for number, best in zip(numbers, hypotheses, strict=True):
-            found[number] = assemble(first, rows[number], best, replace_unknown=replace_unknown)
+            found[number] = assemble(
+                first, rows[number], best, replace_unknown=replace_unknown, alone=len(bundles) == 1
+            )
     return [one for one in found if one is not None]
 
 
@@ -143,14 +145,23 @@ def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
 
 
 def assemble(
-    bundle: Bundle, row: Row, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool = False
+    bundle: Bundle,
+    row: Row,
+    hypotheses: Sequence[Hypothesis],
+    *,
+    replace_unknown: bool = False,
+    alone: bool = True,
 ) -> Prediction:
-    """A Prediction from the hypotheses of one input, best first."""
+    """A Prediction from the hypotheses of one input, best first; alone: one model said them, not several together."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
         looks.pictures = shown_in(bundle, row)
         return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
     made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
+    if alone and bundle.recipe.attention.choice == "hard":
+        for other in made:
+            if other.looks is not None:
+                other.looks.chosen = _chosen(bundle.recipe, other.looks)
     best = made[0]
     kind = bundle.recipe.output.kind
     return Prediction(
@@ -214,6 +225,17 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
         looks.maps[name], looks.rows[name], looks.inputs[name] = weights, read, read
         looks.layouts[name] = Layout("tokens").to_dict(len(read))
     return looks
+
+
+def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
+    """The place each step went by: the likeliest. Of several heads each chose for itself: no one place is theirs."""
+    own = {
+        name for name in looks.maps if any(name == one or name.startswith(f"{one}.layer-") for one in recipe.looked_at)
+    }
+    flat = {name: looks.maps[name] for name in looks.maps if name in own and looks.maps[name].ndim == 2}
+    if recipe.attention.heads > 1:
+        return {}
+    return {name: weights.argmax(1).tolist() for name, weights in flat.items() if weights.shape[1]}
 
 
 def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Pixels | None]]:

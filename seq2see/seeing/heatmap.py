@@ -93,6 +93,7 @@ class Heatmap:
             rasterized=steps * places > VECTOR_CELLS,
         )
         mesh.set_gid(f"weights {self.panel.name}")
+        self._mark_chosen(axes)
         axes.set_xlim((places, 0) if self.mirrored else (0, places))
         axes.set_ylim(steps, 0)
         axes.set_facecolor(theme.paper)
@@ -100,6 +101,19 @@ class Heatmap:
         axes.set_yticks([])
         for spine in axes.spines.values():
             spine.set_visible(False)
+
+    def _mark_chosen(self, axes: Axes) -> None:
+        """A ring in each cell that a hard choice went by."""
+        from matplotlib.patches import Ellipse
+
+        first, places = self.columns.start or 0, self.weights.shape[1]
+        side, colour = 0.5 * min(self.cell, self.cell_height), self.manner.theme.series[1]
+        for step, place in enumerate(self.panel.chosen):
+            if first <= place < first + places:
+                middle = (place - first + 0.5, step + 0.5)
+                ring = Ellipse(middle, side / self.cell, side / self.cell_height, fill=False, ec=colour, lw=1.8)
+                ring.set_gid(f"chosen {step + 1}")
+                axes.add_patch(ring)
 
     def _write_columns(self, axes: Axes) -> None:
         """Flat labels share a base line; others begin at their columns: right-to-left words lean the other way."""

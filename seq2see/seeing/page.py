@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html import escape
 from importlib import resources
+from itertools import zip_longest
 
 import numpy as np
 
@@ -108,8 +109,8 @@ def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
     """The heatmap: a table, so that it can be read aloud and copied into a spreadsheet."""
     columns = "".join(f'<th scope="col"><bdi>{_shown(symbol)}</bdi></th>' for symbol in panel.inputs)
     rows = "\n".join(
-        f'<tr><th scope="row"><bdi>{_shown(symbol)}</bdi></th>{"".join(_cell(weight, top) for weight in row)}</tr>'
-        for symbol, row in zip(panel.outputs, weights, strict=True)
+        f'<tr><th scope="row"><bdi>{_shown(symbol)}</bdi></th>{_cells(row, top, place)}</tr>'
+        for symbol, row, place in zip_longest(panel.outputs, weights, panel.chosen)
     )
     classes = ["dense"] * (max(panel.steps, panel.places) >= _DENSE)
     classes += ["long"] * (max(len(visible(symbol)) for symbol in panel.inputs) > 2)
@@ -129,9 +130,15 @@ def _corner(panel: Panel) -> str:
     return f"{panel.across} {'←' if panel.direction == 'rtl' else '→'}<br>{panel.down} ↓"
 
 
-def _cell(weight: float, top: float) -> str:
+def _cells(row: np.ndarray, top: float, chosen: int | None) -> str:
+    return "".join(_cell(weight, top, chosen=place == chosen) for place, weight in enumerate(row))
+
+
+def _cell(weight: float, top: float, *, chosen: bool) -> str:
     text = "" if weight < 0.005 else f"{weight:.2f}".removeprefix("0")
-    return f'<td class="{strength(weight / top)}" style="--w:{weight / top:.3f}">{text}</td>'
+    marked = ' title="chosen"' if chosen else ""
+    classes = f"{strength(weight / top)}{' chosen' if chosen else ''}"
+    return f'<td class="{classes}"{marked} style="--w:{weight / top:.3f}">{text}</td>'
 
 
 def _views(group: list[Panel]) -> list[np.ndarray]:

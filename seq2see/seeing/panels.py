@@ -26,7 +26,8 @@ ALL = "all"
 class Panel:
     """One matrix of weights (steps, places) and what its rows and columns stand for; `head` counts from 1.
 
-    across, down: what columns and rows are called; part: of a document, which an encoder looks at too.
+    chosen: the place each step went by, where one was chosen; across, down: what columns and rows are called; part: of
+    a document, which an encoder looks at too.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Panel:
     across: str = "input"
     down: str = "output"
     part: bool = False
+    chosen: tuple[int, ...] = ()
 
     @property
     def title(self) -> str:
@@ -102,8 +104,9 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     axes = {"across": "looked at", "down": "looking"} if name in looks.rows else {}
     layout = looks.layouts.get(name, {})
     part = layout.get("kind") == "sentences" or "parts" in layout
+    chosen = tuple(looks.chosen.get(name, ())) if len(heads) == 1 else ()
     return [
-        Panel(name, matrix, inputs, outputs, way, number, **axes, part=part)
+        Panel(name, matrix, inputs, outputs, way, number, **axes, part=part, chosen=chosen)
         for matrix, number in zip(heads, numbers, strict=True)
     ]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from seq2see.api import Model
+from seq2see.data.batches import SOS
 from seq2see.data.fields import Fields
 from seq2see.errors import Notice
 from seq2see.pipeline.bundle import Bundle
@@ -39,3 +41,17 @@ def test_soft_attention_has_nothing_to_say(recwarn: pytest.WarningsRecorder) -> 
     assert "given" not in model.score(ROWS).to_dict()
     model.evaluate(ROWS, metrics=["perplexity"])
     assert not [one for one in recwarn if "given" in str(one.message)]
+
+
+def test_looks_tell_the_place_each_step_went_by() -> None:
+    model = untrained(choice="hard")
+    looks = model.predict("a b").looks
+    network, fields = model.bundle.network.eval(), model.bundle.fields
+    ready = network.ready(fields.batch([{"word": "a b"}]).inputs, 1)
+    step = network.step(ready, network.begin(ready), torch.tensor([SOS]))
+    assert step.looks["word"].place is not None
+    assert looks.chosen["word"][0] == step.looks["word"].place.item()
+    assert len(looks.chosen["word"]) == len(looks.outputs)
+    assert untrained(choice="hard", heads=2).predict("a b").looks.chosen == {}
+    assert untrained().predict("a b").looks.chosen == {}
+    assert Model([model.bundle, model.bundle]).predict("a b").looks.chosen == {}

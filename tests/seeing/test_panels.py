@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,3 +118,16 @@ def test_they_are_drawn_where_there_is_nothing_else() -> None:
     looks.default = None
     assert left_out(looks) == []
     assert [group[0].name for group in panels_of(looks)] == ["source.self-1"]
+
+
+def test_the_place_of_a_hard_choice_is_marked_in_picture_and_page(tmp_path: Path) -> None:
+    looks = Looks({"x": np.float32([[0.6, 0.4], [0.3, 0.7]])}, {"x": ["a", "b"]}, ["u", "v"], chosen={"x": [0, 1]})
+    assert panels_of(looks)[0][0].chosen == (0, 1)
+    drawn = looks.save(tmp_path / "x.svg").read_text("utf-8")
+    assert [f'id="chosen {step}"' in drawn for step in (1, 2, 3)] == [True, True, False]
+    told = looks.save(tmp_path / "x.html").read_text("utf-8")
+    assert told.count('title="chosen"') == 2
+    assert looks.to_dict()["chosen"] == [0, 1]
+    soft = Looks(dict(looks.maps), dict(looks.inputs), ["u", "v"])
+    assert "chosen" not in soft.to_dict()
+    assert "chosen 1" not in soft.save(tmp_path / "y.svg").read_text("utf-8")
