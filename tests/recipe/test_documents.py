@@ -50,7 +50,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "attention": {"through": "sentences"}},
-        "attention.through: has no effect here: nothing that is looked at lies inside larger places",
+        "attention.through: 'doc' has no places inside larger ones; attention.over: doc.words",
     ),
     (
         {**TEXTS, "search": {"replace_unknown": True}},

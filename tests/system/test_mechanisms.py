@@ -112,6 +112,8 @@ CLASSES, PLACES, SIZE = 40, 12, 32
 class Finder(nn.Module):
     """Symbols are places as they are, without an encoder that could carry what one holds to another."""
 
+    ctc = None
+
     def __init__(self, **attention: Any):
         super().__init__()
         self.answer, self.mark = nn.Embedding(CLASSES, SIZE), nn.Embedding(2, SIZE)

@@ -87,7 +87,7 @@ def test_a_full_disk_is_said_and_the_model_that_was_there_is_kept(
     with pytest.raises(UserError, match=r"recipe\.yaml: the disk is full, [\d,]+ bytes do not fit; the file that was"):
         model.save(folder)
     with pytest.raises(UserError, match=r"model\.safetensors: the disk is full"):
-        disk.write_tensors(folder / "model.safetensors", disk.parameters(model.bundle.network))
+        disk.write_tensors(folder / "model.safetensors", disk.tensors_of(model.bundle.network))
     assert (folder / "model.safetensors").read_bytes() == before
     assert not list(folder.glob(".*.part"))
 
