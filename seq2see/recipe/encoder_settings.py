@@ -29,9 +29,29 @@ View = tuple[int | None, str | None]
 
 
 class Reader(Settings):
-    """What every encoder's settings tell of what it gives. reads: the kinds of input it can read."""
+    """What every encoder's settings tell of what it gives, None where only the built encoder knows.
+
+    reads: the kinds of input it can read; lies: how its places lie, where no setting has a say in it.
+    """
 
     reads: ClassVar[tuple[str, ...]] = ("text",)
+    lies: ClassVar[str | None] = "tokens"
+
+    @property
+    def places_size(self) -> int | None:
+        """Numbers in each h_j, which is what is looked at: `size` of them, of each direction where there are two."""
+        given: dict[str, Any] = dict(self)
+        return int(given["size"]) * (2 if given.get("bidirectional") else 1)
+
+    @property
+    def summary_size(self) -> int | None:
+        """Numbers in the summary: what starts a decoder or enters its every step."""
+        return self.places_size
+
+    @property
+    def layout(self) -> str | None:
+        """How its places lie."""
+        return self.lies
 
     @property
     def further(self) -> dict[str, View]:
@@ -54,21 +74,6 @@ class RecurrentEncoderSettings(CellSettings, Reader):
     )
     embedding: EmbeddingSettings = EmbeddingSettings()
 
-    @property
-    def places_size(self) -> int:
-        """Numbers in each h_j: what is looked at."""
-        return self.size * (2 if self.bidirectional else 1)
-
-    @property
-    def summary_size(self) -> int:
-        """Numbers in the summary: what starts a decoder or enters its every step."""
-        return self.places_size
-
-    @property
-    def layout(self) -> str:
-        """How its places lie."""
-        return "tokens"
-
 
 class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
@@ -87,14 +92,6 @@ class TransformerEncoderSettings(Reader):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
-    def places_size(self) -> int:
-        return self.size
-
-    @property
-    def summary_size(self) -> int:
-        return self.size
-
-    @property
     def layout(self) -> str:
         return "set" if self.positions == "none" else "tokens"
 
@@ -103,6 +100,7 @@ class DeepSetsEncoderSettings(Reader):
     """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
 
     reads: ClassVar[tuple[str, ...]] = ("set", "text")
+    lies: ClassVar[str] = "set"
     kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
     size: Positive = Field(256, description="size of a place, of the summary, and of the layers between")
     layers: Positive = Field(2, description="of phi, which makes a symbol a place")
@@ -115,23 +113,12 @@ class DeepSetsEncoderSettings(Reader):
     dropout: Share = Field(0.0, description="on what each layer gives")
     embedding: EmbeddingSettings = EmbeddingSettings()
 
-    @property
-    def places_size(self) -> int:
-        return self.size
-
-    @property
-    def summary_size(self) -> int:
-        return self.size
-
-    @property
-    def layout(self) -> str:
-        return "set"
-
 
 class HierarchicalEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
 
     reads: ClassVar[tuple[str, ...]] = ("texts",)
+    lies: ClassVar[str] = "sentences"
     kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
     bidirectional: bool = Field(True, description="both networks read in both directions, the states joined")
     words: Literal["attention", "last"] = Field(
@@ -142,18 +129,6 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
     )
     pooling_size: Positive = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
     embedding: EmbeddingSettings = EmbeddingSettings()
-
-    @property
-    def places_size(self) -> int:
-        return self.size * (2 if self.bidirectional else 1)
-
-    @property
-    def summary_size(self) -> int:
-        return self.places_size
-
-    @property
-    def layout(self) -> str:
-        return "sentences"
 
     @property
     def further(self) -> dict[str, View]:
@@ -193,14 +168,6 @@ class ConvolutionalEncoderSettings(Reader):
     dropout: Share = Field(0.0, description="on the places")
 
     @property
-    def places_size(self) -> int:
-        return self.size
-
-    @property
-    def summary_size(self) -> int:
-        return self.size
-
-    @property
     def layout(self) -> str:
         return "grid" if self.places == "grid" else "vector"
 
@@ -219,6 +186,7 @@ class DenseEncoderSettings(Reader):
     """h: dense layers make one vector, the code, of a row of numbers or of the pixels of a picture."""
 
     reads: ClassVar[tuple[str, ...]] = ("vector", "image")
+    lies: ClassVar[str] = "vector"
     kind: Literal["dense"] = Field("dense", description="dense layers over all numbers at once")
     hidden: list[Positive] = Field([128], description="sizes of the layers before the code; []: none")
     activation: Activation = Field("relu", description="of the hidden layers")
@@ -226,23 +194,12 @@ class DenseEncoderSettings(Reader):
     code: Activation = Field("linear", description="activation of the code; linear without hidden layers: a product")
     dropout: Share = Field(0.0, description="on what each hidden layer gives")
 
-    @property
-    def places_size(self) -> int:
-        return self.size
-
-    @property
-    def summary_size(self) -> int:
-        return self.size
-
-    @property
-    def layout(self) -> str:
-        return "vector"
-
 
 class PyramidalEncoderSettings(CellSettings, Reader):
     """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
 
     reads: ClassVar[tuple[str, ...]] = ("sound",)
+    lies: ClassVar[str] = "frames"
     kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
     bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
     layers: Positive = Field(3, description="one above the other")
@@ -250,22 +207,11 @@ class PyramidalEncoderSettings(CellSettings, Reader):
         2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
     )
 
-    @property
-    def places_size(self) -> int:
-        return self.size * (2 if self.bidirectional else 1)
-
-    @property
-    def summary_size(self) -> int:
-        return self.places_size
-
-    @property
-    def layout(self) -> str:
-        return "frames"
-
 
 class OwnEncoderSettings(Reader):
     """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
 
+    lies: ClassVar[None] = None
     kind: str = Field(description="the name of an encoder that --plugin brought")
     size: Positive | None = Field(None, description="its argument `size`; not given: its own default, as for the next")
     layers: Positive | None = Field(None, description="its argument `layers`")
@@ -281,14 +227,6 @@ class OwnEncoderSettings(Reader):
 
     @property
     def places_size(self) -> None:
-        return None
-
-    @property
-    def summary_size(self) -> None:
-        return None
-
-    @property
-    def layout(self) -> None:
         return None
 
     @property
