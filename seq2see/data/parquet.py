@@ -11,7 +11,7 @@ from typing import Any
 
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.sources import opened
-from seq2see.errors import MissingExtra, UserError
+from seq2see.errors import UserError, imported
 
 _ROWS = 4096
 
@@ -59,9 +59,4 @@ class Parquet(Format):
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", "parquet") from None
-    return pyarrow, pyarrow.parquet
+    return imported("pyarrow", extra="parquet"), imported("pyarrow.parquet", extra="parquet")

@@ -15,7 +15,7 @@ from torch import Tensor
 from seq2see.data.mel import frames_in, hop_of, log_mels
 from seq2see.data.pictures import MediaError
 from seq2see.data.resampling import Samples, resampled
-from seq2see.errors import MissingExtra
+from seq2see.errors import imported
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
 MOST_BLOTTED = 4
@@ -105,7 +105,7 @@ def _rounded(rate: float) -> int:
 @contextmanager
 def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
     """The open file, looked at from outside: its length, before anything is decoded."""
-    soundfile = _soundfile()
+    soundfile = imported("soundfile", extra="sound")
     if Path(path).is_dir():
         raise MediaError("a folder, not a sound")
     if not Path(path).exists():
@@ -122,11 +122,3 @@ def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
         if seconds > settings.longest:
             raise MediaError(f"{seconds:,.1f} s long; allowed: at most {settings.longest:g} s (`longest`)")
         yield file
-
-
-def _soundfile() -> Any:
-    try:
-        import soundfile
-    except (ImportError, OSError) as error:  # OSError: the package is there, libsndfile is not
-        raise MissingExtra("soundfile", "sound") from error
-    return soundfile

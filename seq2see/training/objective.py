@@ -97,7 +97,7 @@ class Objective:
         return terms
 
 
-def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, batch * steps]]:
+def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
     """What should come out, and what of it is real: symbols (batch, steps), labels (batch,), numbers (batch, size)."""
     if isinstance(batch.target, Sequences):
         return batch.target.ids, batch.target.mask

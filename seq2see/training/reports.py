@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seq2see.data.output import unwritable, write_bytes
-from seq2see.errors import MissingExtra
+from seq2see.errors import imported
 
 METRICS = "metrics.jsonl"
 
@@ -93,11 +93,10 @@ class TensorBoard:
     """Curves for TensorBoard, where its library is installed."""
 
     def __init__(self, folder: Path):
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtra("tensorboard", "tensorboard") from None
-        self.writer = SummaryWriter(str(folder / "tensorboard"))
+        imported("tensorboard", extra="tensorboard")
+        self.writer = imported("torch.utils.tensorboard", extra="tensorboard").SummaryWriter(
+            str(folder / "tensorboard")
+        )
 
     def updated(
         self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-
-from seq2see.errors import MissingExtra
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of ImageNet's red, green and blue, from 0 to 1: what networks trained on it have been shown."""
@@ -56,11 +53,3 @@ class Scaling(nn.Module):
 def maps_last(network: Any) -> Any:
     """The network with its convolutions laid out as they are fastest on most machines; what it gives is the same."""
     return network.to(memory_format=torch.channels_last)
-
-
-def imported(module: str, extra: str) -> Any:
-    """A package of an extra, or an error that says how to get it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtra(module, extra) from error

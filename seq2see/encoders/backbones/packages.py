@@ -8,9 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from seq2see.encoders.backbones.base import Backbone, Scaling, imported
+from seq2see.encoders.backbones.base import Backbone, Scaling
 from seq2see.encoders.backbones.weights import take
-from seq2see.errors import UserError
+from seq2see.errors import UserError, imported
 
 HEADS = ("avgpool", "fc", "classifier", "head", "heads", "AuxLogits", "aux1", "aux2", "dropout")
 """Names of torchvision's parts behind the map of a picture, or beside it."""
@@ -27,13 +27,13 @@ class Timm(Backbone):
         super().__init__()
         self.name, self.weights = name, weights
         self.network = self._made(pretrained=False)
-        config = imported("timm.data", "timm").resolve_model_data_config(self.network)
+        config = imported("timm.data", extra="timm").resolve_model_data_config(self.network)
         self.scaling = Scaling(config["mean"], config["std"])
         self.size = int(cast(Any, self.network).num_features)
         _check_map(f"timm:{name}", self)
 
     def _made(self, *, pretrained: bool) -> nn.Module:
-        timm = imported("timm", "timm")
+        timm = imported("timm", extra="timm")
         try:
             return cast(nn.Module, timm.create_model(self.name, pretrained=pretrained, num_classes=0, global_pool=""))
         except (RuntimeError, ValueError, TypeError, OSError) as error:
@@ -67,7 +67,7 @@ class Torchvision(Backbone):
         self.size = _check_map(f"torchvision:{name}", self)
 
     def _made(self, weights: str | None) -> nn.Module:
-        models = imported("torchvision.models", "torchvision")
+        models = imported("torchvision.models", extra="torchvision")
         try:
             return cast(nn.Module, models.get_model(self.name, weights=weights))
         except (RuntimeError, ValueError, TypeError, OSError) as error:
