@@ -51,7 +51,14 @@ def line_plot(
     axes.set_ylim(*ylim)
     dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
     if len(series) > 1:
-        legend = axes.legend(frameon=False, fontsize=9, labelcolor=colours.ink, handlelength=2.6)
+        legend = axes.legend(
+            facecolor=colours.paper,
+            edgecolor="none",
+            framealpha=0.85,
+            fontsize=9,
+            labelcolor=colours.ink,
+            handlelength=2.6,
+        )
         legend.set_in_layout(False)
     if path is not None:
         save_figure(figure, path)
@@ -69,7 +76,8 @@ def learning_curve(
 ) -> Figure:
     """A measure over training, from the `metrics.jsonl` of one run, or of several by name.
 
-    measure: the key of a line, with dots for keys inside it (`dev.exact`); lines without it are passed over.
+    measure: the key of a line, with dots for keys inside it (`dev.exact`); lines without it are passed over, and so is
+    the one at the end that tells of the mean of several weights, through which training never went.
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
     series = {name: _read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
@@ -121,7 +129,7 @@ def _read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float],
             raise UserError(f"{path}, line {number}: not JSON ({error.msg})") from error
         flat = _flat(record)
         keys |= flat.keys()
-        if measure in flat and against in flat:
+        if measure in flat and against in flat and not flat.get("averaged"):
             across.append(flat[against])
             up.append(flat[measure])
     if not up:

@@ -41,6 +41,10 @@ def test_a_learning_curve_is_read_from_the_metrics_of_a_run(tmp_path: Path) -> N
     (line,) = learning_curve(path, measure="dev.exact").axes[0].lines
     assert list(line.get_xdata()) == [2, 3]
     assert list(line.get_ydata()) == [0.1, 0.4]
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"update": 9, "dev": {"exact": 0.1}, "averaged": 5}\n')
+    (mean,) = learning_curve(path, measure="dev.exact").axes[0].lines
+    assert list(mean.get_ydata()) == list(line.get_ydata())
     both = learning_curve({"one": path, "two": path}, measure="dev.exact")
     assert len(both.axes[0].lines) == 2
 
