@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from seq2see.encoders.backbones.base import Backbone
-from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
+from seq2see.encoders.normalised import groups_of
+from seq2see.recipe.encoder_settings import BackboneSettings
 
 
 class Small(Backbone):
@@ -14,17 +15,16 @@ class Small(Backbone):
     Normalised over groups of maps, not over the batch: a picture's map does not depend on those beside it.
     """
 
-    def __init__(self, channels: int, settings: ConvolutionalEncoderSettings):
+    def __init__(self, channels: int, settings: BackboneSettings):
         super().__init__()
         widths = [channels, *settings.channels]
         pooled = settings.pooled or ["both"] * len(settings.channels)
         levels: list[nn.Module] = []
         for below, above, halved in zip(widths, widths[1:], pooled, strict=False):
-            groups = next(number for number in (8, 4, 2, 1) if above % number == 0)
             pool = nn.MaxPool2d(2 if halved == "both" else (2, 1), ceil_mode=True)
             levels.append(
                 nn.Sequential(
-                    nn.Conv2d(below, above, 3, padding=1, bias=False), nn.GroupNorm(groups, above), nn.ReLU(), pool
+                    nn.Conv2d(below, above, 3, padding=1, bias=False), nn.GroupNorm(groups_of(above), above), nn.ReLU(), pool
                 )
             )
         self.levels = nn.ModuleList(levels)
