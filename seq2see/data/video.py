@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.clip_changes import changed
 from seq2see.data.field import Chosen, kinds
@@ -85,9 +84,14 @@ class VideoField(MediaField):
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Clips:
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
             clips = list(pool.map(self._one, values, randoms))
-        pixels = pad_sequence([torch.from_numpy(clip.pixels) for clip in clips], batch_first=True)
-        mask = pad_sequence([torch.ones(len(clip.times), dtype=torch.bool) for clip in clips], batch_first=True)
-        return Clips(pixels, mask, names=[[f"{second:.2f} s" for second in clip.times] for clip in clips])
+        lengths = torch.tensor([len(clip.times) for clip in clips])
+        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+        pixels = np.zeros((*mask.shape, *clips[0].pixels.shape[1:]), dtype=np.uint8)
+        for row, clip in zip(pixels, clips, strict=True):
+            row[: len(clip.times)] = clip.pixels
+        return Clips(
+            torch.from_numpy(pixels), mask, names=[[f"{second:.2f} s" for second in clip.times] for clip in clips]
+        )
 
     def _one(self, value: str, random: np.random.Generator | None) -> Clip:
         try:

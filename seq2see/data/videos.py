@@ -72,7 +72,8 @@ def problem_of(path: str | Path, settings: VideoInput) -> str | None:
 def chosen(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -> NDArray[np.int64]:
     """The numbers of the frames that are read, of a file whose frames are shown at these seconds.
 
-    >>> chosen(np.arange(10) / 5, VideoInput(every=3)).tolist(), chosen(np.arange(10) / 5, VideoInput(frames=2)).tolist()
+    >>> times = np.arange(10) / 5
+    >>> chosen(times, VideoInput(every=3)).tolist(), chosen(times, VideoInput(frames=2)).tolist()
     ([0, 3, 6, 9], [2, 7])
     """
     seconds = np.asarray(times, dtype=np.float64)

@@ -20,7 +20,8 @@ from seq2see.memory import Layout, LayoutKind, Places, View
 from seq2see.recipe.schema import VideoEncoderSettings
 from seq2see.recipe.words import cell_equation
 
-Maps = Float[Tensor, "batch frames size rows columns"]
+Maps = Float[Tensor, "batch frames _ _ _"]
+"""(batch, frames, size, rows, columns); a clip may have several, of other sizes."""
 
 
 @encoders.register("video")
@@ -107,10 +108,8 @@ class VideoEncoder(Encoder):
             return Encoded(frames, found.last)
         return Encoded(frames, found.last, {"regions": self._regions(seen, frames)})
 
-    def forward(
-        self, pixels: Float[Tensor, "batch frames channels height width"], mask: Bool[Tensor, "batch frames"]
-    ) -> Encoded:
-        """pixels: from 0 to 255; mask: which frames are real."""
+    def forward(self, pixels: Tensor, mask: Bool[Tensor, "batch frames"]) -> Encoded:
+        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real."""
         return self.read(Clips(pixels.byte(), mask))
 
     def _seen(self, column: Clips) -> list[Maps]:

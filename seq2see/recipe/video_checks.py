@@ -28,8 +28,8 @@ def unwatchable(recipe: Recipe) -> list[str]:
     layouts = {name: recipe.view_of(name)[1] for name in recipe.looked_at}
     if recipe.attention.scope != "global":
         found += [
-            f"attention.scope: {recipe.attention.scope} is a window in a line or a grid, and '{name}' are cells of many "
-            "frames; allowed: global"
+            f"attention.scope: {recipe.attention.scope} is a window in a line or a grid, and '{name}' are cells of "
+            "many frames; allowed: global"
             for name, layout in layouts.items()
             if layout == "frames-grid"
         ]
@@ -41,7 +41,7 @@ def _cut_out(given: VideoInput) -> Iterator[str]:
         yield f"end: {given.end:g} s is not behind the start at {given.start:g} s; allowed: more, or 0"
     left, top, right, bottom = given.region
     if left >= right or top >= bottom:
-        yield f"region: {list(given.region)} has nothing in it; allowed: left, top, right, bottom, the smaller ones first"
+        yield f"region: {list(given.region)} has nothing in it; allowed: left, top, right, bottom, each pair rising"
 
 
 def _levels(settings: VideoEncoderSettings) -> Iterator[str]:
@@ -49,8 +49,8 @@ def _levels(settings: VideoEncoderSettings) -> Iterator[str]:
         yield "appearance: false, and motion has no levels: nothing is seen; allowed: true, or motion [16, 32, 64]"
     if settings.spans and len(settings.spans) != len(settings.motion):
         yield (
-            f"spans: {len(settings.spans)} given for {len(settings.motion)} levels of motion; allowed: one for each, or "
-            "none"
+            f"spans: {len(settings.spans)} given for {len(settings.motion)} levels of motion; allowed: one for each, "
+            "or none"
         )
     elif any(span % 2 == 0 for span in settings.spans):
         yield f"spans: {settings.spans} must be odd, as many frames before as behind; allowed: 1, 3, 5, .."

@@ -24,7 +24,10 @@ class Small(Backbone):
             pool = nn.MaxPool2d(2 if halved == "both" else (2, 1), ceil_mode=True)
             levels.append(
                 nn.Sequential(
-                    nn.Conv2d(below, above, 3, padding=1, bias=False), nn.GroupNorm(groups_of(above), above), nn.ReLU(), pool
+                    nn.Conv2d(below, above, 3, padding=1, bias=False),
+                    nn.GroupNorm(groups_of(above), above),
+                    nn.ReLU(),
+                    pool,
                 )
             )
         self.levels = nn.ModuleList(levels)
