@@ -49,4 +49,4 @@ def _lit(pixels: Pixels, share: float, random: np.random.Generator) -> Pixels:
     bright, contrast = random.uniform(1 - share, 1 + share, 2)
     mean = float(pixels.mean())
     table = ((np.arange(256) - mean) * contrast + mean) * bright
-    return table.clip(0, 255).round().astype(np.uint8)[pixels]
+    return np.asarray(table.clip(0, 255).round().astype(np.uint8)[pixels])

@@ -183,8 +183,8 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
         frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
         return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
     if isinstance(settings, VideoInput):
-        size = f"{settings.height} x {settings.width} pixels, {settings.colour}"
-        return f"{role}: videos, paths in column '{column}', {_frames(settings)}, {size}"
+        pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"
+        return f"{role}: videos, paths in column '{column}', {_frames(settings)}, {pixels}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"

@@ -92,7 +92,8 @@ def test_colour_region_and_fit(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
-    good = written(tmp_path / "good.avi", counted(20)).read_bytes()
+    noise = np.random.default_rng(0).integers(0, 255, (20, 32, 48, 3)).astype(np.uint8)
+    good = written(tmp_path / "good.avi", noise).read_bytes()
     (tmp_path / "cut.mp4").write_bytes(written(tmp_path / "whole.mp4", counted(20)).read_bytes()[:1000])
     (tmp_path / "cut.avi").write_bytes(good[: len(good) // 2])
     (tmp_path / "text.mp4").write_text("no video", encoding="utf-8")
