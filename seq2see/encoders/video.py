@@ -210,8 +210,8 @@ def _pixels(column: Clips) -> Tensor:
 
 
 def _brought(maps: Maps, rows: int, columns: int) -> Maps:
-    pooled: Tensor = adaptive_avg_pool2d(maps.flatten(0, 1), (rows, columns))
-    return pooled.unflatten(0, maps.shape[:2])
+    brought: Tensor = adaptive_avg_pool2d(maps.flatten(0, 1), (rows, columns)).unflatten(0, maps.shape[:2])
+    return brought
 
 
 def _named(frames: list[str], rows: int, columns: int) -> list[str]:

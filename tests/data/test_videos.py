@@ -99,7 +99,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "text.mp4").write_text("no video", encoding="utf-8")
     (tmp_path / "empty.mp4").write_bytes(b"")
     (tmp_path / "folder.mp4").mkdir()
-    with av.open(str(tmp_path / "none.mkv"), "w") as container:
+    with av.open(str(tmp_path / "none.avi"), "w") as container:
         stream = container.add_stream("mpeg4", rate=10)
         stream.height, stream.width, stream.pix_fmt = 32, 32, "yuv420p"
         container.start_encoding()
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "text.mp4": "not a video that FFmpeg can read",
         "empty.mp4": "not a video that FFmpeg can read",
         "folder.mp4": "a folder, not a video",
-        "none.mkv": "a video without any frames",
+        "none.avi": "a video without any frames",
         "sound.wav": "no video stream",
         "long.mp4": "5.0 s long; allowed: at most 4 s",
     }
