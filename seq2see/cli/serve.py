@@ -13,7 +13,7 @@ from seq2see.errors import UserError, imported
 EXAMPLES = (
     "seq2see serve runs/translation",
     "seq2see serve soft=runs/captions hard=runs/captions-hard --port 9000",
-    "SEQ2SEE_TOKEN=... seq2see serve runs/translation --host 0.0.0.0",
+    "seq2see serve runs/translation --host 0.0.0.0 --token a-long-secret-of-yours",
 )
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
