@@ -5,6 +5,8 @@ Only this machine is served, unless --host says otherwise; then every request ne
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from seq2see.cli.options import add_plugin
 from seq2see.cli.parser import Given, Parser, number, whole
 from seq2see.cli.saying import say
@@ -52,11 +54,11 @@ def run(given: Given) -> None:
     from seq2see.studio.settings import MEGABYTE, Limits
 
     token = token_for(given.host, given.token)
-    listening = bound(given.host, given.port)
     limits = Limits(body=int(given.max_upload * MEGABYTE), patience=given.timeout)
     counters = Counters()
-    shelf = shelf_of(given.models, limits, counters)
-    app = make_app(shelf, limits, counters, token=token, local=is_loopback(given.host))
-    asks = "?token=..." if token else ""
-    names = ", ".join(one.name for one in shelf)
-    serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
+    with closing(bound(given.host, given.port)) as listening:
+        shelf = shelf_of(given.models, limits, counters)
+        app = make_app(shelf, limits, counters, token=token, local=is_loopback(given.host))
+        names = ", ".join(one.name for one in shelf)
+        asks = "?token=..." if token else ""
+        serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))

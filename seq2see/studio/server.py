@@ -39,15 +39,17 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0: any that is free."""
     if not 0 <= port < 1 << 16:
         raise UserError(f"--port must be from 0 to 65535, got {port}")
+    made: socket.socket | None = None
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         made = socket.socket(family, kind)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except OSError as error:
-        raise UserError(
-            f"cannot serve on {host}:{port}: {error.strerror or error}; --port 0 finds a free one"
-        ) from None
+        if made is not None:
+            made.close()
+        said = error.strerror or error
+        raise UserError(f"cannot serve on {host}:{port}: {said}; --port 0 finds a free one") from None
     return made
 
 
