@@ -28,6 +28,9 @@ CELL = 32 * 32
 SHOWN = 480
 """Pixels on the longer side of a picture that a person is shown."""
 
+SHOWN_LINE = 96
+"""Pixels of the height of a line, which is as wide as it is."""
+
 
 @dataclass
 class Pictures:
@@ -78,8 +81,8 @@ class ImageField(MediaField):
     def shown(self, value: str) -> NDArray[np.uint8]:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
         settings = self.settings
-        longest = max(settings.height, settings.width)
-        times = max(SHOWN // longest, 1)
+        times = SHOWN // max(settings.height, settings.width) if settings.width else SHOWN_LINE // settings.height
+        times = max(times, 1)
         larger = {"height": settings.height * times, "width": settings.width * times, "widest": settings.widest * times}
         return self._one(value, None, settings.model_copy(update=larger)).transpose(1, 2, 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -15,7 +15,7 @@ from seq2see.encoders.backbones import Backbone, backbone_of
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import RecurrentLayers
 from seq2see.encoders.means import masked_mean
-from seq2see.encoders.rows import along_rows, cells_that_are_real, from_the_right, real_columns
+from seq2see.encoders.rows import along_rows, cells_that_are_real, from_the_right
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.recipe.schema import ConvolutionalEncoderSettings
 from seq2see.recipe.words import cell_equation
@@ -39,7 +39,9 @@ class ConvolutionalEncoder(Encoder):
         self.backbone: Backbone = backbone_of(settings, channels)
         self.W_p = nn.Linear(self.backbone.size * self._joined(channels, height, width), settings.size)
         along = settings.recurrent
-        self.layers = None if along is None else RecurrentLayers(along, settings.size, bidirectional=along.bidirectional)
+        self.layers = (
+            None if along is None else RecurrentLayers(along, settings.size, bidirectional=along.bidirectional)
+        )
         if settings.frozen:
             self.backbone.requires_grad_(False)
 
@@ -84,7 +86,8 @@ class ConvolutionalEncoder(Encoder):
 
     def read(self, column: Pictures, *, maps: bool = False) -> Encoded:
         if column.maps is not None:
-            return self._placed(column.maps, torch.ones_like(column.widths, dtype=torch.float), leftward=column.leftward)
+            whole = torch.full_like(column.widths, column.maps.shape[-1])
+            return self._placed(column.maps, whole, leftward=column.leftward)
         assert column.pixels is not None
         return self(column.pixels, column.widths, leftward=column.leftward)  # type: ignore[no-any-return]
 
@@ -96,7 +99,10 @@ class ConvolutionalEncoder(Encoder):
         lacking = max(self.backbone.least - pixels.shape[-1], 0)
         if lacking:
             pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")
-        return self._placed(self.map_of(pixels), widths / pixels.shape[-1], leftward=leftward)
+        if bool((widths == pixels.shape[-1]).all()):
+            found = self.map_of(pixels)
+            return self._placed(found, torch.full_like(widths, found.shape[-1]), leftward=leftward)
+        return self._placed(*self.backbone.padded(pixels.float(), widths), leftward=leftward)
 
     def map_of(self, pixels: Tensor) -> Float[Tensor, "batch size rows columns"]:
         """What the backbone makes of pictures."""
@@ -105,10 +111,9 @@ class ConvolutionalEncoder(Encoder):
         return found
 
     def _placed(
-        self, found: Float[Tensor, "batch size rows columns"], share: Float[Tensor, " batch"], *, leftward: bool
+        self, found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"], *, leftward: bool
     ) -> Encoded:
-        """share: of the columns of each map that are real."""
-        real = real_columns(found.shape[-1], share)
+        """real: how many columns of each map are."""
         if leftward:
             found = from_the_right(found, real)
         if self.settings.places == "columns":

@@ -9,15 +9,6 @@ from torch import Tensor
 from seq2see.encoders.layers import Read, RecurrentLayers
 
 
-def real_columns(columns: int, share: Float[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-    """How many columns of each map are real, of whose picture such a share is: one counts if any real pixel lies in it.
-
-    >>> real_columns(6, torch.tensor([1.0, 0.4]))
-    tensor([6, 3])
-    """
-    return torch.ceil(share * columns - 1e-4).clamp(min=1).long()
-
-
 def cells_that_are_real(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:
     """Cells over padding alone are no places."""
     line = torch.arange(columns, device=real.device) < real[:, None]

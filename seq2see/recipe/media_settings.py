@@ -16,7 +16,9 @@ class AugmentSettings(Settings):
     flip: bool = Field(False, description="mirror every other picture (no text in it, no left and right in captions)")
     crop: Share = Field(0.0, description="cut away up to so much of each side, at random")
     rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="turn by up to so many degrees")
-    shear: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="slant to either side by up to so many degrees")
+    shear: Annotated[float, Field(ge=0, le=45)] = Field(
+        0.0, description="slant to either side by up to so many degrees"
+    )
     stretch: Annotated[float, Field(ge=0, le=0.9)] = Field(
         0.0, description="make it wider or narrower by up to this share"
     )
