@@ -63,7 +63,7 @@ class Field(ABC):
     def settle(self) -> None:
         """Make the vocabulary of what was observed."""
 
-    def beside(self, output: Field) -> None:
+    def beside(self, output: Field) -> None:  # noqa: B027 - most inputs have nothing to learn from it
         """Told of the output's field, once that is settled or loaded: for what an input can only know from there."""
 
     def build(self, values: Iterable[str]) -> None:

@@ -90,8 +90,7 @@ def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
     """Its top moved to the right of its bottom, on paper that is wide enough for both."""
     shift = math.tan(math.radians(degrees))
     wider = math.ceil(abs(shift) * picture.height)
-    start = -wider if shift < 0 else 0
-    matrix = (1, shift, start if shift < 0 else -wider, 0, 1, 0)
+    matrix = (1, shift, -wider if shift > 0 else 0, 0, 1, 0)
     size = (picture.width + wider, picture.height)
     how = Image.Resampling.BILINEAR
     return picture.transform(size, Image.Transform.AFFINE, matrix, how, fillcolor=_paper(picture))

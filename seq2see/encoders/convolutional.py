@@ -23,8 +23,8 @@ from seq2see.recipe.words import cell_equation
 
 @encoders.register("convolutional")
 class ConvolutionalEncoder(Encoder):
-    """Places are the cells of the map, row by row, or its columns, each through W_p and, where there is one, a recurrent
-    network along the row; the summary is their mean.
+    """Places are the cells of the map, row by row, or its columns, each through W_p and, where there is one, a network
+    along the row; the summary is their mean.
 
     >>> encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(size=8, channels=[4, 4]), channels=1)
     >>> encoder(torch.zeros(2, 1, 16, 24), torch.tensor([24, 12])).places.mask.sum(1)

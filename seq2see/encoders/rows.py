@@ -34,4 +34,6 @@ def along_rows(
     """Each row of places read by itself, all by the same network; padding gives zeros."""
     lines, real = (one.unflatten(1, (rows, -1)).flatten(0, 1) for one in (states, mask))
     read: Read = layers(lines, real)
-    return (read.states * real[..., None]).unflatten(0, (-1, rows)).flatten(1, 2)
+    ended = read.states * real[..., None]
+    joined: Tensor = ended.unflatten(0, (-1, rows)).flatten(1, 2)
+    return joined

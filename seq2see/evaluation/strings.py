@@ -92,7 +92,7 @@ class WordErrorRate(Ratio):
 
 
 class Recognition(Ratio):
-    """One less the rate of errors: as much of the references as is right, below zero where more is wrong than there is."""
+    """One less the rate of errors: below zero where more is wrong than there is."""
 
     higher_is_better = True
     least = -math.inf

@@ -16,7 +16,6 @@ from seq2see.recipe.schema import (
     CellSettings,
     ConvolutionalEncoderSettings,
     DecoderSettings,
-    ConvolutionalEncoderSettings,
     DeepSetsEncoderSettings,
     EmbeddingSettings,
     EncoderSettings,
