@@ -19,10 +19,12 @@ class Layout:
 
     shape: rows and columns of a grid, which all inputs share (before them the frames, of the longest input); what lies
     in a line is as long as its mask says.
+    leftward: columns are counted from the right of a picture, as a script that runs that way is read.
     """
 
     kind: LayoutKind = "tokens"
     shape: tuple[int, ...] = ()
+    leftward: bool = False
 
     def to_dict(self, places: int) -> dict[str, Any]:
         """For an input of so many real places, as in `predict --json`; a narrower grid than its batch's has fewer
@@ -32,7 +34,8 @@ class Layout:
             shape = (self.shape[0], places // self.shape[0])
         if self.kind == "frames-grid":
             shape = (places // (self.shape[1] * self.shape[2]), *self.shape[1:])
-        return {"kind": self.kind, "shape": list(shape)}
+        told: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
+        return told | {"direction": "right-to-left"} if self.leftward else told
 
 
 @dataclass(frozen=True)
