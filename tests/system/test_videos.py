@@ -35,8 +35,8 @@ def blind(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def test_words_are_written_of_what_moves(tmp_path: Path) -> None:
     said = {"left": "it moves left", "right": "it moves right", "up": "it goes up", "down": "it goes down"}
-    rows = [(file, said[direction]) for file, direction in filmed(tmp_path, 160, 1)]
-    data, dev = table(tmp_path / "train.tsv", rows[:120]), table(tmp_path / "dev.tsv", rows[120:])
+    rows = [(file, said[direction]) for file, direction in filmed(tmp_path, 240, 1)]
+    data, dev = table(tmp_path / "train.tsv", rows[:200]), table(tmp_path / "dev.tsv", rows[200:])
     small = [
         *SMALL,
         "encoder.motion=[8,16]",
@@ -52,11 +52,11 @@ def test_words_are_written_of_what_moves(tmp_path: Path) -> None:
         "loss.ctc=0",
         "evaluation.metrics=[exact,wer]",
     ]
-    model = seq2see.train("video-captioning", data=data, dev=dev, out=tmp_path / "run", updates=100, overrides=small)
+    model = seq2see.train("video-captioning", data=data, dev=dev, out=tmp_path / "run", updates=200, overrides=small)
     seen = model.evaluate(dev)
     assert seen.metrics["exact"] > 0.8
-    assert model.evaluate(table(tmp_path / "blind.tsv", blind(rows[120:]))).metrics["exact"] < 0.5
-    path = str(tmp_path / rows[120][0])
+    assert model.evaluate(table(tmp_path / "blind.tsv", blind(rows[200:]))).metrics["exact"] < 0.5
+    path = str(tmp_path / rows[200][0])
     answer = seq2see.load(tmp_path / "run").predict(path)
     assert answer.looks.layouts["video"] == {"kind": "frames", "shape": [len(model.places(path))]}
     assert answer.looks.inputs["video"][:2] == ["0.00 s", "0.10 s"]
