@@ -132,6 +132,8 @@ class Fields:
     @classmethod
     def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
         made = cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+        for field in made.inputs.values():
+            field.beside(made.output)
         copied, column = recipe.copied_from, recipe.loss.alignment.column
         if copied is not None:
             made.copying = Copying(copied, _text(every[copied]), made.text_output)
