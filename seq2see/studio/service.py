@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from seq2see.data.columns import OUTPUT
@@ -161,7 +162,7 @@ class Service:
         oracle = None if body.oracle is None else read_oracle(body.oracle, self.served.model.recipe.looked_at)
         if target is None:
             raise ValueError("there is no target to follow")
-        work = [self.served.batcher.do(lambda row=row: follow(bundles, row, target, oracle=oracle)) for row in rows]  # type: ignore[misc]
+        work = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(work)
         notices = self._noticed(rows, target, what="target")
         return await asyncio.to_thread(self._told, body, rows, found, notices)
@@ -211,9 +212,9 @@ class Service:
     ) -> list[str]:
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
-        spoken = isinstance(given, str) and self.served.model.recipe.output.kind == "text"
-        said = unknown_in(self.served.model.bundle, given, rows, what=what) if spoken and given else []  # type: ignore[arg-type]
-        return said + notices.lines()
+        if isinstance(given, str) and self.served.model.recipe.output.kind == "text":
+            return unknown_in(self.served.model.bundle, given, rows, what=what) + notices.lines()
+        return notices.lines()
 
 
 def _alone(body: asked.Predict) -> None:
