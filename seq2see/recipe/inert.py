@@ -340,6 +340,9 @@ def _training(recipe: Recipe) -> dict[str, str]:
         found |= _changed(settings, "training", ["betas"], "sgd has momentum instead")
     else:
         found |= _changed(settings, "training", ["momentum"], "only sgd has momentum")
+    if not recipe.inputs or recipe.output.numeric:
+        what = f"{recipe.output.said} has no steps to look at" if recipe.inputs else "a language model has no input"
+        found |= _changed(settings, "training", ["film"], f"nothing is filmed: {what}")
     if settings.schedule == "constant":
         found |= _changed(settings, "training", ["floor"], "with schedule constant the rate does not fall")
     if not (settings.epochs or settings.updates or settings.minutes):

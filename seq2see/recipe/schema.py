@@ -213,6 +213,9 @@ class TrainingSettings(Settings):
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
     samples: Count = Field(3, description="outputs shown with each report")
+    film: Annotated[int, Field(ge=0, le=12)] = Field(
+        3, description="dev examples whose attention is filmed while the model learns (film.jsonl); 0: no film"
+    )
     seed: int = Field(1, description="same seed, same result")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps ...")
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
