@@ -49,8 +49,8 @@ def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> l
         return sum(map(len, texts)) + len(question.references[0])
 
     ordered = sorted(asked, key=length)
-    places = [round((one + 1) * (len(ordered) - 1) / (number + 1)) for one in range(number)]
-    return [ordered[place] for place in dict.fromkeys(places)] if ordered else []
+    number = min(number, len(ordered))
+    return [ordered[(2 * one + 1) * len(ordered) // (2 * number)] for one in range(number)]
 
 
 class Camera:

@@ -46,7 +46,7 @@ def test_a_run_is_the_same_to_the_bit_with_and_without_a_film(tmp_path: Path) ->
 
 
 def test_the_last_frame_is_what_the_model_says_and_where_it_looks(tmp_path: Path) -> None:
-    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=6, report_every=6)
+    data, recipe = words(tmp_path / "words.tsv", count=400), with_training(ROWS, updates=6, report_every=6)
     model = run(recipe, data, tmp_path / "run")
     head, frames = film(tmp_path / "run")
     assert len(head["examples"]) == 3
@@ -80,7 +80,7 @@ def test_a_film_goes_on_where_a_killed_run_left_it(tmp_path: Path) -> None:
 
 
 def test_other_examples_begin_another_film(tmp_path: Path) -> None:
-    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=4)
+    data, recipe = words(tmp_path / "words.tsv", count=400), with_training(ROWS, updates=4)
     run(recipe, data, tmp_path / "run")
     run(recipe, None, tmp_path / "run", ["training.film=2", "training.updates=6"], resume=True)
     head, frames = film(tmp_path / "run")
