@@ -68,6 +68,7 @@ def server_of(app: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         log_level="warning",
+        ws="none",
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -182,7 +182,8 @@ def test_train_says_where_it_can_be_watched(
 ) -> None:
     folder = tmp_path / "run"
     data = ["--data", str(home / "pairs.tsv"), "--out", str(folder), "--updates", "2"]
-    main(["train", str(speller / "recipe.yaml"), *data, "--studio", "--studio-port", "0"])
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", str(speller / "recipe.yaml"), *data, "--studio", "--studio-port", "0"])
     said = capsys.readouterr().err
     assert "the run can be watched at http://127.0.0.1:" in said
     assert f"serve {folder}   (its film is at /live)" in said
