@@ -107,7 +107,7 @@ class Camera:
         if not looks.maps:
             return told | {"reason": looks.reason}
         steps, places = _seen(looks)
-        told["outputs"] = outputs[:steps]
+        told["outputs"] = looks.rows.get(looks.name, outputs)[:steps]
         told |= {"map": looks.name, "places": looks.inputs[looks.name][:places], "layout": looks.layouts[looks.name]}
         if looks.weights.shape != (steps, places):
             told["of"] = list(looks.weights.shape)
@@ -138,6 +138,8 @@ def _frame(question: Question, free: Prediction, forced: Prediction) -> Record:
         return told
     steps, places = _seen(forced.looks)
     told["probabilities"] = told["probabilities"][:steps]
+    if forced.looks.name in forced.looks.rows:  # an encoder's own look, whose rows are no outputs
+        del told["probabilities"]
     shown = np.round(forced.looks.weights[:steps, :places].astype(np.float64), 3)
     told["weights"] = [[value or 0 for value in row] for row in shown.tolist()]
     return told

@@ -46,11 +46,11 @@ function table(scene) {
   made.dir = /[\u0590-\u08ff]/.test(scene.places.join("")) ? "rtl" : "ltr";
   return {
     element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": "heatmap" }, made),
-    show({ weights, probabilities }, top) {
+    show({ weights, probabilities = [] }, top) {
       lines.forEach(({ cells, chance }, step) => {
-        chance.textContent = percent(probabilities[step] ?? 0);
+        chance.textContent = step in probabilities ? percent(probabilities[step]) : "";
         cells.forEach((cell, place) => {
-          const weight = weights[step][place];
+          const weight = weights[step][place] ?? 0;
           cell.dataset.weight = weight;
           cell.title = percent(weight);
           cell.textContent = weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "");
@@ -86,10 +86,10 @@ function sheet(scene) {
   painted(element, draw);
   return {
     element,
-    show({ weights, probabilities }, top) {
+    show({ weights, probabilities = [] }, top) {
       last = { weights, top };
       steps.forEach(({ chance, canvas }, step) => {
-        chance.textContent = percent(probabilities[step] ?? 0);
+        chance.textContent = step in probabilities ? percent(probabilities[step]) : "";
         canvas.dataset.weights = weights[step].join(" ");
       });
       draw();
