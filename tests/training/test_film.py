@@ -46,8 +46,8 @@ def test_a_run_is_the_same_to_the_bit_with_and_without_a_film(tmp_path: Path) ->
 
 
 def test_the_last_frame_is_what_the_model_says_and_where_it_looks(tmp_path: Path) -> None:
-    data, recipe = words(tmp_path / "words.tsv", count=400), with_training(ROWS, updates=6, report_every=6)
-    model = run(recipe, data, tmp_path / "run")
+    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=6, report_every=6)
+    model = run(recipe, data, tmp_path / "run", dev=words(tmp_path / "dev.tsv", count=20, seed=3))
     head, frames = film(tmp_path / "run")
     assert len(head["examples"]) == 3
     assert len({example["inputs"]["source"] for example in head["examples"]}) == 3
@@ -80,8 +80,9 @@ def test_a_film_goes_on_where_a_killed_run_left_it(tmp_path: Path) -> None:
 
 
 def test_other_examples_begin_another_film(tmp_path: Path) -> None:
-    data, recipe = words(tmp_path / "words.tsv", count=400), with_training(ROWS, updates=4)
-    run(recipe, data, tmp_path / "run")
+    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=4)
+    dev = words(tmp_path / "dev.tsv", count=20, seed=3)
+    run(recipe, data, tmp_path / "run", dev=dev)
     run(recipe, None, tmp_path / "run", ["training.film=2", "training.updates=6"], resume=True)
     head, frames = film(tmp_path / "run")
     assert len(head["examples"]) == 2
@@ -116,7 +117,7 @@ def test_labels_and_pictures_are_filmed(tmp_path: Path) -> None:
         "attention": {"score": "additive", "size": 8},
         "output": {"kind": "label"},
         "decoder": {"kind": "label", "size": 8},
-        "training": {"epochs": 0, "updates": 3, "threads": 1},
+        "training": {"epochs": 0, "updates": 3, "report_every": 3, "threads": 1},
     }
     model = run(recipe, write_table(tmp_path / "colours.tsv", rows), tmp_path / "run")
     content = (tmp_path / "run" / FILM).read_text("utf-8")
