@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "variants of a recipe under the same updates and seeds: which is best, and is that real",
     "faithful": "whether attention tells the truth: its agreement with occlusion and gradients",
     "encode": "inputs as vectors, and which are nearest to each other",
+    "sample": "small data to try a recipe on, written as tables",
     "demo": "train for two minutes, and see what it learned",
 }
 
