@@ -16,23 +16,19 @@ Written = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Sample:
-    """One set of small data. Its module is imported when it is asked for, and has a function `write(folder)` that fills
-    an existing folder and tells what it wrote there: `train.tsv` and `dev.tsv`."""
+    """One set of small data. Its module is imported when it is asked for, and has a function `write(folder)` that makes
+    the folder, once it has all it needs, and tells what it wrote there: `train.tsv` and `dev.tsv`."""
 
     module: str
     about: str
     recipes: tuple[str, ...]
 
     def write(self, folder: str | Path) -> Written:
-        """Write all of it into a folder, which is made where there is none."""
+        """Write all of it into a folder, which need not be there yet."""
         folder = Path(folder)
+        if folder.is_file():
+            raise UserError(f"{folder}: a file; the data go into a folder")
         writer: Callable[[Path], Written] = import_module(self.module).write
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise UserError(f"{folder}: a file; the data go into a folder") from None
-        except OSError as error:
-            raise unwritable(folder, error) from None
         try:
             return writer(folder)
         except OSError as error:

@@ -25,7 +25,7 @@ def write(folder: Path) -> Written:
     """train.tsv and dev.tsv; `image` is the picture, `x` its 64 numbers row by row, `label` the digit."""
     found = imported("sklearn.datasets", extra="samples").load_digits()
     numbers = np.arange(len(found.target))
-    (folder / "images").mkdir(exist_ok=True)
+    (folder / "images").mkdir(parents=True, exist_ok=True)
     for number in numbers:
         pixels = (found.images[number] / BRIGHTEST * 255).round().astype(np.uint8)
         Image.fromarray(pixels).save(folder / "images" / f"{number}.png")

@@ -22,7 +22,7 @@ def write(folder: Path) -> Written:
     }
     written = {}
     for part, (asked, pictures) in parts.items():
-        (folder / part).mkdir(exist_ok=True)
+        (folder / part).mkdir(parents=True, exist_ok=True)
         for number, path in pictures.items():
             shutil.copyfile(path, folder / part / f"{number}.png")
         write_table(folder / f"{part}.tsv", _rows(part, *asked), COLUMNS)
