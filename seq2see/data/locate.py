@@ -12,20 +12,25 @@ from seq2see.errors import UserError, nearest
 VARIABLE, USUAL = "SEQ2SEE_DATA", "../shared/data"
 """The folder of data sets is the one the variable names; without it, `shared/data` beside the working folder."""
 
+MARKS = ("state.json", "dataset_dict.json")
+"""What the folder of a Hugging Face dataset holds."""
+
 
 def locate(name: str | Path) -> tuple[Path, Path | None]:
     """(table to train on, table for dev or None).
 
-    `name` is a file, a folder with train.* and dev.*, or either of these inside the folder of data sets. What is not
-    found is given back as it is: whoever reads it says what is wrong.
+    `name` is a file, a folder with train.* and dev.*, or either of these inside the folder of data sets. A folder here
+    without a table does not hide the data set of that name: people call their runs after the data. What is not found
+    is given back as it is: whoever reads it says what is wrong.
     """
     for path in (Path(name), shared() / name):
-        if path.is_dir():
-            train = table_in(path, "train")
-            if train is not None:
-                return train, table_in(path, "dev")
-        if path.exists():
+        train = table_in(path, "train") if path.is_dir() else None
+        if train is not None:
+            return train, table_in(path, "dev")
+        if path.is_file() or any((path / mark).exists() for mark in MARKS):
             return path, None
+    if Path(name).exists():
+        return Path(name), None
     known = data_sets()
     if len(Path(name).parts) == 1 and not Path(name).suffix and known:
         raise UserError(

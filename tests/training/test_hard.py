@@ -18,7 +18,7 @@ from seq2see.decoders import Ready, Step
 from seq2see.model import EncoderDecoder, Sizes, shifted
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.schema import LossSettings
-from seq2see.training.hard import BASELINE, VARIANCE, score_function
+from seq2see.training.hard import BASELINE, NOISE, VARIANCE, score_function
 from tests.objectives import objective_of
 
 PLACES = 3
@@ -191,6 +191,23 @@ def test_the_variance_that_is_reported_is_that_of_the_returns() -> None:
     ]
     assert state[VARIANCE] == pytest.approx(float(np.var(returns)), rel=1e-5)
     assert VARIANCE == "return_variance"
+
+
+def test_the_variance_of_the_estimator_is_that_of_its_gradient_at_the_energies() -> None:
+    """Each draw's own gradient by autograd, its squared norm in the mean."""
+    torch.manual_seed(3)
+    energies = torch.randn(2, 3, 5, requires_grad=True)
+    weights = energies.softmax(-1)
+    place = torch.tensor([[0, 4, 2], [1, 1, 3]])
+    chances = weights.gather(-1, place[..., None]).squeeze(-1).log()
+    log_probs = -torch.rand(2, 3)
+    steps = torch.tensor([[True, True, True], [True, True, False]])
+    look = Look(torch.zeros(2, 3, 1), weights, None, 5, place_log_prob=chances, by_score=True)
+    state = {BASELINE: -0.3}
+    score_function(LossSettings(exploration=0.0), {"source": look}, log_probs, steps, state).backward()
+    assert energies.grad is not None
+    squared = energies.grad.square().sum(-1)
+    assert state[NOISE] == pytest.approx(float(squared[steps].mean()), rel=1e-5)
 
 
 def test_exploration_is_paid_by_the_entropy_of_the_looks() -> None:

@@ -120,7 +120,7 @@ def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
     assert code == -signal.SIGKILL, said
     standing = last_checkpoint(tmp_path / "killed").standing
     assert standing.updates == 10
-    assert standing.objective.keys() == {"baseline", "return_variance"}
+    assert standing.objective.keys() == {"baseline", "return_variance", "gradient_variance"}
     run(recipe, None, tmp_path / "killed", resume=True)
     resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
     assert resumed.standing.objective == whole.standing.objective != standing.objective
