@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from _timing import least, medians
 from PIL import Image
+from torch import Tensor
 
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image import ImageField
@@ -59,11 +60,11 @@ def ways(files: list[str], folder: Path) -> dict[str, Callable[[], object]]:
     encoder.fetch()
     parts = [field.batch(files[start : start + AT_ONCE]) for start in range(0, len(files), AT_ONCE)]
 
-    def alone() -> torch.Size:
+    def alone() -> list[Tensor]:
         with torch.inference_mode():
-            return [encoder.made_once(part) for part in parts][0].shape[1:]
+            return [encoder.made_once(part) for part in parts]
 
-    shape = alone()
+    shape = alone()[0].shape[1:]
 
     def kept() -> None:
         with tempfile.TemporaryDirectory(dir=folder) as made:

@@ -88,6 +88,7 @@ class ImageField(MediaField):
             return read
         numbers = {value: number for number, value in enumerate(once)}
         which = torch.tensor([numbers[value] for value in values])
+        assert read.pixels is not None
         return replace(read, pixels=read.pixels[which], widths=read.widths[which])
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:

@@ -106,7 +106,7 @@ def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
     ]
     overrides = [*SMALL, *history]
     made = learn(
-        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=200, overrides=overrides, kind="jsonl"
+        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=320, overrides=overrides, kind="jsonl"
     )
     assert len(made.rows) == 120
     first = [row for row in made.rows if not row["history"]]
