@@ -17,10 +17,12 @@ class Layout:
     """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order.
 
     shape: rows and columns of a grid, which all inputs share; what lies in a line is as long as its mask says.
+    leftward: columns are counted from the right of a picture, as a script that runs that way is read.
     """
 
     kind: LayoutKind = "tokens"
     shape: tuple[int, ...] = ()
+    leftward: bool = False
 
     def to_dict(self, places: int) -> dict[str, Any]:
         """For an input of so many real places, as in `predict --json`; a narrower grid than its batch's has fewer
@@ -28,7 +30,8 @@ class Layout:
         shape = self.shape or (places,)
         if self.kind == "grid":
             shape = (self.shape[0], places // self.shape[0])
-        return {"kind": self.kind, "shape": list(shape)}
+        told: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
+        return told | {"direction": "right-to-left"} if self.leftward else told
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class EncoderDecoder(nn.Module):
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
         self.head: Head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
-        self.read_along = recipe.read_along
+        self.read_along, self.copied = recipe.read_along, recipe.copied_places
         self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
     def encoder(self, name: str) -> Encoder:
@@ -88,9 +88,12 @@ class EncoderDecoder(nn.Module):
             encoded = self.encoder(name).read(column, maps=maps)
             if name in self.own:
                 check_encoded(name, self.encoder(name), encoded, column)
-            memory.places[name] = replace(encoded.places, copyable=getattr(column, "copyable", None))
             memory.summaries[name] = encoded.summary
+            memory.places |= {name: encoded.places}
             memory.places |= {f"{name}.{key}": places for key, places in encoded.further.items()}
+            copyable = getattr(column, "copyable", None)
+            if copyable is not None and self.copied is not None:
+                memory.places[self.copied] = replace(memory.places[self.copied], copyable=copyable)
             memory.maps |= {f"{name}.{key}": one for key, one in encoded.maps.items()}
         return memory
 
@@ -168,7 +171,7 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
     settings = recipe.decoder
     if recipe.output.numeric:
         return _build_numbers(recipe, decoder.features_size, symbols)
-    source = recipe.copied_from
+    source = recipe.copied_places
     kind = SoftmaxHead if source is None else partial(CopyHead, source=source)
     return kind(
         decoder.features_size,
@@ -200,7 +203,7 @@ def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 
 def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
-    source = recipe.copied_from
+    source = recipe.copied_places
     if source is not None and views[source].layout not in ("tokens", "set"):
         raise UserError(
             f"decoder.copy_from: the places of '{source}' are {views[source].layout}, not words that could be copied"

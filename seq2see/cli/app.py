@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from seq2see import __version__
+from seq2see.cli.calling import called
 from seq2see.cli.guard import guarded
-from seq2see.cli.parser import Parser
-from seq2see.cli.plugins import bring, theirs
 from seq2see.cli.program import program
 from seq2see.errors import UserError, nearest
 
@@ -26,6 +24,8 @@ COMMANDS = {
     "faithful": "whether attention tells the truth: its agreement with occlusion and gradients",
     "encode": "inputs as vectors, and which are nearest to each other",
     "sample": "small data to try a recipe on, written as tables",
+    "serve": "models behind a page and an HTTP API",
+    "figure": "length curves, maps of vectors, learning curves and the other pictures of models",
     "demo": "train for two minutes, and see what it learned",
 }
 
@@ -57,12 +57,7 @@ def run(arguments: Sequence[str]) -> None:
     elif name == "--version":
         print(f"seq2see {__version__}")
     elif name in COMMANDS:
-        command = import_module(f"seq2see.cli.{name}")
-        parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
-        command.arguments(parser)
-        read = parser.read(arguments[1:])
-        with theirs(bring(getattr(read, "plugins", []))):
-            command.run(read)
+        called(f"seq2see.cli.{name}", name, arguments[1:])
     else:
         what = "option" if name.startswith("-") else "command"
         raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; the commands: {', '.join(COMMANDS)}")

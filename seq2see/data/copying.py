@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from seq2see.data.batches import UNK, Sequences, pad_lists
 from seq2see.data.columns import OUTPUT
+from seq2see.data.nested import Nested
 from seq2see.data.text import TextField
 from seq2see.memory import Copyable
 
@@ -58,14 +59,21 @@ class Copying:
         ids, words = self.written(self.source.symbols(row[self.name]))
         return {COPYABLE: ids, OUTPUT: self.target(row[OUTPUT], words)}
 
-    def read(self, column: Sequences) -> Sequences:
+    def read(self, column: Sequences | Nested) -> Sequences | Nested:
         """An input that was just split, with what can be copied from it."""
-        rows = [self.written(symbols) for symbols in column.symbols or []]
+        rows = [self.written(symbols) for symbols in _in_a_row(column)]
         ids = pad_lists([ids for ids, _ in rows], eos=False).ids
         return replace(column, copyable=Copyable(ids, [words for _, words in rows]))
 
-    def targets(self, target: Sequences, column: Sequences, values: Sequence[str]) -> Sequences:
+    def targets(self, target: Sequences, column: Sequences | Nested, values: Sequence[str]) -> Sequences:
         """The outputs of a batch beside their inputs (as `read` gave them)."""
         words = (column.copyable and column.copyable.words) or [[] for _ in values]
         rows = [self.target(value, further) for value, further in zip(values, words, strict=True)]
         return replace(target, ids=pad_lists(rows, eos=True).ids)
+
+
+def _in_a_row(column: Sequences | Nested) -> list[list[str]]:
+    """The symbols of each input; of a document those of all its sentences, one after the other."""
+    if isinstance(column, Sequences):
+        return column.symbols or []
+    return [[symbol for sentence in document for symbol in sentence] for document in column.symbols or []]

@@ -16,7 +16,7 @@ from seq2see.data.batches import Batch
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE
 from seq2see.data.field import Chosen
-from seq2see.data.fields import Fields, readable, sequences, writable
+from seq2see.data.fields import Fields, readable, sequences, worded, writable
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
@@ -84,7 +84,7 @@ class Dataset:
         target = writable(fields.output.pad(stores[OUTPUT], rows))
         made = Batch(inputs, target, [int(row) for row in rows])
         if fields.copying is not None:
-            column = sequences(inputs[fields.copying.name])
+            column = worded(inputs[fields.copying.name])
             inputs[fields.copying.name] = replace(column, copyable=Copyable(stores[COPYABLE].pad(rows, eos=False).ids))
         if fields.aligning is not None:
             steps, places = (sequences(one).ids.shape[1] for one in (target, inputs[fields.aligning.name]))

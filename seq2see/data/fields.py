@@ -14,6 +14,7 @@ from seq2see.data.field import Column, Field, NumericField, field_of, kinds
 from seq2see.data.image import ImageField
 from seq2see.data.image_output import ImageOutputField
 from seq2see.data.label import LabelField
+from seq2see.data.nested import Nested
 from seq2see.data.sets import SetField
 from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
@@ -131,6 +132,8 @@ class Fields:
     @classmethod
     def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
         made = cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+        for field in made.inputs.values():
+            field.beside(made.output)
         copied, column = recipe.copied_from, recipe.loss.alignment.column
         if copied is not None:
             made.copying = Copying(copied, _text(every[copied]), made.text_output)
@@ -171,14 +174,20 @@ class Fields:
         inputs = {name: readable(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()}
         outputs = writable(self.output.batch([row[OUTPUT] for row in rows])) if target else None
         if self.copying is not None:
-            column = inputs[self.copying.name] = self.copying.read(sequences(inputs[self.copying.name]))
+            column = inputs[self.copying.name] = self.copying.read(worded(inputs[self.copying.name]))
             if outputs is not None:
                 outputs = self.copying.targets(sequences(outputs), column, [row[OUTPUT] for row in rows])
         return Batch(inputs=inputs, target=outputs, rows=list(range(len(rows))))
 
 
+def worded(column: Column) -> Sequences | Nested:
+    """A column of words, in a row or in sentences: what can be copied from."""
+    assert isinstance(column, Sequences | Nested)
+    return column
+
+
 def sequences(column: Column) -> Sequences:
-    """A column of plain text: what can be copied from, and what links lead from and to."""
+    """A column of plain text: what is written, and what links lead from and to."""
     assert isinstance(column, Sequences)
     return column
 

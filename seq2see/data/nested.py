@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.data.batches import EOS
+from seq2see.memory import Copyable
 
 
 @dataclass
@@ -24,16 +25,19 @@ class Nested:
 
     ids: (batch, sentences, words), 0 where there is nothing; mask: True where a word is real; sentences have at least
     one word, and come before the empty ones. symbols: the words as they were written, by document and sentence;
-    texts: the sentences as they were written. No axis is shorter than 1.
+    texts: the sentences as they were written; copyable: what the output would write for the words of each document,
+    one after the other, where a model may copy them. No axis is shorter than 1.
     """
 
     ids: Int[Tensor, "batch sentences words"]
     mask: Bool[Tensor, "batch sentences words"]
     symbols: list[list[list[str]]] | None = None
     texts: list[list[str]] | None = None
+    copyable: Copyable | None = None
 
     def to(self, device: torch.device | str) -> Nested:
-        return replace(self, ids=self.ids.to(device), mask=self.mask.to(device))
+        copyable = None if self.copyable is None else self.copyable.to(device)
+        return replace(self, ids=self.ids.to(device), mask=self.mask.to(device), copyable=copyable)
 
     @property
     def sentences(self) -> Bool[Tensor, "batch sentences"]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageEnhance, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
@@ -66,6 +67,13 @@ def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random
     if settings.rotate:
         angle = random.uniform(-settings.rotate, settings.rotate)
         picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=_paper(picture))
+    if settings.shear:
+        picture = _slanted(picture, random.uniform(-settings.shear, settings.shear))
+    if settings.stretch:
+        width = round(picture.width * random.uniform(1 - settings.stretch, 1 + settings.stretch))
+        picture = picture.resize((max(width, 1), picture.height), Image.Resampling.BILINEAR)
+    if settings.blur:
+        picture = picture.filter(ImageFilter.GaussianBlur(random.uniform(0, settings.blur)))
     if settings.crop:
         left, top, right, bottom = random.uniform(0, settings.crop, 4)
         width, height = picture.size
@@ -76,6 +84,16 @@ def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random
         picture = ImageEnhance.Brightness(picture).enhance(random.uniform(low, high))
         picture = ImageEnhance.Contrast(picture).enhance(random.uniform(low, high))
     return picture
+
+
+def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
+    """Its top moved to the right of its bottom, on paper that is wide enough for both."""
+    shift = math.tan(math.radians(degrees))
+    wider = math.ceil(abs(shift) * picture.height)
+    matrix = (1, shift, -wider if shift > 0 else 0, 0, 1, 0)
+    size = (picture.width + wider, picture.height)
+    how = Image.Resampling.BILINEAR
+    return picture.transform(size, Image.Transform.AFFINE, matrix, how, fillcolor=_paper(picture))
 
 
 def _opened(path: str | Path, settings: ImageInput) -> Image.Image:

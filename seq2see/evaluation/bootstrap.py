@@ -119,6 +119,23 @@ def mean_interval(
     return _interval(float(array.mean()), drawn, level=level)
 
 
+def ratio_intervals(
+    counted: Float[np.ndarray, "rows parts"],
+    against: Float[np.ndarray, "rows parts"],
+    *,
+    samples: int = 1000,
+    level: float = 0.95,
+    generator: np.random.Generator | None = None,
+) -> list[Interval]:
+    """For each part the sum of what was counted over what it is counted against, with the interval of its draws; every
+    part needs something to count against."""
+    draws = _draws(len(counted), samples=samples, generator=generator)
+    values = counted.sum(0) / against.sum(0)
+    totals = draws @ against
+    drawn = np.where(totals > 0, (draws @ counted) / np.maximum(totals, 1e-300), values)
+    return [_interval(float(value), drawn[:, part], level=level) for part, value in enumerate(values)]
+
+
 def _row_metric(name: str) -> RowMetric:
     metric = lookup(name)
     if not isinstance(metric, RowMetric):

@@ -54,6 +54,13 @@ def equal_count_edges(lengths: Sequence[int], bins: int) -> list[int]:
     return edges
 
 
+def check_edges(edges: Sequence[int]) -> list[int]:
+    """Edges that somebody gave, if they can part lengths."""
+    if any(first >= second for first, second in pairwise(edges)):
+        raise UserError(f"edges of lengths must rise: {list(edges)} given")
+    return list(edges)
+
+
 def quality_by_length(
     names: Sequence[str],
     rows: Rows,
@@ -71,10 +78,7 @@ def quality_by_length(
         lengths = input_lengths(rows)
     elif len(lengths) != len(rows):
         raise ValueError(f"{len(rows)} rows, but {len(lengths)} lengths")
-    if edges is None:
-        edges = equal_count_edges(lengths, bins)
-    elif any(first >= second for first, second in pairwise(edges)):
-        raise UserError(f"edges of lengths must rise: {list(edges)} given")
+    edges = equal_count_edges(lengths, bins) if edges is None else check_edges(edges)
     held: list[list[int]] = [[] for _ in range(len(edges) + 1)]
     for row, length in enumerate(lengths):
         held[bisect_right(edges, length)].append(row)

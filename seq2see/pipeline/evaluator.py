@@ -23,7 +23,7 @@ from seq2see.recipe.measures import LOOKS
 from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions
 
-__all__ = ["Judged", "enough_hypotheses", "judge", "metrics_of", "some"]
+__all__ = ["Judged", "enough_hypotheses", "judge", "judged_as", "metrics_of", "some"]
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many of it are done, of how many."""
@@ -69,7 +69,7 @@ def judge(
         asked = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
         predictions = predict(bundles, inputs, asked, told=_told(progress, "inputs answered"))
-        judged = _rows(bundle, questions, predictions)
+        judged = judged_as(bundle, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
     if recipe.output.kind == "text" or PERPLEXITY in names:
         report = report.joined(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
@@ -107,7 +107,8 @@ def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOpt
     return replace(options, n_best=wanted, beam=beam)
 
 
-def _rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
+def judged_as(bundle: Bundle, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
+    """Predictions beside their references, as metrics read them."""
     recipe = bundle.recipe
     if recipe.output.numeric:
         return judged_rows(bundle.fields, questions, predictions)

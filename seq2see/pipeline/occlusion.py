@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2see.data.batches import Sequences
+from seq2see.data.batches import Sequences, pad_lists
 from seq2see.data.nested import Nested, flattened, nest
 from seq2see.errors import UserError
 
@@ -126,6 +126,10 @@ def _kept(column: Nested, kept: Tensor) -> Nested:
     made = nest(np.array([i for row in rows for i in row], dtype=np.int64), np.cumsum(lengths) - lengths, lengths)
     if column.symbols is not None:
         made.symbols = [_filled(*pair) for pair in zip(column.symbols, chosen, strict=True)]
+    if column.copyable is not None:
+        stays = [flags[real] for flags, real in zip(kept, column.mask, strict=True)]
+        ids = [row[: len(flags)][flags].tolist() for row, flags in zip(column.copyable.ids, stays, strict=True)]
+        made.copyable = replace(column.copyable, ids=pad_lists(ids, eos=False).ids)
     return made.to(column.ids.device)
 
 

@@ -135,6 +135,12 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
         return {"words": (self.places_size, "tokens")}
 
 
+class RowSettings(CellSettings):
+    """A recurrent network along the rows of a map of a picture, which places of a line know their neighbours by."""
+
+    bidirectional: bool = Field(True, description="both ways along each row, the states joined")
+
+
 class ConvolutionalEncoderSettings(Reader):
     """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
 
@@ -161,15 +167,25 @@ class ConvolutionalEncoderSettings(Reader):
     pooled: list[Literal["both", "height"]] = Field(
         [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
     )
-    places: Literal["grid", "vector", "flat"] = Field(
-        "grid", description="every cell of the map a place, their mean alone, or all of them joined: W_p then reads all"
+    places: Literal["grid", "columns", "vector", "flat"] = Field(
+        "grid",
+        description="every cell of the map a place; the cells of each column joined (lines of text); their mean alone; "
+        "or all of them joined: W_p then reads all",
     )
     size: Positive = Field(512, description="numbers of each place, W_p times a cell of the map")
-    dropout: Share = Field(0.0, description="on the places")
+    dropout: Share = Field(0.0, description="on the places, before `recurrent` reads them")
+    recurrent: RowSettings | None = Field(
+        None, description="grid, columns: a recurrent network that reads each row of places; not given: none"
+    )
+
+    @property
+    def places_size(self) -> int:
+        along = self.recurrent
+        return self.size if along is None else along.size * (2 if along.bidirectional else 1)
 
     @property
     def layout(self) -> str:
-        return "grid" if self.places == "grid" else "vector"
+        return {"grid": "grid", "columns": "frames"}.get(self.places, "vector")
 
     @property
     def frozen(self) -> bool:

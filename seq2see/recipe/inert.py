@@ -14,6 +14,7 @@ from seq2see.recipe.schema import (
     WRITERS,
     AttentionSettings,
     CellSettings,
+    ConvolutionalEncoderSettings,
     DecoderSettings,
     DeepSetsEncoderSettings,
     EmbeddingSettings,
@@ -197,6 +198,8 @@ def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
     found = {} if embedding is None else _embedding(f"{path}.embedding", embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
+    elif isinstance(settings, ConvolutionalEncoderSettings) and settings.recurrent is not None:
+        found |= _cell(f"{path}.recurrent", settings.recurrent)
     elif isinstance(settings, TransformerEncoderSettings) and settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found

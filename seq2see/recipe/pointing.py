@@ -37,13 +37,15 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
     name, path = recipe.copied_from, "decoder.copy_from"
     if name is None or name not in recipe.inputs:
         return []
-    texts = [one for one in recipe.looked_at if one in _in_a_row(recipe)]
+    if recipe.inputs[name].kind == "texts" and recipe.copied_places not in recipe.looked_at:
+        return [f"{path}: the words of '{name}' are not looked at; set attention.over={recipe.copied_places}"]
+    texts = [one.removesuffix(".words") for one in recipe.looked_at if one.removesuffix(".words") in recipe.texts]
     if name not in texts:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]
     separator = getattr(recipe.inputs[name], "separator", None)
     if separator is not None:
         return [f"{path}: elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"]
-    tokens = _in_a_row(recipe)[name].tokens
+    tokens = recipe.texts[name].tokens
     if tokens != output.tokens:
         return [f"{path}: tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"]
     if tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):

@@ -337,6 +337,12 @@ class Recipe(Settings):
         return next(iter(names(self.decoder.copy_from)), None)
 
     @property
+    def copied_places(self) -> str | None:
+        """The places that are pointed at in order to copy: the words of a text, or those of all texts of a document."""
+        name = self.copied_from
+        return f"{name}.words" if name in self.inputs and self.inputs[name].kind == "texts" else name
+
+    @property
     def read_along(self) -> str | None:
         """The places the output is also read off one after the other (`loss.ctc`): the first that are looked at, or
         those of the first input."""

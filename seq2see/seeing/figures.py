@@ -19,7 +19,7 @@ Numbers = Sequence[float]
 Series = tuple[Numbers, Numbers] | tuple[Numbers, Numbers, Numbers, Numbers]
 
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1.2)), (0, (8, 3)))
-_MARKERS = ("o", "s", "^", "D", "v", "P")
+MARKERS = ("o", "s", "^", "D", "v", "P")
 _MARKED = 25  # lines of more points than this are drawn without marks
 
 
@@ -80,7 +80,7 @@ def learning_curve(
     the one at the end that tells of the mean of several weights, through which training never went.
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
-    series = {name: _read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
+    series = {name: read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
     return line_plot(series, xlabel=against, ylabel=measure, title=title, path=path, theme=theme)
 
 
@@ -91,7 +91,7 @@ def _line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> 
             f"series '{name}' must be (x, y) or (x, y, low, high), equally long and not empty; lengths: {lengths}"
         )
     colour = colours.series[index % len(colours.series)]
-    marker = _MARKERS[index % len(_MARKERS)] if len(values[0]) <= _MARKED else None
+    marker = MARKERS[index % len(MARKERS)] if len(values[0]) <= _MARKED else None
     dash = _DASHES[index % len(_DASHES)]
     look: dict[str, Any] = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4.5, "linewidth": 1.9}
     axes.plot(values[0], values[1], label=name, **look)
@@ -114,7 +114,8 @@ def dress(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | 
         spine.set_color(colours.muted)
 
 
-def _read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], list[float]]:
+def read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], list[float]]:
+    """(x, y) of the lines of a `metrics.jsonl` that have both keys."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,14 @@ def save(
         full: always 1, to compare pictures.
     A .json holds the numbers and the symbols; of the options only `map` bears on it.
     """
-    path, suffix = _checked(path, FORMATS)
+    path, suffix = checked(path, FORMATS)
     options: dict[str, Any] = {"map": map, "title": title, "direction": direction, "scale": scale}
     if suffix == ".json":
-        _write(path, json.dumps(_only(looks, map).to_dict(), ensure_ascii=False) + "\n")
+        write(path, json.dumps(_only(looks, map).to_dict(), ensure_ascii=False) + "\n")
     elif suffix == ".html":
         from seq2see.seeing.page import page
 
-        _write(path, page(looks, theme=theme, **options))
+        write(path, page(looks, theme=theme, **options))
     else:
         from seq2see.seeing.picture import picture
 
@@ -81,21 +82,36 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     SVG keeps text as text: it can be searched, copied and read aloud, and the machine that shows it shapes it with its
     own fonts, which know more scripts than the machine that draws, often a server, may have.
     """
+    path, suffix = checked(path, (".png", ".svg"))
+    with _user_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _render(figure, path, suffix)
+    return path
+
+
+def svg_of(figure: Figure) -> bytes:
+    """A figure as the text of an SVG file, to be put inside a page."""
+    file = BytesIO()
+    _render(figure, file, ".svg")
+    return file.getvalue()
+
+
+def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
     from matplotlib import rc_context
 
     from seq2see.seeing.fonts import BASE
 
-    path, suffix = _checked(path, (".png", ".svg"))
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
     metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
-    with rc_context(settings), _no_glyph_warnings(suffix), _user_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=dpi, facecolor=figure.get_facecolor(), metadata=metadata)
-    return path
+    with rc_context(settings), _no_glyph_warnings(suffix):
+        figure.savefig(
+            target, dpi=dpi, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
+        )
 
 
-def _checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
+def checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
+    """A path and its suffix, if that is one of these."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in formats:
@@ -122,7 +138,8 @@ def _user_errors(path: Path) -> Iterator[None]:
         raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Text to a file; folders on the way are made."""
     with _user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -93,3 +93,26 @@ def test_an_input_that_is_cut_gives_the_words_that_are_read() -> None:
     made = fields(source={"max_length": 2})
     assert made.copying is not None
     assert made.copying.words({"source": "Xo Yi Zu"}) == ["Xo", "Yi"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_words_of_documents_are_counted_through_all_sentences(tmp_path: Path, on_disk: bool) -> None:
+    raw = {
+        "inputs": {"source": {"kind": "texts", "sentences": "|||"}},
+        "encoder": {"kind": "hierarchical"},
+        "attention": {"over": "source.words", "through": "sentences"},
+        "decoder": {"copy_from": "source"},
+    }
+    made = Fields.build(load_recipe(raw), lambda: iter(SEEN))
+    rows = [{"source": "Xo ||| and Yi ||| Xo", "output": "Yi Xo"}, {"source": "Tom", "output": "Xo"}]
+    v, tom = len(made.output.vocabulary), made.output.vocabulary.ids["Tom"]
+    direct = made.batch(rows, target=True)
+    stored = Dataset.build(made, rows, folder=tmp_path if on_disk else None).batch([0, 1])
+    for batch in (direct, stored):
+        copyable = batch.inputs["source"].copyable
+        assert copyable is not None
+        assert batch.target is not None
+        assert copyable.ids[0].tolist() == [v, v + 1, v + 2, v]
+        assert copyable.ids[1, 0].item() == tom
+        assert batch.target.ids.tolist() == [[v + 2, v, EOS], [UNK, EOS, 0]]
+    assert direct.inputs["source"].copyable.words == [["Xo", "and", "Yi"], []]

@@ -9,6 +9,7 @@ import pytest
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows, measure, quality_by_length, recall_by_position
 from seq2see.evaluation.by_length import equal_count_edges
+from seq2see.evaluation.length_curve import length_curves
 
 
 def of_lengths(lengths: list[int], *, right: list[bool]) -> Rows:
@@ -90,3 +91,34 @@ def test_short_inputs_lie_evenly_and_repeated_words_share_what_was_said() -> Non
     assert [(part.start, part.recall) for part in one] == [(0.5, 1.0)]
     two = recall_by_position(Rows(["a"], [["-"]], inputs=["a a"]), bins=4)
     assert [(part.start, part.recall) for part in two] == [(0.25, 0.5), (0.75, 0.5)]
+
+
+def test_curves_of_several_models_on_the_same_rows() -> None:
+    lengths = [1] * 20 + [5] * 20
+    good, bad = of_lengths(lengths, right=[True] * 40), of_lengths(lengths, right=[True] * 20 + [False] * 20)
+    points = length_curves("exact", {"good": good, "bad": bad}, bins=2)
+    assert [(point.model, point.mean_length, point.rows, point.value) for point in points] == [
+        ("good", 1.0, 20, 1.0),
+        ("good", 5.0, 20, 1.0),
+        ("bad", 1.0, 20, 1.0),
+        ("bad", 5.0, 20, 0.0),
+    ]
+    assert [point.against is None for point in points] == [True, True, False, False]
+    assert points[3].to_dict()["ahead"] == -1.0
+    assert points[3].to_dict()["p_value"] < 0.01
+    assert points[2].to_dict()["p_value"] == 1.0
+    with pytest.raises(UserError, match="those of 'other' have other inputs or outputs"):
+        length_curves("exact", {"good": good, "other": of_lengths([1], right=[True])})
+
+
+def test_a_metric_that_is_no_sum_over_rows_has_no_interval() -> None:
+    rows = Rows(["a b", "a c"], [["a b"], ["a c"]], inputs=["x", "x y"])
+    assert [point.low for point in length_curves("distinct1", {"m": rows}, bins=2)] == [None, None]
+
+
+def test_recall_by_position_has_intervals_where_asked_for(corpus: Rows) -> None:
+    plain, sure = recall_by_position(corpus, bins=3), recall_by_position(corpus, bins=3, intervals=True)
+    assert [part.recall for part in plain] == [part.recall for part in sure]
+    assert all((part.low or 0) <= part.recall <= (part.high or 0) for part in sure)
+    assert "low" not in plain[0].to_dict()
+    assert "low" in sure[0].to_dict()

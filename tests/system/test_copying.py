@@ -133,3 +133,31 @@ def test_leaving_out_the_name_is_what_matters_to_a_copied_word(model: Model) -> 
     batch.inputs["source"] = column
     name = [given.log_probs[1] for given in score_given(model.bundle.network, batch)]
     assert name[3] < min(name[:3]) - 10
+
+
+def test_names_are_copied_from_documents(tmp_path: Path) -> None:
+    """The one sentence with a name stands anywhere; the model says the name, which no vocabulary has."""
+    draw = random.Random(5)
+    rows = greetings(draw, 560)
+    fill = ["it rains today", "we are late", "is this the way"]
+    for row in rows:
+        sentences = [row["source"], *draw.sample(fill, 2)]
+        draw.shuffle(sentences)
+        row["source"] = " ||| ".join(sentences)
+    write_table(tmp_path / "train.tsv", rows[:500])
+    write_table(tmp_path / "test.tsv", rows[500:])
+    recipe = {
+        **RECIPE,
+        "inputs": {"source": {"kind": "texts", "sentences": "|||", "min_count": 3}},
+        "encoder": {"kind": "hierarchical", "size": 12, "embedding": {"size": 12}},
+        "attention": {"over": "source.words", "through": "sentences", "size": 16},
+    }
+    out = tmp_path / "run"
+    seq2see.train(recipe, tmp_path / "train.tsv", out=out, updates=120, listeners=[])
+    model = seq2see.load(out)
+    assert model.evaluate(tmp_path / "test.tsv").metrics["exact"] > 0.8
+    scored = model.score(tmp_path / "test.tsv")
+    assert scored is not None
+    faithful = apart(model.bundle.fields.batch([{"source": rows[0]["source"]}]).inputs["source"], "words")
+    fewer = faithful.without(torch.tensor([0]))
+    assert fewer.copyable.ids.shape[1] == faithful.count - 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -27,6 +27,15 @@ class Backbone(nn.Module):
 
     def forward(self, pixels: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch size rows columns"]:
         raise NotImplementedError
+
+    def padded(
+        self, pixels: Float[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch size rows columns"], Int[Tensor, " batch"]]:
+        """Maps of pictures of which so many columns of pixels are real, and how many of their own are: those in which
+        any real pixel lies."""
+        found: Tensor = self(pixels)
+        share = widths / pixels.shape[-1]
+        return found, torch.ceil(share * found.shape[-1] - 1e-4).clamp(min=1).long()
 
 
 class Scaling(nn.Module):

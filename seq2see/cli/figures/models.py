@@ -1,0 +1,83 @@
+"""Several models by name: the lines of one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2see.cli.meter import Meter
+from seq2see.cli.options import add_beam, add_data, add_plugin
+from seq2see.cli.parser import Given, Parser
+from seq2see.errors import UserError
+
+if TYPE_CHECKING:
+    from seq2see.api import Model
+    from seq2see.evaluation import Rows
+
+
+def add_models(parser: Parser) -> None:
+    """[NAME=]MODEL..., --data, --columns, --beam."""
+    parser.add_argument(
+        "models",
+        metavar="[NAME=]MODEL",
+        nargs="+",
+        help="folders that train wrote, each with what to call it; several joined by + are an ensemble",
+    )
+    add_data(parser)
+    add_beam(parser)
+    add_plugin(parser)
+
+
+def named(given: Sequence[str]) -> dict[str, str]:
+    """Folders by name: the one given before `=`, or the folder's own, or all of its path where two are called alike.
+
+    >>> named(["plain=runs/none", "runs/translation"])
+    {'plain': 'runs/none', 'translation': 'runs/translation'}
+    """
+    pairs = [_pair(one) for one in given]
+    short = [name or Path(folder).name or folder for name, folder in pairs]
+    found: dict[str, str] = {}
+    for (name, folder), brief in zip(pairs, short, strict=True):
+        label = name or (brief if short.count(brief) == 1 else folder)
+        if label in found:
+            raise UserError(f"MODEL: '{label}' is given twice; NAME=MODEL calls one of them otherwise")
+        found[label] = folder
+    return found
+
+
+def _pair(given: str) -> tuple[str, str]:
+    name, sign, folder = given.partition("=")
+    return ("", given) if not sign or Path(given).exists() else (name.strip(), folder)
+
+
+def answers(given: Given, metric: str | None) -> tuple[str, dict[str, Rows]]:
+    """(the metric, the rows of each model as they were answered); no metric given: the first model's leading one."""
+    from seq2see.api import load
+    from seq2see.data.locate import locate
+    from seq2see.pipeline.answered import answered
+    from seq2see.pipeline.measures import check_metrics, metrics_of
+
+    table, dev = locate(given.data)
+    found: dict[str, Rows] = {}
+    models: dict[str, Model] = {name: load(folder) for name, folder in named(given.models).items()}
+    for name, model in models.items():
+        metric = metric or metrics_of(model.recipe)[0]
+        _check(name, model, given)
+        check_metrics([metric], model.recipe, key="--metric")
+    assert metric is not None
+    with closing(Meter()) as meter:
+        for name, model in models.items():
+            rows = model.rows_of(dev or table, given.columns)
+            found[name] = answered(model.bundles, rows, metric=metric, beam=given.beam, progress=meter)
+    return metric, found
+
+
+def _check(name: str, model: Model, given: Given) -> None:
+    recipe = model.recipe
+    if not recipe.texts:
+        read = ", ".join(f"{key} ({one.kind})" for key, one in recipe.inputs.items()) or "nothing"
+        raise UserError(f"{name}: inputs are counted in symbols, and this model reads {read}")
+    if recipe.output.one_step and given.beam is not None:
+        raise UserError(f"--beam: no meaning for {name}: {recipe.output.said} is not searched for")

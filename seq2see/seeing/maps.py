@@ -1,0 +1,129 @@
+"""A map of vectors: points, names for as many as fit, lines to the nearest others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from seq2see.errors import UserError, counted
+from seq2see.seeing.figures import MARKERS, dress
+from seq2see.seeing.lettering import Lettering
+from seq2see.seeing.placing import Spot, placed
+from seq2see.seeing.style import Theme, theme_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROOM = (8.4, 6.2)
+"""Inches of the map itself."""
+_LEFT, _BOTTOM, _TOP, _RIGHT = 0.75, 0.62, 0.6, 0.25
+NAMED = 40
+"""Names at most."""
+LINED = 60
+"""Up to so many points all have lines to their neighbours; of more, those with names."""
+LETTERS = 34
+_SIZE = 8.0
+
+
+def map_plot(
+    points: Float[np.ndarray, "points 2"],
+    names: Sequence[str],
+    *,
+    shares: tuple[float, float],
+    neighbours: Sequence[Sequence[int]] = (),
+    groups: Sequence[str] | None = None,
+    title: str | None = None,
+    theme: str = "light",
+    spell: bool = True,
+) -> Figure:
+    """Points with names; shares: of the variance that each axis holds; neighbours: numbers of each point's nearest;
+    groups: what each point belongs to, told by colour and mark. Both axes have one scale: distances are what they are.
+    """
+    from matplotlib.figure import Figure
+
+    colours, letters = theme_named(theme), Lettering(spell=spell)
+    kinds = list(dict.fromkeys(groups)) if groups is not None else []
+    if len(kinds) > len(colours.series):
+        raise UserError(f"a map tells at most {len(colours.series)} groups apart, got {len(kinds)}")
+    width, height = _LEFT + ROOM[0] + _RIGHT, _BOTTOM + ROOM[1] + _TOP
+    figure = Figure(figsize=(width, height), facecolor=colours.paper)
+    axes = figure.add_axes((_LEFT / width, _BOTTOM / height, ROOM[0] / width, ROOM[1] / height))
+    low, unit = _limits(points)
+    axes.set_xlim(low[0], low[0] + ROOM[0] * unit)
+    axes.set_ylim(low[1], low[1] + ROOM[1] * unit)
+    labels = [letters.text(_short(name)) for name in names]
+    inches = (points - low) / unit
+    spots = placed(inches, [label.measure(_SIZE) for label in labels], room=ROOM, most=NAMED)
+    _lines(axes, points, neighbours, spots, colours)
+    _points(axes, points, groups, kinds, colours)
+    for spot in spots:
+        where = low + unit * np.array([spot.x, spot.y])
+        style: dict[str, Any] = {"color": colours.ink, "ha": "left", "va": "bottom", **labels[spot.point].style(_SIZE)}
+        clear = {"facecolor": colours.paper, "edgecolor": "none", "alpha": 0.8, "pad": 0.4}
+        axes.text(where[0], where[1], labels[spot.point].text, bbox=clear, **style)
+    sides = [f"{share:.0%}".replace("%", " %") for share in shares]
+    number = f"  ·  {counted(len(points), 'input')}" if len(spots) < len(points) else ""
+    dress(
+        axes,
+        colours,
+        xlabel=f"first principal component ({sides[0]} of the variance)",
+        ylabel=f"second principal component ({sides[1]})",
+        title=f"{title or 'Inputs by their vectors'}{number}",
+    )
+    axes.grid(axis="both", color=colours.line, linewidth=0.6)
+    if kinds:
+        axes.legend(facecolor=colours.paper, edgecolor="none", framealpha=0.85, fontsize=9, labelcolor=colours.ink)
+    return figure
+
+
+def _limits(points: Float[np.ndarray, "points 2"]) -> tuple[Float[np.ndarray, " 2"], float]:
+    """(the lower left corner, what an inch stands for): all points inside, with room for names around them."""
+    lowest, highest = points.min(0), points.max(0)
+    room = np.array(ROOM)
+    unit = float(((highest - lowest) / (room - (2.4, 0.7))).max()) or 1.0
+    middle = (lowest + highest) / 2
+    return middle - room * unit / 2, unit
+
+
+def _lines(
+    axes: Axes,
+    points: Float[np.ndarray, "points 2"],
+    neighbours: Sequence[Sequence[int]],
+    spots: list[Spot],
+    colours: Theme,
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    chosen = range(len(points)) if len(points) <= LINED else [spot.point for spot in spots]
+    pairs = {tuple(sorted((one, other))) for one in chosen if neighbours for other in neighbours[one]}
+    lines = LineCollection([points[list(pair)] for pair in sorted(pairs)], colors=colours.muted, linewidths=0.9)
+    lines.set_alpha(0.55)
+    lines.set_gid("neighbours")
+    axes.add_collection(lines)
+
+
+def _points(
+    axes: Axes,
+    points: Float[np.ndarray, "points 2"],
+    groups: Sequence[str] | None,
+    kinds: list[str],
+    colours: Theme,
+) -> None:
+    look: dict[str, Any] = {"s": 26 if len(points) <= 200 else 11, "linewidths": 0.6, "edgecolors": colours.paper}
+    if groups is None:
+        axes.scatter(points[:, 0], points[:, 1], color=colours.series[0], zorder=3, **look)
+        return
+    member = np.array([kinds.index(group) for group in groups])
+    for number, kind in enumerate(kinds):
+        held = points[member == number]
+        mark: dict[str, Any] = {"color": colours.series[number], "marker": MARKERS[number % len(MARKERS)], "zorder": 3}
+        axes.scatter(held[:, 0], held[:, 1], label=kind, **mark, **look)
+
+
+def _short(name: str) -> str:
+    words = " ".join(name.split())
+    return words if len(words) <= LETTERS else f"{words[: LETTERS - 1].rstrip()}…"
