@@ -98,13 +98,13 @@ def spoken_of(folder: Path, number: int) -> list[Row]:
 
 
 def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
-    rows = spoken_of(tmp_path, 280)
+    rows = spoken_of(tmp_path, 420)
     history = [
         "inputs.history={kind: texts, tokens: word, case: lower, may_be_empty: true}",
         "inputs.history.encoder={kind: hierarchical, cell: gru, size: 16, embedding: {size: 16}}",
         "decoder.start=[question, history]",
     ]
-    overrides = [*SMALL, *history]
+    overrides = [*SMALL, *history, "training.report_every=320"]
     made = learn(
         "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=320, overrides=overrides, kind="jsonl"
     )
