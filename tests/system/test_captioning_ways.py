@@ -25,7 +25,7 @@ SMALL = (
     "training.threads=1",
     "training.precision=float32",
     "training.dev_rows=20",
-    "training.report_every=150",
+    "training.report_every=320",
     "search.beam=1",
     "search.max_length=6",
     "evaluation.metrics=[exact]",
@@ -57,18 +57,20 @@ def told(folder: Path, number: int) -> list[Row]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_said_is_what_is_seen(tmp_path: Path, way: str) -> None:
-    rows = told(tmp_path, 300)
+    rows = told(tmp_path, 460)
     overrides = [*SMALL, *WAYS[way]]
-    made = learn("image-captioning", rows[60:], rows[:60], tmp_path, updates=150, overrides=overrides)
+    made = learn("image-captioning", rows[60:], rows[:60], tmp_path, updates=320, overrides=overrides)
     blind = random.Random(1).sample(made.rows, len(made.rows))
     misled = [{**row, "image": other["image"]} for row, other in zip(made.rows, blind, strict=True)]
     assert made.model.evaluate(made.rows).metrics["exact"] >= 0.7
     assert made.model.evaluate(misled).metrics["exact"] <= 0.4  # three colours, two shapes
-    recipe, looks = made.model.recipe, made.model.predict(made.rows[0]["image"]).looks
+    recipe, said = made.model.recipe, made.model.predict(made.rows[0]["image"])
     if recipe.attention.score == "none":
-        assert not looks.maps
-        assert (recipe.started_by, recipe.decoder.every_step) in ((["image"], None), ([], "image"))
+        assert not said.looks.maps
+        assert [recipe.started_by, recipe.fed_every_step].count(["image"]) == 1  # no other way in
     else:
-        assert looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
-        hard = ((looks.weights == 0) | (looks.weights == 1)).all()
-        assert hard == (recipe.attention.choice == "hard")
+        assert said.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
+        hard = recipe.attention.choice == "hard"
+        assert {name: len(places) for name, places in said.looks.chosen.items()} == (
+            {"image": len(said.tokens)} if hard else {}
+        )
