@@ -27,7 +27,8 @@ from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import read_oracle, unreached
-from seq2see.pipeline.predictor import check_ensemble, options_of, places_named, predict
+from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
+from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
@@ -75,7 +76,7 @@ class Model:
         beam: int | None = None,
         n_best: int | None = None,
         sample: bool | None = None,
-        prefix: str | None = None,
+        prefix: Given | None = None,
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
@@ -86,26 +87,25 @@ class Model:
         """What the model says of an input; a list in gives a list out.
 
         An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
-        the recipe's order. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
-        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
+        the recipe's order. `prefix` is what outputs begin with, a text or a list of symbols. `oracle` hands in the
+        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
+        the best as the prediction itself, the others as its alternatives.
         Further options are those of SearchOptions.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
         """
         many = isinstance(inputs, list)
-        if n_best is None and not sample and self.recipe.output.kind == "text" and self.recipe.inputs:
-            n_best = max(beam, 1) if beam is not None else self.recipe.search.beam
         rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
-        if prefix is not None and self.recipe.output.kind == "text":
+        if isinstance(prefix, str) and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
-        made = options_of(
+        made = answer_options(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else self._prefix(prefix, rows),
+            prefix=None if prefix is None else [given_ids(self.bundle, row, prefix) for row in rows],
             oracle=forced,
             **options,
         )
@@ -298,11 +298,6 @@ class Model:
         rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
         tell(table.notes)
         return rows
-
-    def _prefix(self, prefix: str, rows: Sequence[Mapping[str, str]]) -> list[list[int]]:
-        if self.recipe.output.kind != "text":
-            raise UserError(f"prefix: {self.recipe.output.said} has no beginning to be given")
-        return [self.bundle.fields.target_ids(row, prefix) for row in rows]
 
     def _follow(self, row: dict[str, str], target: str) -> Prediction:
         tell(self._noticed([row]))

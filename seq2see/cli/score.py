@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.meter import Meter
 from seq2see.cli.options import add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser
 from seq2see.cli.saying import emit
 from seq2see.errors import UserError, counted
-
-if TYPE_CHECKING:
-    from seq2see.pipeline.scoring import Scored
 
 EXAMPLES = ("seq2see score runs/translation --data pairs.tsv --each",)
 
@@ -39,7 +34,7 @@ def run(given: Given) -> None:
     if given.each:
         for row, scored in zip(rows, found.each, strict=True):
             if given.json:
-                emit(_record(row, scored))
+                emit(scored.to_dict(row))
             else:
                 tokens = zip(scored.symbols, scored.log_probs, strict=True)
                 print(f"{scored.log_probability:.4f}\t" + " ".join(f"{symbol} {value:.3f}" for symbol, value in tokens))
@@ -51,17 +46,3 @@ def run(given: Given) -> None:
             f"log-probability {found.log_probability:,.4f}  perplexity {found.perplexity:.4f}"
             + (f"  (given {found.given})" if found.given else "")
         )
-
-
-def _record(row: Mapping[str, str], scored: Scored) -> dict[str, Any]:
-    """One line of `score --each --json`; a language model has no input, which is null as in `predict --json`."""
-    from seq2see.data.columns import OUTPUT
-    from seq2see.pipeline.predictor import shown_input
-
-    tokens = zip(scored.symbols, scored.log_probs, strict=True)
-    return {
-        "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
-        "output": row[OUTPUT],
-        "log_probability": scored.log_probability,
-        "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],
-    }

@@ -63,6 +63,9 @@ class Field(ABC):
     def settle(self) -> None:
         """Make the vocabulary of what was observed."""
 
+    def beside(self, output: Field) -> None:  # noqa: B027 - most inputs have nothing to learn from it
+        """Told of the output's field, once that is settled or loaded: for what an input can only know from there."""
+
     def build(self, values: Iterable[str]) -> None:
         """Build from the values of this column alone; they are held in memory only if there is something to learn."""
         if self.learning:

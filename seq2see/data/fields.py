@@ -20,6 +20,7 @@ from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.data.vector import VectorField
+from seq2see.data.video import VideoField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
@@ -35,6 +36,7 @@ __all__ = [
     "TextField",
     "TextsField",
     "VectorField",
+    "VideoField",
     "kinds",
 ]
 
@@ -132,6 +134,8 @@ class Fields:
     @classmethod
     def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
         made = cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+        for field in made.inputs.values():
+            field.beside(made.output)
         copied, column = recipe.copied_from, recipe.loss.alignment.column
         if copied is not None:
             made.copying = Copying(copied, _text(every[copied]), made.text_output)

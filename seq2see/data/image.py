@@ -14,7 +14,8 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.field import Chosen, kinds
+from seq2see.data.direction import leftward
+from seq2see.data.field import Chosen, Field, kinds
 from seq2see.data.media import MediaField
 from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
 from seq2see.data.store import Ragged
@@ -27,18 +28,23 @@ CELL = 32 * 32
 SHOWN = 480
 """Pixels on the longer side of a picture that a person is shown."""
 
+SHOWN_LINE = 96
+"""Pixels of the height of a line, which is as wide as it is."""
+
 
 @dataclass
 class Pictures:
     """Pictures of one column: their pixels, or the maps that a frozen backbone once made of them.
 
     pixels: (batch, channels, height, width), padded on the right with the last column of each;
-    widths: (batch,), real pixels across; maps: (batch, size, rows, columns).
+    widths: (batch,), real pixels across; maps: (batch, size, rows, columns);
+    leftward: they are read from the right; pixels and maps lie as in the picture all the same.
     """
 
     pixels: UInt8[Tensor, "batch channels height width"] | None
     widths: Int[Tensor, " batch"]
     maps: Float[Tensor, "batch size rows columns"] | None = None
+    leftward: bool = False
 
     def to(self, device: torch.device | str) -> Pictures:
         pixels = None if self.pixels is None else self.pixels.to(device)
@@ -51,6 +57,16 @@ class ImageField(MediaField):
     """Files that Pillow reads."""
 
     settings: ImageInput
+
+    def __init__(self, settings: ImageInput, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self.leftward = settings.direction == "right-to-left"
+
+    def beside(self, output: Field) -> None:
+        """A picture of text is read the way its text is written, of which its vocabulary keeps count."""
+        known = getattr(output, "vocabulary", None)
+        if self.settings.direction == "auto" and known is not None:
+            self.leftward = leftward(zip(known.symbols, known.counts, strict=True))
 
     def problem(self, value: str) -> str | None:
         return problem_of(value, self.settings)
@@ -65,8 +81,8 @@ class ImageField(MediaField):
     def shown(self, value: str) -> NDArray[np.uint8]:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
         settings = self.settings
-        longest = max(settings.height, settings.width)
-        times = max(SHOWN // longest, 1)
+        times = SHOWN // max(settings.height, settings.width) if settings.width else SHOWN_LINE // settings.height
+        times = max(times, 1)
         larger = {"height": settings.height * times, "width": settings.width * times, "widest": settings.widest * times}
         return self._one(value, None, settings.model_copy(update=larger)).transpose(1, 2, 0)
 
@@ -81,7 +97,8 @@ class ImageField(MediaField):
     def batch(self, values: Sequence[str]) -> Pictures:
         maps = self.kept(values)
         if maps is not None:
-            return Pictures(None, torch.full((len(values),), self.settings.width), torch.from_numpy(maps).float())
+            widths = torch.full((len(values),), self.settings.width)
+            return Pictures(None, widths, torch.from_numpy(maps).float(), leftward=self.leftward)
         return self._read(values, [None] * len(values))
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:
@@ -90,7 +107,7 @@ class ImageField(MediaField):
         widths = [picture.shape[-1] for picture in pictures]
         most = max(widths, default=1)
         padded = [np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[-1])), mode="edge") for one in pictures]
-        return Pictures(torch.from_numpy(np.stack(padded)), torch.tensor(widths))
+        return Pictures(torch.from_numpy(np.stack(padded)), torch.tensor(widths), leftward=self.leftward)
 
     def _one(
         self, value: str, random: np.random.Generator | None, settings: ImageInput | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageEnhance, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
@@ -29,7 +30,7 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
     picture = _decoded(path, settings)
     if random is not None:
         picture = augmented(picture, settings.augment, random)
-    pixels = np.asarray(_fitted(picture, settings))
+    pixels = np.asarray(_sized(picture, settings))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
@@ -66,6 +67,13 @@ def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random
     if settings.rotate:
         angle = random.uniform(-settings.rotate, settings.rotate)
         picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=_paper(picture))
+    if settings.shear:
+        picture = _slanted(picture, random.uniform(-settings.shear, settings.shear))
+    if settings.stretch:
+        width = round(picture.width * random.uniform(1 - settings.stretch, 1 + settings.stretch))
+        picture = picture.resize((max(width, 1), picture.height), Image.Resampling.BILINEAR)
+    if settings.blur:
+        picture = picture.filter(ImageFilter.GaussianBlur(random.uniform(0, settings.blur)))
     if settings.crop:
         left, top, right, bottom = random.uniform(0, settings.crop, 4)
         width, height = picture.size
@@ -76,6 +84,16 @@ def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random
         picture = ImageEnhance.Brightness(picture).enhance(random.uniform(low, high))
         picture = ImageEnhance.Contrast(picture).enhance(random.uniform(low, high))
     return picture
+
+
+def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
+    """Its top moved to the right of its bottom, on paper that is wide enough for both."""
+    shift = math.tan(math.radians(degrees))
+    wider = math.ceil(abs(shift) * picture.height)
+    matrix = (1, shift, -wider if shift > 0 else 0, 0, 1, 0)
+    size = (picture.width + wider, picture.height)
+    how = Image.Resampling.BILINEAR
+    return picture.transform(size, Image.Transform.AFFINE, matrix, how, fillcolor=_paper(picture))
 
 
 def _opened(path: str | Path, settings: ImageInput) -> Image.Image:
@@ -126,17 +144,21 @@ def _coloured(picture: Image.Image, colour: str) -> Image.Image:
     return picture.convert("RGB" if colour == "rgb" else "L")
 
 
-def _fitted(picture: Image.Image, settings: ImageInput) -> Image.Image:
-    how = Image.Resampling.BILINEAR
+def _sized(picture: Image.Image, settings: ImageInput) -> Image.Image:
     if not settings.width:
         width = _natural_width(picture.height, picture.width, settings)
-        return picture.resize((width, settings.height), how)
-    size = (settings.width, settings.height)
+        return picture.resize((width, settings.height), Image.Resampling.BILINEAR)
+    return fitted(picture, settings.height, settings.width, settings.fit)
+
+
+def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Image:
+    """A picture of that size: its middle (crop), all of it out of shape (stretch), or with edges (pad)."""
+    how, size = Image.Resampling.BILINEAR, (width, height)
     if picture.size == size:
         return picture
-    if settings.fit == "stretch":
+    if fit == "stretch":
         return picture.resize(size, how)
-    if settings.fit == "crop":
+    if fit == "crop":
         return ImageOps.fit(picture, size, how)
     return ImageOps.pad(picture, size, how, color=_paper(picture))
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from seq2see.data.image import Pictures
-from seq2see.encoders.backbones import Backbone, backbone_of
+from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.layers import RecurrentLayers
 from seq2see.encoders.means import masked_mean
+from seq2see.encoders.rows import along_rows, cells_that_are_real, from_the_right
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.recipe.schema import ConvolutionalEncoderSettings
+from seq2see.recipe.words import cell_equation
 
 
 @encoders.register("convolutional")
 class ConvolutionalEncoder(Encoder):
-    """Places are the cells of the map, row by row, each through W_p; the summary is their mean.
+    """Places are the cells of the map, row by row, or its columns, each through W_p and, where there is one, a network
+    along the row; the summary is their mean.
 
     >>> encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(size=8, channels=[4, 4]), channels=1)
     >>> encoder(torch.zeros(2, 1, 16, 24), torch.tensor([24, 12])).places.mask.sum(1)
@@ -29,12 +32,15 @@ class ConvolutionalEncoder(Encoder):
 
     def __init__(self, settings: ConvolutionalEncoderSettings, *, channels: int = 3, height: int = 0, width: int = 0):
         super().__init__()
-        self.size = self.summary_size = settings.size
+        self.size = self.summary_size = settings.places_size
         self.layout = cast(LayoutKind, settings.layout)
         self.settings = settings
         self.backbone: Backbone = backbone_of(settings, channels)
-        cells = self._cells(channels, height, width) if settings.places == "flat" else 1
-        self.W_p = nn.Linear(self.backbone.size * cells, settings.size)
+        self.W_p = nn.Linear(self.backbone.size * self._joined(channels, height, width), settings.size)
+        along = settings.recurrent
+        self.layers = (
+            None if along is None else RecurrentLayers(along, settings.size, bidirectional=along.bidirectional)
+        )
         if settings.frozen:
             self.backbone.requires_grad_(False)
 
@@ -42,15 +48,17 @@ class ConvolutionalEncoder(Encoder):
     def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> ConvolutionalEncoder:
         return cls(settings, channels=material.channels, height=material.height, width=material.width)
 
-    def _cells(self, channels: int, height: int, width: int) -> int:
-        """Cells of the map of a picture of that size: one is read to see."""
+    def _joined(self, channels: int, height: int, width: int) -> int:
+        """Cells that make a place, of the map of a picture of that size: one is read to see."""
+        if self.settings.places not in ("columns", "flat"):
+            return 1
         learning = self.backbone.training
         self.backbone.eval()
         with torch.no_grad():
             wide = max(width, self.backbone.least)
             rows, columns = self.backbone(torch.zeros(1, channels, height, wide)).shape[-2:]
         self.backbone.train(learning)
-        return int(rows * columns)
+        return int(rows * columns) if self.settings.places == "flat" else int(rows)
 
     @property
     def frozen(self) -> Backbone | None:
@@ -64,30 +72,29 @@ class ConvolutionalEncoder(Encoder):
         self.backbone.fetch()
 
     def train(self, mode: bool = True) -> ConvolutionalEncoder:
-        """Normalisation must not go by the batch it happens to see, and soon forget what it was trained with: a frozen
-        backbone stays as it is, one that is tuned keeps the means and deviations of its pre-trained weights."""
         super().train(mode)
-        if self.settings.frozen:
-            self.backbone.eval()
-        elif self.settings.pretrained:
-            for module in self.backbone.modules():
-                if isinstance(module, _BatchNorm):
-                    module.eval()
+        hold(self.backbone, self.settings)
         return self
 
     def read(self, column: Pictures, *, maps: bool = False) -> Encoded:
         if column.maps is not None:
-            return self._placed(column.maps, None)
+            whole = torch.full_like(column.widths, column.maps.shape[-1])
+            return self._placed(column.maps, whole, leftward=column.leftward)
         assert column.pixels is not None
-        return self(column.pixels, column.widths)  # type: ignore[no-any-return]
+        return self(column.pixels, column.widths, leftward=column.leftward)  # type: ignore[no-any-return]
 
-    def forward(self, pixels: Tensor, widths: Tensor | None = None) -> Encoded:
-        """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels across."""
+    def forward(self, pixels: Tensor, widths: Tensor | None = None, *, leftward: bool = False) -> Encoded:
+        """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels across; leftward: the
+        rightmost real column is the first."""
+        if widths is None:
+            widths = torch.full((len(pixels),), pixels.shape[-1], device=pixels.device)
         lacking = max(self.backbone.least - pixels.shape[-1], 0)
         if lacking:
-            widths = widths if widths is not None else torch.full((len(pixels),), pixels.shape[-1]).to(pixels.device)
             pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")
-        return self._placed(self.map_of(pixels), None if widths is None else (widths / pixels.shape[-1]))
+        if bool((widths == pixels.shape[-1]).all()):
+            found = self.map_of(pixels)
+            return self._placed(found, torch.full_like(widths, found.shape[-1]), leftward=leftward)
+        return self._placed(*self.backbone.padded(pixels.float(), widths), leftward=leftward)
 
     def map_of(self, pixels: Tensor) -> Float[Tensor, "batch size rows columns"]:
         """What the backbone makes of pictures."""
@@ -95,17 +102,25 @@ class ConvolutionalEncoder(Encoder):
             found: Tensor = self.backbone(pixels.float())
         return found
 
-    def _placed(self, found: Float[Tensor, "batch size rows columns"], share: Tensor | None) -> Encoded:
-        """share: (batch,), of the columns of each map that are real."""
+    def _placed(
+        self, found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"], *, leftward: bool
+    ) -> Encoded:
+        """real: how many columns of each map are."""
+        if leftward:
+            found = from_the_right(found, real)
+        if self.settings.places == "columns":
+            found = found.flatten(1, 2)[:, :, None]
         rows, columns = found.shape[-2:]
-        mask = _real(found, share)
+        mask = cells_that_are_real(rows, columns, real)
         cells = found.flatten(2).transpose(1, 2)
         if self.settings.places == "vector":
             cells, mask = masked_mean(cells, mask)[:, None], mask[:, :1]
         elif self.settings.places == "flat":
             cells, mask = cells.flatten(1)[:, None], mask[:, :1]
         states = dropout(self.W_p(cells), self.settings.dropout, self.training)
-        layout = Layout("grid", (rows, columns)) if self.layout == "grid" else Layout("vector")
+        if self.layers is not None:
+            states = along_rows(self.layers, states, mask, rows)
+        layout = Layout(self.layout, (rows, columns) if self.layout == "grid" else (), leftward)
         return Encoded(Places(states, mask, layout), masked_mean(states, mask))
 
     @classmethod
@@ -113,21 +128,19 @@ class ConvolutionalEncoder(Encoder):
         how = "frozen" if settings.frozen else "learned with the rest"
         made = {
             "grid": "m = its map of the picture, cells m_1 .. m_M row by row",
+            "columns": "m_1 .. m_M = the columns of its map of the picture, the cells of each joined",
             "vector": "m_1 = the mean of its map of the picture: one place",
             "flat": "m_1 = all cells of its map of the picture, one behind the other: one place",
         }
-        return [
-            f"convolutional network {settings.backbone}, {how}",
-            made[settings.places],
-            "h_j = W_p m_j + b_p;  summary = the mean of the h_j",
-        ]
-
-
-def _real(found: Tensor, share: Tensor | None) -> Bool[Tensor, "batch places"]:
-    """Cells over padding alone are no places: a column counts if any real pixel lies in it."""
-    batch, _, rows, columns = found.shape
-    mask = torch.ones(batch, rows, columns, dtype=torch.bool, device=found.device)
-    if share is not None:
-        real = torch.ceil(share * columns - 1e-4).clamp(min=1)
-        mask &= (torch.arange(columns, device=found.device) < real[:, None])[:, None]
-    return mask.flatten(1)
+        lines = [f"convolutional network {settings.backbone}, {how}", made[settings.places]]
+        along = settings.recurrent
+        if along is None:
+            return [*lines, "h_j = W_p m_j + b_p;  summary = the mean of the h_j"]
+        step = f"f_j = {along.cell}(f_{{j-1}}, x_j)"
+        if along.bidirectional:
+            step = f"h_j = [f_j; g_j],  {step},  g_j = {along.cell}(g_{{j+1}}, x_j), along each row"
+        else:
+            step = f"h_j = f_j,  {step}, along each row"
+        layers = [f"{along.layers} layers, each reading the h_j of the one below"] if along.layers > 1 else []
+        lines += ["x_j = W_p m_j + b_p", step, *layers, "summary = the mean of the h_j"]
+        return [*lines, f"{along.cell}: {cell_equation(along)}"]

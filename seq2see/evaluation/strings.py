@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from jaxtyping import Float
 from rapidfuzz.distance import Levenshtein
 
 from seq2see.errors import UserError
@@ -87,3 +89,24 @@ class WordErrorRate(Ratio):
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
             yield closest(prediction.split(), [text.split() for text in references])
+
+
+class Recognition(Ratio):
+    """One less the rate of errors: below zero where more is wrong than there is."""
+
+    higher_is_better = True
+    least = -math.inf
+    most = 1.0
+
+    def finish(self, sums: Float[np.ndarray, "sets 2"]) -> Float[np.ndarray, " sets"]:
+        return 1.0 - super().finish(sums)
+
+
+@METRICS.register("crr")
+class SymbolRecognitionRate(Recognition, SymbolErrorRate):
+    """1 - cer, the character recognition rate."""
+
+
+@METRICS.register("wrr")
+class WordRecognitionRate(Recognition, WordErrorRate):
+    """1 - wer, the word recognition rate."""

@@ -49,6 +49,15 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     return SearchOptions(**settings)
 
 
+def answer_options(
+    recipe: Recipe, *, beam: int | None = None, n_best: int | None = None, sample: bool | None = None, **given: Any
+) -> SearchOptions:
+    """The same for whoever wants to see all that was found: without n_best, every hypothesis of the beam is told."""
+    if n_best is None and not sample and recipe.output.kind == "text" and recipe.inputs:
+        n_best = max(beam, 1) if beam is not None else recipe.search.beam
+    return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **given)
+
+
 @torch.inference_mode()
 def predict(
     bundles: Sequence[Bundle],
@@ -57,14 +66,16 @@ def predict(
     *,
     replace_unknown: bool | None = None,
     first_row: int = 0,
+    drawn_as: Sequence[int] | None = None,
     told: Told | None = None,
     maps: bool = False,
 ) -> list[Prediction]:
     """One prediction per row, in their order; several bundles are an ensemble.
 
     first_row: the number of the first of these rows in the table they are a part of. What is drawn for a row depends
-    on its number, so that a table in parts is drawn like the whole. maps: looks also tell heads and layers apart, for
-    those who want to see them: it takes memory, and measuring needs none of it.
+    on its number, so that a table in parts is drawn like the whole; drawn_as: these numbers one by one, for rows that
+    come from several tables. maps: looks also tell heads and layers apart, for those who want to see them: it takes
+    memory, and measuring needs none of it.
     """
     first = bundles[0]
     check_ensemble(bundles)
@@ -72,7 +83,7 @@ def predict(
     found: list[Prediction | None] = [None] * len(rows)
     width = max(options.beam, options.n_best)
     for numbers, batch in chunks(first.fields, rows, factor=width, told=told):
-        batch.rows = [first_row + number for number in numbers]
+        batch.rows = [drawn_as[number] if drawn_as is not None else first_row + number for number in numbers]
         readings = _readings(bundles, rows, numbers, batch)
         its = _for_rows(options, numbers)
         if first.recipe.output.numeric:

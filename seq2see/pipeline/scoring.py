@@ -17,6 +17,7 @@ from seq2see.data.streams import Stream
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
+from seq2see.pipeline.predictor import shown_input
 from seq2see.search import score_given
 
 Row = Mapping[str, str]
@@ -31,6 +32,16 @@ class Scored:
     log_probability: float
     symbols: list[str]
     log_probs: list[float]
+
+    def to_dict(self, row: Row) -> dict[str, Any]:
+        """With what was scored, as in `score --each --json`; a language model's input is null, as in predictions."""
+        tokens = zip(self.symbols, self.log_probs, strict=True)
+        return {
+            "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
+            "output": row[OUTPUT],
+            "log_probability": self.log_probability,
+            "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],
+        }
 
 
 @dataclass

@@ -11,15 +11,17 @@ from seq2see.errors import UserError, nearest
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import options_of, predict
+from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.search import SearchOptions
 
 
-def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Prediction:
+def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: Given) -> Prediction:
     """The prediction a search would have made, had it chosen this output."""
     field = bundles[0].fields.output
     if not isinstance(field, TextField):
-        return _label(bundles, row, target)
-    ids = [*bundles[0].fields.target_ids(row, target), EOS]
+        return _label(bundles, row, target if isinstance(target, str) else " ".join(target))
+    ids = given_ids(bundles[0], row, target, what="target")
+    ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
     options = options_of(bundles[0].recipe, beam=1, n_best=1, prefix=ids, min_length=0, max_length=len(ids))
     return predict(bundles, [row], options, replace_unknown=False, maps=True)[0]
 

@@ -14,6 +14,7 @@ from seq2see.recipe.schema import (
     WRITERS,
     AttentionSettings,
     CellSettings,
+    ConvolutionalEncoderSettings,
     DecoderSettings,
     DeepSetsEncoderSettings,
     EmbeddingSettings,
@@ -30,6 +31,7 @@ from seq2see.recipe.schema import (
 from seq2see.recipe.scores import SCORES, own_options
 from seq2see.recipe.sound_checks import silent
 from seq2see.recipe.unused import unused_encoder
+from seq2see.recipe.video_checks import unwatched
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
@@ -47,6 +49,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= unseen(recipe)
     found |= pointless(recipe)
     found |= silent(recipe)
+    found |= unwatched(recipe)
     found |= idle_along(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
@@ -197,6 +200,8 @@ def _encoder(path: str, settings: EncoderSettings) -> dict[str, str]:
     found = {} if embedding is None else _embedding(f"{path}.embedding", embedding)
     if isinstance(settings, CellSettings):
         found |= _cell(path, settings)
+    elif isinstance(settings, ConvolutionalEncoderSettings) and settings.recurrent is not None:
+        found |= _cell(f"{path}.recurrent", settings.recurrent)
     elif isinstance(settings, TransformerEncoderSettings) and settings.positions != "learned":
         found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found

@@ -25,7 +25,7 @@ METRICS: dict[str, Taken] = {
     "perplexity": "any",
     "aer": "text",
     "mse": "numbers",
-    **dict.fromkeys(("exact", "exact@n", "cer", "wer", "em", "f1", "token_accuracy", "recall"), "text"),
+    **dict.fromkeys(("exact", "exact@n", "cer", "wer", "crr", "wrr", "em", "f1", "token_accuracy", "recall"), "text"),
     **dict.fromkeys(("bleu", "bleu1", "bleu2", "bleu3", "bleu4", "chrf", "rouge1", "rouge2", "rougeL"), "text"),
     **dict.fromkeys(("cider", "distinct1", "distinct2"), "text"),
 }

@@ -47,7 +47,13 @@ def unreadable(recipe: Recipe) -> list[str]:
 
 def unseen(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of settings without effect."""
-    found: dict[str, str] = {}
+    found = {
+        f"inputs.{name}.direction": f"encoder {recipe.encoder_of(name).kind} makes one place of a picture"
+        for name, given in recipe.inputs.items()
+        if isinstance(given, ImageInput)
+        and given.direction != "left-to-right"
+        and recipe.encoder_of(name).layout == "vector"
+    }
     for name, given, path, settings in _pictures(recipe):
         if settings.backbone == SMALL:
             found |= {
@@ -68,8 +74,15 @@ def unseen(recipe: Recipe) -> dict[str, str]:
                 for key, value in given.augment
                 if value != AugmentSettings.model_fields[key].default
             }
+        if settings.layout == "vector":
+            alone = f"{path}.places {settings.places}: a picture is one place"
+            found |= {f"{path}.recurrent": alone} if settings.recurrent is not None else {}
         if not given.width and given.fit != "crop":
             found[f"inputs.{name}.fit"] = "with width 0 a picture keeps its proportions"
+        if given.direction == "auto" and recipe.output.numeric:
+            found[f"inputs.{name}.direction"] = f"{recipe.output.said} has no letters to tell it by"
+        if given.width and given.augment.stretch and given.fit == "stretch":
+            found[f"inputs.{name}.augment.stretch"] = f"every picture is brought to {given.width} pixels again"
         if given.width and given.widest:
             found[f"inputs.{name}.widest"] = f"every picture is {given.width} pixels wide"
     return found

@@ -16,6 +16,13 @@ class AugmentSettings(Settings):
     flip: bool = Field(False, description="mirror every other picture (no text in it, no left and right in captions)")
     crop: Share = Field(0.0, description="cut away up to so much of each side, at random")
     rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="turn by up to so many degrees")
+    shear: Annotated[float, Field(ge=0, le=45)] = Field(
+        0.0, description="slant to either side by up to so many degrees"
+    )
+    stretch: Annotated[float, Field(ge=0, le=0.9)] = Field(
+        0.0, description="make it wider or narrower by up to this share"
+    )
+    blur: Amount = Field(0.0, description="smear it with a radius of up to so many pixels of the file")
     light: Share = Field(0.0, description="change brightness and contrast by up to this share")
     noise: Amount = Field(0.0, description="deviation of noise added to every pixel, of 255")
     mask: Share = Field(0.0, description="share of the pixels that become black, at random")
@@ -42,6 +49,10 @@ class ImageInput(MediaSettings):
     colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
     largest: Positive = Field(12_000, description="pixels of the longest side of a file that is still read")
     widest: Count = Field(0, description="width 0: lines are squeezed to at most so many pixels; 0: no limit")
+    direction: Literal["left-to-right", "right-to-left", "auto"] = Field(
+        "left-to-right",
+        description="which column of places is the first; auto: as most letters of the training texts are written",
+    )
     augment: AugmentSettings = AugmentSettings()
 
     @property

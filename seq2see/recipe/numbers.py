@@ -9,7 +9,7 @@ from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings, DenseE
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.schema import ImageOutput, Recipe, VectorInput, VectorOutput
 
-MOVED = ("flip", "crop", "rotate")
+MOVED = ("flip", "crop", "rotate", "shear", "stretch")
 """Changes of a picture that put its parts elsewhere."""
 
 

@@ -62,13 +62,16 @@ def scenes_of(looks: Looks, groups: list[list[Panel]], *, apart: bool = False, s
     found: list[Scene] = []
     for group in groups:
         layout = looks.layouts.get(group[0].name, {})
-        picture = looks.picture(group[0].name) if layout.get("kind") == "grid" and not group[0].inner else None
+        lies = layout.get("kind") in ("grid", "frames")  # frames side by side are a grid of one row
+        picture = looks.picture(group[0].name) if lies and not group[0].inner else None
         if picture is None:
             continue
         views = group if apart or group[0].steps == 1 else [mean_of(group)]
         top = top_of_scale(views, scale=scale)
         for view in views:
-            cells = view.weights.reshape(view.steps, *layout["shape"])
+            cells = view.weights.reshape(view.steps, -1, layout["shape"][-1])
+            if layout.get("direction") == "right-to-left":  # the first column is the rightmost
+                cells = cells[..., ::-1]
             known = looks.probabilities if len(looks.probabilities) == view.steps else []
             found.append(Scene(view.name, in_colour(picture), cells, view.outputs, known, top, view.head))
     return found

@@ -11,7 +11,7 @@ from PIL import Image
 
 from seq2see.data.image import ImageField
 from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
-from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.media_settings import AugmentSettings, ImageInput
 
 
 def drawn(path: Path, size: tuple[int, int] = (40, 20), mode: str = "RGB", **saving: object) -> Path:
@@ -99,7 +99,9 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "augment", [{"flip": True}, {"crop": 0.5}, {"rotate": 20.0}, {"light": 0.5}, {"noise": 30.0}], ids=str
+    "augment",
+    [{"flip": True}, {"crop": 0.5}, {"rotate": 20.0}, {"shear": 20.0}, {"blur": 4.0}, {"light": 0.5}, {"noise": 30.0}],
+    ids=str,
 )
 def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, augment: dict[str, object]) -> None:
     path = drawn(tmp_path / "a.png")
@@ -108,6 +110,22 @@ def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, au
     drawn_at = [read_picture(path, settings, np.random.default_rng(seed)) for seed in range(6)]
     assert any((one != plain).any() for one in drawn_at)
     assert (drawn_at[3] == read_picture(path, settings, np.random.default_rng(3))).all()
+
+
+def test_lines_are_stretched_and_slanted_without_losing_ink(tmp_path: Path) -> None:
+    line = Image.new("L", (200, 40), 255)
+    line.paste(0, (0, 0, 4, 40))
+    line.paste(0, (196, 0, 200, 40))
+    line.save(tmp_path / "line.png")
+    stretched = ImageInput(height=40, width=0, colour="grey", augment=AugmentSettings(stretch=0.3))
+    widths = {read_picture(tmp_path / "line.png", stretched, np.random.default_rng(i)).shape[2] for i in range(20)}
+    assert len(widths) > 10
+    assert all(140 <= width <= 260 for width in widths)
+    slanted = ImageInput(height=40, width=0, colour="grey", augment=AugmentSettings(shear=30))
+    for seed in range(6):
+        pixels = read_picture(tmp_path / "line.png", slanted, np.random.default_rng(seed))[0]
+        assert pixels.shape[1] <= 200 + 24
+        assert (255 - pixels.astype(float)).sum() == pytest.approx(255 * 8 * 40, rel=0.05)
 
 
 @pytest.mark.parametrize("fit", ["crop", "stretch", "pad"])
@@ -125,4 +143,4 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     assert np.abs(small - given).mean() < 8
     drawn(tmp_path / "line.png", (400, 20))
     line = ImageField(ImageInput(height=40, width=0, colour="grey", widest=100))
-    assert line.shown(str(tmp_path / "line.png")).shape == (480, 1200, 1)
+    assert line.shown(str(tmp_path / "line.png")).shape == (80, 200, 1)  # wide enough as it is

@@ -86,3 +86,10 @@ def test_error_rates_of_empty_texts() -> None:
     assert compute(["cer", "wer"], [""], [[""]]) == {"cer": 0.0, "wer": 0.0}
     assert compute(["cer", "wer"], ["a b", "c"], [[""], ["c"]]) == {"cer": 3.0, "wer": 2.0}
     assert compute(["wer"], ["a b"], [[""]]) == {"wer": 2.0}
+
+
+def test_recognition_rates_are_what_error_rates_leave() -> None:
+    found = compute(["cer", "crr", "wer", "wrr"], ["ab c", "xyz"], [["ab d"], ["x"]], unit="character")
+    assert found["crr"] == pytest.approx(1 - found["cer"]) == pytest.approx(1 - 3 / 5)
+    assert found["wrr"] == pytest.approx(1 - found["wer"]) == pytest.approx(1 - 2 / 3)
+    assert compute(["crr"], ["abc"], [["x"]])["crr"] == -2.0

@@ -58,6 +58,16 @@ def test_what_was_looked_at_keeps_its_colours_and_the_rest_fades_into_paper(them
     assert np.abs(last[5, 5] - dim).max() <= 2
 
 
+def test_columns_counted_from_the_right_are_lit_where_they_lie() -> None:
+    looks = seen(ONE, ["a", "b"])
+    looks.layouts["image"] = GRID | {"direction": "right-to-left"}
+    assert (scene(looks).weights == scene(seen(ONE, ["a", "b"])).weights[:, :, ::-1]).all()
+    looks.layouts["image"] = {"kind": "frames", "shape": [6], "direction": "right-to-left"}
+    line = scene(looks).weights
+    assert line.shape == (2, 1, 6)
+    assert line[0, 0, 5] == line[1, 0, 0] == 1
+
+
 def test_light_grows_with_weight_and_has_no_edges() -> None:
     shares = spread(np.linspace(0, 1, 7)[None], (10, 210))[0]
     assert (np.diff(shares) >= -1e-6).all()

@@ -1,0 +1,64 @@
+"""`seq2see serve`: Models behind a page and an HTTP API, where people see what a model says and where it looked.
+
+Only this machine is served, unless --host says otherwise; then every request needs the token.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from seq2see.cli.options import add_plugin
+from seq2see.cli.parser import Given, Parser, number, whole
+from seq2see.cli.saying import say
+from seq2see.errors import UserError, imported
+
+EXAMPLES = (
+    "seq2see serve runs/translation",
+    "seq2see serve soft=runs/captions hard=runs/captions-hard --port 9000",
+    "seq2see serve runs/translation --host 0.0.0.0 --token a-long-secret-of-yours",
+)
+NEEDED = ("fastapi", "uvicorn", "python_multipart")
+
+
+def arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "models",
+        metavar="MODEL",
+        nargs="+",
+        help="folders that train wrote, or NAME=FOLDER; several joined by + are an ensemble",
+    )
+    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
+    parser.add_argument("--port", metavar="N", type=whole, default=8000, help="default: 8000; 0: any that is free")
+    parser.add_argument(
+        "--token",
+        metavar="TEXT",
+        help="what requests must carry (or SEQ2SEE_TOKEN, which others on this machine see not)",
+    )
+    parser.add_argument("--max-upload", metavar="MB", type=number, default=25.0, help="of a request (default: 25)")
+    parser.add_argument("--timeout", metavar="S", type=number, default=60.0, help="for an answer (default: 60)")
+    add_plugin(parser)
+
+
+def run(given: Given) -> None:
+    for name in ("max_upload", "timeout"):
+        if not 0 < getattr(given, name) < float("inf"):
+            raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
+    for module in NEEDED:
+        imported(module, extra="studio")
+    from seq2see.studio.app import make_app
+    from seq2see.studio.counters import Counters
+    from seq2see.studio.guard import is_loopback
+    from seq2see.studio.served import shelf_of
+    from seq2see.studio.server import address, bound, token_for
+    from seq2see.studio.server import run as serve
+    from seq2see.studio.settings import MEGABYTE, Limits
+
+    token = token_for(given.host, given.token)
+    limits = Limits(body=int(given.max_upload * MEGABYTE), patience=given.timeout)
+    counters = Counters()
+    with closing(bound(given.host, given.port)) as listening:
+        shelf = shelf_of(given.models, limits, counters)
+        app = make_app(shelf, limits, counters, token=token, local=is_loopback(given.host))
+        names = ", ".join(one.name for one in shelf)
+        asks = "?token=..." if token else ""
+        serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))

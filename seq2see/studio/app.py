@@ -1,0 +1,180 @@
+"""The server's routes: what is asked over HTTP goes to a `Service`, what it says goes back as JSON."""
+
+from __future__ import annotations
+
+import logging
+import mimetypes
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from seq2see import __version__
+from seq2see.errors import UserError
+from seq2see.recipe.kinds import first_line
+from seq2see.studio import asked
+from seq2see.studio.bodies import body_of
+from seq2see.studio.bounds import Bounds
+from seq2see.studio.counters import Counters
+from seq2see.studio.guard import Guard
+from seq2see.studio.inputs import Reader
+from seq2see.studio.refusing import Refused
+from seq2see.studio.replies import refusal, reply
+from seq2see.studio.served import FILES, Shelf
+from seq2see.studio.service import Service
+from seq2see.studio.settings import Limits
+
+STATIC = Path(__file__).parent / "static"
+LOG = logging.getLogger("seq2see.studio")
+ACTIONS: dict[str, type[asked.Asked]] = {
+    "predict": asked.Predict,
+    "oracle": asked.Oracle,
+    "explain": asked.Explain,
+    "score": asked.Score,
+}
+"""Each is a route /api/NAME, a kind of body and a method of Service."""
+
+
+def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | None = None, local: bool = True) -> Any:
+    """The whole server as an ASGI application; local: only this machine can reach it."""
+    mimetypes.add_type("text/javascript", ".js")  # modules of another type are refused by browsers
+
+    @asynccontextmanager
+    async def alive(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(shelf.close)
+
+    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, lifespan=alive)
+    _models(app, shelf)
+    _watching(app, shelf, counters)
+    for name, kind in ACTIONS.items():
+        route = _action(name, kind, shelf, limits)
+        app.post(f"/api/{name}", tags=["ask"], summary=first_line(kind), openapi_extra=_body(kind))(route)
+    app.get("/", include_in_schema=False)(_page("index.html"))
+    app.get("/docs", include_in_schema=False)(_page("docs.html"))
+    app.mount("/static", StaticFiles(directory=STATIC))
+    app.add_exception_handler(UserError, _user_error)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _failed)
+    return Counting(Guard(Bounds(app, limits), token=token, local=local), counters)
+
+
+class Counting:
+    """Counts requests and their seconds by route."""
+
+    def __init__(self, app: ASGIApp, counters: Counters):
+        self._app, self._counters = app, counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = perf_counter(), [500]
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status[0] = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            route = getattr(scope.get("route"), "path", None)
+            self._counters.request(route or "other", status[0], perf_counter() - start)
+
+
+def _action(
+    name: str, kind: type[asked.Asked], shelf: Shelf, limits: Limits
+) -> Callable[[Request], Awaitable[Response]]:
+    def names(model: str | None) -> list[str]:
+        return list(shelf.named(model).model.recipe.inputs)
+
+    async def answer(request: Request) -> Response:
+        with TemporaryDirectory(prefix="seq2see-", ignore_cleanup_errors=True) as folder:
+            body = asked.checked(kind, await body_of(request, Path(folder), names))
+            served = shelf.named(body.model)
+            reader = Reader(served.model, Path(folder), limits, served.examples)
+            record = await getattr(Service(served, reader, limits), name)(body)
+        return await run_in_threadpool(reply, record)
+
+    answer.__name__ = name
+    return answer
+
+
+def _body(kind: type[asked.Asked]) -> dict[str, Any]:
+    """The body in the OpenAPI page: fields are read by hand, since they may come as JSON or as a form."""
+    schema = kind.model_json_schema()
+    form = {"type": "object", "description": "the same keys as fields; inputs by their names, as files or texts"}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schema}, "multipart/form-data": {"schema": form}},
+        }
+    }
+
+
+def _models(app: FastAPI, shelf: Shelf) -> None:
+    @app.get("/api/models", tags=["models"], summary="The models that are served.")
+    def models() -> Response:
+        return reply({"models": [one.summary() for one in shelf]})
+
+    @app.get("/api/models/{name}", tags=["models"], summary="One model: its inputs, the five answers, examples.")
+    def model(name: str) -> Response:
+        return reply(shelf.named(name).details)
+
+    @app.get("/api/models/{name}/examples/{number}/{input}", tags=["models"], summary="The file of an example.")
+    def example(name: str, number: str, input: str) -> Response:
+        served = shelf.named(name)
+        inputs = [one for one, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
+        if input not in inputs or not number.isdigit() or int(number) >= len(served.examples):
+            raise Refused(404, f"example {number} of '{name}' has no file '{input}'; files: {', '.join(inputs)}")
+        return FileResponse(served.examples[int(number)][input])
+
+
+def _watching(app: FastAPI, shelf: Shelf, counters: Counters) -> None:
+    @app.get("/health", tags=["watch"], summary="Whether the server answers, and which models it has.")
+    def health() -> Response:
+        return reply({"status": "ok", "version": __version__, "models": [one.name for one in shelf]})
+
+    @app.get("/metrics", tags=["watch"], summary="Counters in Prometheus' text format.")
+    def metrics() -> Response:
+        text = counters.text({one.name: one.batcher.waiting for one in shelf})
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _page(name: str) -> Callable[[], Response]:
+    def page() -> Response:
+        return FileResponse(STATIC / name)
+
+    return page
+
+
+async def _user_error(_: Request, error: Exception) -> Response:
+    return refusal(422, str(error))
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refusal(error.status, str(error), headers=error.headers)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said = {404: f"nothing is at {request.url.path}; /docs lists what there is", 405: f"{request.method}: not here"}
+    return refusal(error.status_code, said.get(error.status_code, str(error.detail)), headers=dict(error.headers or {}))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What went wrong is the log's to tell, not the client's."""
+    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return refusal(500, "the server failed at this; its log says more")

@@ -1,0 +1,166 @@
+"""Questions of many clients, answered together: a queue and a thread for each model."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from seq2see.looks import Prediction
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.oracles import Oracle
+from seq2see.pipeline.predictor import predict
+from seq2see.search import SearchOptions
+from seq2see.studio.refusing import Refused
+
+Listener = Callable[[int], None]
+"""Told how many rows a batch had."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One input and how it is asked about. What lies in `options` is the same for all of a batch; prefix and oracle
+    are each input's own. number: of the row in its request, by which samples are drawn."""
+
+    row: Mapping[str, str]
+    options: SearchOptions
+    number: int = 0
+    prefix: tuple[int, ...] = ()
+    oracle: Oracle = field(default_factory=dict)
+    replace_unknown: bool | None = None
+    maps: bool = False
+
+    @property
+    def manner(self) -> tuple[Any, ...]:
+        """What questions of one batch have in common."""
+        return (self.options, self.replace_unknown, self.maps)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question, or work of another kind that wants the model for itself, and where its answer goes."""
+
+    work: Question | Callable[[], Any]
+    future: Future[Any]
+
+
+class Batcher:
+    """Answers questions in the order in which they come, those asked in the same manner together.
+
+    Nothing waits for company: while a batch is being answered the next one gathers. So a single client is answered at
+    once, and many share the cost of a step. What an input gets does not depend on its batch, and what is wrong with one
+    of them is told to the one who asked.
+    """
+
+    def __init__(self, bundles: Sequence[Bundle], *, rows: int, waiting: int, told: Listener | None = None):
+        self._bundles, self._rows, self._most, self._told = list(bundles), rows, waiting, told
+        self._queue: deque[_Asked] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="seq2see-batches", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Questions nobody has begun to answer."""
+        return len(self._queue)
+
+    def ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
+        """The answers to come, in the order of the questions; all of a request are taken, or none."""
+        return self._put(questions)
+
+    def do(self, work: Callable[[], Any]) -> Future[Any]:
+        """Whatever else needs the model, when its turn comes."""
+        return self._put([work])[0]
+
+    def close(self) -> None:
+        """Finish the batch that is being answered; what still waits is cancelled."""
+        with self._changed:
+            self._closed = True
+            for asked in self._queue:
+                asked.future.cancel()
+            self._queue.clear()
+            self._changed.notify()
+        self._thread.join()
+
+    def _put(self, work: Sequence[Question | Callable[[], Any]]) -> list[Future[Any]]:
+        asked = [_Asked(one, Future()) for one in work]
+        with self._changed:
+            if self._closed or len(self._queue) + len(asked) > self._most:
+                message = f"too many inputs wait for this model (allowed: {self._most:,}); try again in a moment"
+                raise Refused(503, message, headers={"Retry-After": "1"})
+            self._queue.extend(asked)
+            self._changed.notify()
+        return [one.future for one in asked]
+
+    def _work(self) -> None:
+        while batch := self._next():
+            running = [asked for asked in batch if asked.future.set_running_or_notify_cancel()]
+            questions = [(asked.work, asked.future) for asked in running if isinstance(asked.work, Question)]
+            for asked in running:
+                if not isinstance(asked.work, Question):
+                    _settle(asked.future, asked.work)
+            if questions:
+                self._answer(questions)
+
+    def _next(self) -> list[_Asked]:
+        """The oldest question with all that are asked in its manner; nothing once closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closed)
+            if self._closed:
+                return []
+            first = self._queue.popleft()
+            if not isinstance(first.work, Question):
+                return [first]
+            manner, batch, rest = first.work.manner, [first], deque[_Asked]()
+            while self._queue and len(batch) < self._rows:
+                other = self._queue.popleft()
+                alike = isinstance(other.work, Question) and other.work.manner == manner
+                (batch if alike else rest).append(other)
+            self._queue.extendleft(reversed(rest))
+            return batch
+
+    def _answer(self, asked: list[tuple[Question, Future[Any]]]) -> None:
+        """Halve a batch that fails until the one at fault is alone."""
+        try:
+            found = self._predict([question for question, _ in asked])
+        except Exception as error:  # noqa: BLE001 - handed on to whoever asked
+            if len(asked) == 1:
+                asked[0][1].set_exception(error)
+                return
+            half = len(asked) // 2
+            self._answer(asked[:half])
+            self._answer(asked[half:])
+            return
+        for (_, future), prediction in zip(asked, found, strict=True):
+            future.set_result(prediction)
+
+    def _predict(self, questions: list[Question]) -> list[Prediction]:
+        if self._told is not None:
+            self._told(len(questions))
+        first = questions[0]
+        prefixes = [list(one.prefix) for one in questions]
+        oracles = [one.oracle for one in questions]
+        options = replace(
+            first.options,
+            prefix=prefixes if any(prefixes) else (),
+            oracle=oracles if any(oracles) else None,
+        )
+        return predict(
+            self._bundles,
+            [one.row for one in questions],
+            options,
+            replace_unknown=first.replace_unknown,
+            drawn_as=[one.number for one in questions],
+            maps=first.maps,
+        )
+
+
+def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001 - handed on to whoever asked
+        future.set_exception(error)

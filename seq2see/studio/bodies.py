@@ -1,0 +1,101 @@
+"""Bodies of requests: JSON, or a form with files, as the same dictionary."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+
+from seq2see.errors import UserError
+from seq2see.studio.refusing import Refused
+
+JSON, FORM = "application/json", "multipart/form-data"
+TEXTS = ("model", "prefix", "target", "output")
+"""Options that are texts: in a form `prefix=5` is the text 5."""
+FILES, FIELDS, FIELD_BYTES = 16, 64, 1 << 20
+CHUNK = 1 << 20
+
+Names = Callable[[str | None], Collection[str]]
+"""The names of a model's inputs, by the model's own name."""
+
+
+class Upload:
+    """A file that a client sent, kept in the request's own folder; name: what the client calls it."""
+
+    def __init__(self, path: Path, name: str):
+        self.path, self.name = path, name
+
+
+async def body_of(request: Request, folder: Path, names: Names) -> Any:
+    """What was asked; names: of inputs, which a form may hold as fields or files of their own."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == JSON:
+        return parsed(await request.body())
+    if kind == FORM:
+        try:
+            async with request.form(max_files=FILES, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
+                model = form.get("model")
+                return await _from_form(form, folder, names(model if isinstance(model, str) else None))
+        except MultiPartException as error:
+            raise Refused(400, f"the form cannot be read: {error.message}") from None
+    raise Refused(415, f"Content-Type '{kind or 'none'}' is not read; allowed: {JSON}, {FORM}")
+
+
+def parsed(body: bytes) -> Any:
+    """JSON, strictly: NaN and Infinity are none."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON number")
+
+    try:
+        return json.loads(body, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {error}") from None
+
+
+async def _from_form(form: FormData, folder: Path, names: Collection[str]) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    for number, (key, value) in enumerate(form.multi_items()):
+        into = inputs if key in names else asked
+        if key in into:
+            raise UserError(f"{key}: given twice in the form")
+        if isinstance(value, UploadFile):
+            if key not in names:
+                raise UserError(f"file '{key}': no input has this name; the model's inputs: {', '.join(names)}")
+            into[key] = await _kept(value, folder, number)
+        else:
+            into[key] = value if key in names else _option(key, value)
+    if inputs:
+        if "input" in asked or "inputs" in asked:
+            raise UserError(f"input: given as a whole and by name ({', '.join(inputs)}); give one of them")
+        asked["input"] = inputs
+    return asked
+
+
+def _option(key: str, value: str) -> Any:
+    """A field as JSON where it is any, as text where it is not: `beam=5`, `sample=true`, `oracle={"0": [1, 0]}`."""
+    if key in TEXTS and not value.lstrip().startswith("["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+async def _kept(upload: UploadFile, folder: Path, number: int) -> Upload:
+    """A file under a name of ours: the client's may be anything, its suffix is kept where it is an ordinary one."""
+    name = Path(upload.filename or "file").name
+    suffix = Path(name).suffix if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", Path(name).suffix) else ""
+    path = folder / f"upload-{number}{suffix}"
+    with path.open("wb") as file:
+        while chunk := await upload.read(CHUNK):
+            await run_in_threadpool(file.write, chunk)
+    return Upload(path, name)

@@ -1,0 +1,110 @@
+"""From what a client gives as an input to a row of the model's: files in place, texts within their limits."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seq2see.api import Model
+from seq2see.data.media import MediaField
+from seq2see.errors import UserError, counted
+from seq2see.studio.bodies import Upload
+from seq2see.studio.settings import Limits
+
+DATA = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
+EXAMPLE = "example"
+
+Row = dict[str, str]
+
+
+@dataclass
+class Reader:
+    """Reads the inputs of one request; files that are sent along go into `folder`, which lives as long as it does.
+
+    examples: rows that clients may name by number; names: what to call the files, which a client knows by their own.
+    """
+
+    model: Model
+    folder: Path
+    limits: Limits
+    examples: list[Row] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def row(self, given: Any) -> Row:
+        """One input as a row by the recipe's names."""
+        inputs = list(self.model.recipe.inputs)
+        if isinstance(given, Mapping) and set(given) == {EXAMPLE} and EXAMPLE not in inputs:
+            return self._example(given[EXAMPLE])
+        if not inputs and given not in (None, "", {}):
+            raise UserError("input: this model is a language model and reads none; `prefix` gives it a beginning")
+        if inputs and given is None:
+            raise UserError(f"input: missing; the model reads {', '.join(inputs)}")
+        if inputs and not isinstance(given, Mapping):
+            if len(inputs) > 1:
+                raise UserError(f"input: the model reads {', '.join(inputs)}: give {{name: value}} with each of them")
+            given = {inputs[0]: given}
+        known: Mapping[str, Any] = given or {}
+        row = self.model.row({name: self._value(name, value) for name, value in known.items()})
+        if row and not any(value.strip() for value in row.values()):
+            raise UserError("input: it is empty")
+        for name, value in row.items():
+            self._check(name, value)
+        return row
+
+    def file_names(self) -> dict[str, str]:
+        """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
+        files = [name for name, one in self.model.bundle.fields.inputs.items() if isinstance(one, MediaField)]
+        return {row[name]: Path(row[name]).name for row in self.examples for name in files} | self.names
+
+    def _value(self, name: str, given: Any) -> Any:
+        if isinstance(given, Mapping) and set(given) == {EXAMPLE} and self.model.recipe.inputs.get(name) is not None:
+            return self._example(given[EXAMPLE])[name]
+        reads_files = isinstance(self.model.bundle.fields.inputs.get(name), MediaField)
+        if isinstance(given, Upload):
+            if not reads_files:
+                raise UserError(f"input '{name}': a text is read here, not a file ('{given.name}')")
+            self.names[str(given.path)] = given.name
+            return str(given.path)
+        if reads_files:
+            return self._file(name, given)
+        return given
+
+    def _file(self, name: str, given: Any) -> str:
+        """A file out of a data: URL. A path is never taken: clients have no business among the server's files."""
+        head = DATA.match(given) if isinstance(given, str) else None
+        if head is None:
+            said = repr(given)[:40]
+            raise UserError(
+                f"input '{name}': expected a file: multipart/form-data with a file '{name}', a URL of the form "
+                f'data:TYPE;base64,..., or {{"{EXAMPLE}": number}}; got {said}'
+            )
+        try:
+            content = base64.b64decode(given[head.end() :], validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise UserError(f"input '{name}': the data: URL is damaged: {error}") from None
+        suffix = re.sub(r"[^a-z0-9]", "", head[1].lower().removeprefix("x-"))[:8]
+        path = self.folder / f"sent-{len(self.names)}.{suffix}"
+        path.write_bytes(content)
+        self.names[str(path)] = f"{name}.{suffix}"
+        return str(path)
+
+    def _check(self, name: str, value: str) -> None:
+        column = self.model.bundle.fields.inputs[name]
+        if isinstance(column, MediaField):
+            problem = column.problem(value)
+            if problem is not None:
+                raise UserError(f"input '{name}': {self.names.get(value, 'the file')}: {problem}")
+        elif len(value) > self.limits.characters:
+            most = counted(self.limits.characters, "character")
+            raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
+
+    def _example(self, number: Any) -> Row:
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.examples):
+            known = f"0 to {len(self.examples) - 1}" if self.examples else "this model has none"
+            raise UserError(f"{EXAMPLE}: {number!r} is none; allowed: {known}")
+        return {name: self.examples[number][name] for name in self.model.recipe.inputs}

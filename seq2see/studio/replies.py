@@ -1,0 +1,22 @@
+"""Answers as JSON: one shape for all that is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from seq2see.pipeline.plain import finite
+
+
+def reply(record: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """JSON as `--json` writes it: UTF-8, infinity as null."""
+    body = json.dumps(finite(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    content = body.encode("utf-8", "replace")
+    return Response(content, status_code=status, headers=headers, media_type="application/json")
+
+
+def refusal(status: int, message: str, *, headers: dict[str, str] | None = None) -> Response:
+    """{"error": what is wrong, and what is allowed}"""
+    return reply({"error": message}, status=status, headers=headers)

@@ -1,0 +1,138 @@
+"""The models a server has, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from seq2see.api import Model, load
+from seq2see.data.columns import OUTPUT
+from seq2see.errors import UserError, nearest
+from seq2see.pipeline.answers import answers_of
+from seq2see.pipeline.bundle import folders_of
+from seq2see.pipeline.predictor import why_no_looks
+from seq2see.studio.batching import Batcher
+from seq2see.studio.counters import Counters
+from seq2see.studio.examples import examples_of
+from seq2see.studio.refusing import Refused
+from seq2see.studio.settings import Limits
+
+FILES = ("image", "sound", "video")
+
+
+@dataclass
+class Served:
+    """A model, its queue, and inputs to begin with."""
+
+    name: str
+    model: Model
+    batcher: Batcher
+    examples: list[dict[str, str]] = field(default_factory=list)
+
+    def summary(self) -> dict[str, Any]:
+        """One entry of the list of models: enough to make an entry form of."""
+        recipe = self.model.recipe
+        output: dict[str, Any] = {"kind": recipe.output.kind}
+        if recipe.output.kind == "label":
+            output["labels"] = self.model.bundle.fields.output.vocabulary.symbols
+        if recipe.output.kind == "text":
+            output["tokens"] = getattr(recipe.output, "tokens", "word")
+        return {
+            "name": self.name,
+            "task": recipe.task,
+            "description": recipe.description,
+            "inputs": [_input(name, settings) for name, settings in recipe.inputs.items()],
+            "output": output,
+            "attention": {
+                "score": recipe.attention.score if recipe.looked_at else "none",
+                "over": list(recipe.looked_at),
+                "scope": recipe.attention.scope,
+                "choice": recipe.attention.choice,
+                "heads": recipe.attention.heads,
+            }
+            | ({} if recipe.looked_at else {"reason": why_no_looks(recipe)}),
+            "search": recipe.search.model_dump(mode="json") if not recipe.output.one_step else {},
+            "ensemble": len(self.model.bundles),
+        }
+
+    @cached_property
+    def details(self) -> dict[str, Any]:
+        """The summary with the five answers (of each model of an ensemble) and the examples."""
+        answers = [answers_of(bundle) for bundle in self.model.bundles]
+        told = [one.to_dict() | {"description": one.description, "text": one.text()} for one in answers]
+        return self.summary() | {"answers": told, "examples": [self._example(n) for n in range(len(self.examples))]}
+
+    def _example(self, number: int) -> dict[str, Any]:
+        """A row that a client may ask about as it stands, or as {"example": number}; files are told by address."""
+        row, inputs = self.examples[number], dict[str, Any]()
+        for name, settings in self.model.recipe.inputs.items():
+            file = settings.kind in FILES
+            inputs[name] = {"file": Path(row[name]).name, "example": number} if file else row[name]
+        kind = self.model.recipe.output.kind
+        return {"example": number, "inputs": inputs} | ({"output": row[OUTPUT]} if kind in ("text", "label") else {})
+
+
+class Shelf:
+    """All models of a server."""
+
+    def __init__(self, models: Sequence[Served]):
+        self._models = {one.name: one for one in models}
+
+    def __iter__(self) -> Any:
+        return iter(self._models.values())
+
+    def named(self, name: str | None) -> Served:
+        """The model of that name; the only one needs none."""
+        names = ", ".join(self._models)
+        if name is None:
+            if len(self._models) > 1:
+                raise UserError(f"model: missing; allowed: {names}")
+            return next(iter(self._models.values()))
+        if name not in self._models:
+            raise Refused(404, f"model: '{name}' is not served{nearest(name, self._models)}; allowed: {names}")
+        return self._models[name]
+
+    def close(self) -> None:
+        for one in self._models.values():
+            one.batcher.close()
+
+
+def shelf_of(given: Sequence[str], limits: Limits, counters: Counters) -> Shelf:
+    """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER."""
+    return Shelf([serve(name, load(folder), limits, counters, folder=folder) for name, folder in named(given).items()])
+
+
+def serve(name: str, model: Model, limits: Limits, counters: Counters, *, folder: str | None = None) -> Served:
+    """One model made ready for clients."""
+    batcher = Batcher(model.bundles, rows=limits.rows, waiting=limits.waiting, told=partial(counters.batch, name))
+    first = None if folder is None else Path(folders_of(folder)[0])
+    return Served(name, model, batcher, [] if first is None else examples_of(model, first))
+
+
+def named(given: Sequence[str]) -> dict[str, str]:
+    """{name: folder}: a folder's own name, or the one before =; names may not repeat.
+
+    >>> named(["runs/translation", "hard=runs/other", "runs/a+runs/b"])
+    {'translation': 'runs/translation', 'hard': 'runs/other', 'a+b': 'runs/a+runs/b'}
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, sign, folder = one.partition("=")
+        if not sign or Path(one).is_dir():
+            name, folder = "+".join(Path(part).resolve().name for part in folders_of(one)), one
+        if not name.strip() or "/" in name or not folder:
+            raise UserError(f"{one}: expected FOLDER, or NAME=FOLDER with a name without /")
+        if name in found:
+            raise UserError(
+                f"two models are called '{name}' ({found[name]} and {folder}); give one another name: NAME={folder}"
+            )
+        found[name] = folder
+    return found
+
+
+def _input(name: str, settings: Any) -> dict[str, Any]:
+    told = {"name": name, "kind": settings.kind, "file": settings.kind in FILES}
+    return told | {key: getattr(settings, key) for key in ("tokens", "max_length") if hasattr(settings, key)}

@@ -1,0 +1,77 @@
+"""The server as a process: a socket, uvicorn, and the words about them."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from seq2see.errors import UserError
+from seq2see.studio.guard import is_loopback
+
+TOKEN = "SEQ2SEE_TOKEN"
+SHORTEST = 12
+GRACE = 5
+"""Seconds that requests under way have when the server ends."""
+CONNECTIONS = 1000
+
+
+def token_for(host: str, given: str | None) -> str | None:
+    """The token that requests must carry; an address that others can reach is not served without one."""
+    token = given if given is not None else os.environ.get(TOKEN)
+    if token is None:
+        if not is_loopback(host):
+            raise UserError(
+                f"--host {host}: others can reach it, so a token is needed: give --token TEXT or set {TOKEN} "
+                f"(at least {SHORTEST} characters); without --host, only this machine is served"
+            )
+        return None
+    if not re.fullmatch(rf"[\x21-\x7e]{{{SHORTEST},}}", token):
+        raise UserError(f"--token: at least {SHORTEST} letters, digits and signs without spaces, got {len(token)}")
+    return token
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0: any that is free."""
+    if not 0 <= port < 1 << 16:
+        raise UserError(f"--port must be from 0 to 65535, got {port}")
+    made: socket.socket | None = None
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        made = socket.socket(family, kind)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        if made is not None:
+            made.close()
+        said = error.strerror or error
+        raise UserError(f"cannot serve on {host}:{port}: {said}; --port 0 finds a free one") from None
+    return made
+
+
+def address(listening: socket.socket) -> str:
+    """http://127.0.0.1:8000/"""
+    host, port, *_ = listening.getsockname()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | None = None) -> None:
+    """Serve until Ctrl-C (or SIGTERM)."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=CONNECTIONS,
+    )
+    server = uvicorn.Server(config)
+    if started is not None:
+        started()
+    server.run(sockets=[listening])

@@ -1,0 +1,221 @@
+"""What the server does, apart from HTTP: from checked requests to records that can be written as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from seq2see.data.columns import OUTPUT
+from seq2see.errors import UserError, counted
+from seq2see.evaluation import perplexity
+from seq2see.looks import Prediction
+from seq2see.pipeline.explain import explain
+from seq2see.pipeline.noticing import Notices, unknown_in
+from seq2see.pipeline.oracles import read_oracle, unreached
+from seq2see.pipeline.predictor import answer_options, predict
+from seq2see.pipeline.prefixes import given_ids
+from seq2see.pipeline.scoring import Score, score_rows
+from seq2see.pipeline.targets import follow
+from seq2see.studio import asked
+from seq2see.studio.batching import Question
+from seq2see.studio.inputs import Reader, Row
+from seq2see.studio.refusing import Refused
+from seq2see.studio.served import Served
+from seq2see.studio.settings import Limits
+from seq2see.studio.shown import data_url, shown
+
+SEARCH = (
+    *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
+    *("length_penalty", "coverage_penalty", "avoid_unknown", "runners_up"),
+)
+
+
+@dataclass
+class Service:
+    """One model answering one request; reader: of its inputs."""
+
+    served: Served
+    reader: Reader
+    limits: Limits
+
+    async def predict(self, body: asked.Predict) -> dict[str, Any]:
+        given = self._inputs(body)
+        rows = await asyncio.to_thread(lambda: [self.reader.row(one) for one in given])
+        if body.target is not None:
+            _alone(body)
+            return await self._followed(body, rows)
+        questions = await asyncio.to_thread(self._questions, body, rows)
+        found = await self._answered(self.served.batcher.ask(questions))
+        notices = self._noticed(rows, body.prefix)
+        if body.oracle is not None:
+            notices += unreached(questions[0].oracle, found)
+        return await asyncio.to_thread(self._told, body, rows, found, notices)
+
+    async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
+        """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
+        if not body.oracle:
+            raise UserError("oracle: missing; give {step: weights}, one weight for each place")
+        if body.said is not None and body.prefix is not None:
+            raise UserError("prefix: no meaning with said, which is the whole output that was edited")
+        row = await asyncio.to_thread(self.reader.row, body.input)
+        free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
+        before = await self._answered(self.served.batcher.ask(self._questions(free, [row])))
+        first = min(read_oracle(body.oracle, self.served.model.recipe.looked_at))
+        said = [token.text for token in before[0].tokens]
+        if self.served.model.recipe.output.kind == "text":
+            if first >= len(said):
+                raise UserError(f"oracle: step {first}; the output has {counted(len(said), 'step')}, counted from 0")
+            body = body.model_copy(update={"prefix": said[:first] or None})
+        questions = self._questions(body, [row])
+        after = await self._answered(self.served.batcher.ask(questions))
+        notices = self._noticed([row], None) + unreached(questions[0].oracle, after)
+        told = asked.Predict(looks=True, shown=body.shown)
+        made = await asyncio.to_thread(self._told, told, [row, row], [before[0], after[0]], notices)
+        one, two = made.pop("predictions")
+        return made | {"before": one, "after": two}
+
+    async def explain(self, body: asked.Explain) -> dict[str, Any]:
+        self._spoken("explain")
+        if len(self.served.model.bundles) > 1:
+            raise UserError("explain takes one model, and this is an ensemble")
+        if body.target is not None and body.beam is not None:
+            raise UserError("beam: no meaning with target: nothing is searched for")
+        row = await asyncio.to_thread(self.reader.row, body.input)
+        bundles = self.served.model.bundles
+
+        def work() -> dict[str, Any]:
+            if body.target is not None:
+                said = follow(bundles, row, body.target)
+            else:
+                options = answer_options(self.served.model.recipe, beam=body.beam)
+                said = predict(bundles, [row], options, replace_unknown=False)[0]
+            return explain(bundles[0], row, said, body.step).to_dict()
+
+        (made,) = await self._answered([self.served.batcher.do(work)])
+        notices = self._noticed([row], body.target, what="target")
+        return {"model": self.served.name, "explanation": made, "notices": notices}
+
+    async def score(self, body: asked.Score) -> dict[str, Any]:
+        self._spoken("score")
+        model = self.served.model
+        if model.recipe.data.stream:
+            raise UserError("score: the model reads one contiguous text; `seq2see score` takes a file of it")
+        pairs = self._pairs(body)
+        rows = await asyncio.to_thread(lambda: [self.reader.row(one.input) | {OUTPUT: one.output} for one in pairs])
+        (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
+        total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
+        given = model.recipe.attention.conditions
+        whole = Score(len(rows), count, total, perplexity(total, count), each, given)
+        told = [self._named(one.to_dict(row)) for one, row in zip(each, rows, strict=True)]
+        notices = self._noticed(rows, None, outputs=True)
+        return {"model": self.served.name, "score": whole.to_dict(), "each": told, "notices": notices}
+
+    # ------------------------------------------------------------ what is asked
+
+    def _inputs(self, body: asked.Predict) -> list[Any]:
+        if body.inputs is None:
+            return [body.input]
+        if body.input is not None:
+            raise UserError("input and inputs: give one of them")
+        if not 1 <= len(body.inputs) <= self.limits.inputs:
+            raise UserError(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
+        return body.inputs
+
+    def _pairs(self, body: asked.Score) -> list[asked.Pair]:
+        if body.rows is None:
+            if body.output is None:
+                raise UserError("output: missing; give `input` and `output`, or `rows`")
+            return [asked.Pair(input=body.input, output=body.output)]
+        if body.input is not None or body.output is not None:
+            raise UserError("rows: give either these or `input` and `output`")
+        if not 1 <= len(body.rows) <= self.limits.inputs:
+            raise UserError(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
+        return body.rows
+
+    def _questions(self, body: asked.Searching, rows: Sequence[Row]) -> list[Question]:
+        recipe, bundle = self.served.model.recipe, self.served.model.bundle
+        options = answer_options(recipe, **{name: getattr(body, name) for name in SEARCH})
+        if body.seed is not None and not options.sample:
+            raise UserError("seed: no meaning without sample: a search finds the same each time")
+        oracle = {} if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+        prefixes = [() if body.prefix is None else tuple(given_ids(bundle, row, body.prefix)) for row in rows]
+        return [
+            Question(row, options, number, prefix, oracle, body.replace_unknown, body.maps)
+            for number, (row, prefix) in enumerate(zip(rows, prefixes, strict=True))
+        ]
+
+    def _spoken(self, what: str) -> None:
+        if self.served.model.recipe.output.numeric:
+            said = self.served.model.recipe.output.said
+            raise UserError(f"{what}: the model gives {said}, which is near or far and has no probability")
+
+    # ------------------------------------------------------------ what is answered
+
+    async def _followed(self, body: asked.Predict, rows: Sequence[Row]) -> dict[str, Any]:
+        self._spoken("target")
+        bundles, target = self.served.model.bundles, body.target
+        if target is None:
+            raise ValueError("there is no target to follow")
+        work = [self.served.batcher.do(lambda row=row: follow(bundles, row, target)) for row in rows]  # type: ignore[misc]
+        found = await self._answered(work)
+        notices = self._noticed(rows, target, what="target")
+        return await asyncio.to_thread(self._told, body, rows, found, notices)
+
+    async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
+        """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""
+        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
+        try:
+            return await asyncio.wait_for(waiting, self.limits.patience)
+        except TimeoutError:
+            message = f"no answer within {self.limits.patience:g} s; ask for less (inputs, beam, max_length), or later"
+            raise Refused(504, message) from None
+        except asyncio.CancelledError:
+            if all(not future.cancelled() for future in futures):
+                raise
+            raise Refused(503, "the server is closing") from None
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _told(
+        self, body: asked.Predict, rows: Sequence[Row], found: Sequence[Prediction], notices: list[str]
+    ) -> dict[str, Any]:
+        told = []
+        for row, one in zip(rows, found, strict=True):
+            record = self._named(one.to_dict(looks=body.looks, runners_up=True))
+            if one.image is not None and not isinstance(one.image, str):
+                record["image"] = data_url(one.image)
+            if body.shown:
+                record["shown"] = shown(self.served.model.bundle.fields, row)
+            told.append(record)
+        return {"model": self.served.name, "predictions": told, "notices": notices}
+
+    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Files by the names their senders know; an example's by its own, without the server's folders."""
+        names = self.reader.file_names()
+
+        def known(value: Any) -> Any:
+            return names.get(value, value) if isinstance(value, str) else value
+
+        given = record["input"]
+        told = {name: known(value) for name, value in given.items()} if isinstance(given, dict) else known(given)
+        return record | {"input": told}
+
+    def _noticed(
+        self, rows: Sequence[Row], given: asked.Symbols | None, *, what: str = "prefix", outputs: bool = False
+    ) -> list[str]:
+        notices = Notices(self.served.model.bundles, outputs=outputs)
+        notices.read(rows)
+        spoken = isinstance(given, str) and self.served.model.recipe.output.kind == "text"
+        said = unknown_in(self.served.model.bundle, given, rows, what=what) if spoken and given else []  # type: ignore[arg-type]
+        return said + notices.lines()
+
+
+def _alone(body: asked.Predict) -> None:
+    """Nothing is searched for where the whole output is given."""
+    others = [name for name in (*SEARCH, "prefix", "oracle") if getattr(body, name) is not None]
+    if others:
+        raise UserError(f"{', '.join(others)}: no meaning with target: nothing is searched for")

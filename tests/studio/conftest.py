@@ -1,0 +1,121 @@
+"""Small models behind a server in this process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+from seq2see import api
+from seq2see.studio.app import make_app
+from seq2see.studio.counters import Counters
+from seq2see.studio.served import Shelf, shelf_of
+from seq2see.studio.settings import Limits
+
+SMALL: dict[str, Any] = {
+    "encoder": {"size": 12, "embedding": {"size": 8}},
+    "decoder": {"size": 16, "embedding": {"size": 8}},
+    "attention": {"score": "additive", "size": 8},
+    "training": {"learning_rate": 0.01, "dev_rows": 10, "samples": 1, "updates": 4, "epochs": 0},
+    "search": {"max_length": 12, "beam": 3},
+}
+SPELLING: dict[str, Any] = {
+    "inputs": {"source": {"column": "word", "tokens": "character"}},
+    "output": {"column": "spelled", "tokens": "symbol"},
+}
+LIMITS = Limits(body=300_000, characters=1000, inputs=8)
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("studio")
+
+
+@pytest.fixture(scope="session")
+def speller(home: Path) -> Path:
+    """Words of four letters, spelled in capitals; it has learned something."""
+    draw = random.Random(1)
+    words = sorted({"".join(draw.choice("abcdef") for _ in range(4)) for _ in range(240)})[:200]
+    table = home / "pairs.tsv"
+    table.write_text("word\tspelled\n" + "".join(f"{word}\t{' '.join(word.upper())}\n" for word in words), "utf-8")
+    api.train({"task": "spelling", **SMALL, **SPELLING}, table, out=home / "speller", updates=120, listeners=[])
+    return home / "speller"
+
+
+@pytest.fixture(scope="session")
+def captions(home: Path) -> Path:
+    """Pictures of one colour, and its name."""
+    rows = []
+    for number in range(24):
+        colour = ("red", "green", "blue")[number % 3]
+        Image.new("RGB", (16, 16), colour).save(home / f"{number}.png")
+        rows.append(f"{number}.png\ta {colour} square\n")
+    table = home / "captions.tsv"
+    table.write_text("image\tcaption\n" + "".join(rows), "utf-8")
+    recipe = {
+        **SMALL,
+        "task": "captions",
+        "inputs": {"image": {"kind": "image", "height": 16, "width": 16}},
+        "encoder": {"kind": "convolutional", "channels": [4, 8], "size": 8},
+        "output": {"column": "caption", "min_count": 1},
+    }
+    api.train(recipe, table, out=home / "captions", listeners=[])
+    return home / "captions"
+
+
+@pytest.fixture(scope="session")
+def judge(home: Path) -> Path:
+    """Two inputs, a label."""
+    draw = random.Random(2)
+    rows = ["".join(draw.choice("ab") for _ in range(6)) for _ in range(60)]
+    table = home / "verdicts.tsv"
+    lines = [f"{row[:3]}\t{row[3:]}\t{'alike' if row[0] == row[3] else 'different'}\n" for row in rows]
+    table.write_text("first\tsecond\tverdict\n" + "".join(lines), "utf-8")
+    recipe = {
+        **SMALL,
+        "task": "judge",
+        "inputs": {"first": {"tokens": "character"}, "second": {"tokens": "character"}},
+        "output": {"kind": "label", "column": "verdict"},
+        "decoder": {"kind": "label", "size": 16, "start": "first"},
+        "attention": {"score": "additive", "size": 8, "over": "second"},
+        "search": {},
+    }
+    api.train(recipe, table, out=home / "judge", listeners=[])
+    return home / "judge"
+
+
+@pytest.fixture(scope="session")
+def babbler(home: Path, speller: Path) -> Path:
+    """A language model."""
+    words = [line.split("\t")[0] for line in (home / "pairs.tsv").read_text("utf-8").splitlines()]
+    table = home / "words.tsv"
+    table.write_text("\n".join(words) + "\n", "utf-8")
+    kept = {name: SMALL[name] for name in ("decoder", "training")}
+    output = {"column": "word", "tokens": "character"}
+    recipe = {"task": "babble", **kept, "output": output, "search": {"max_length": 8}}
+    api.train(recipe, table, out=home / "babbler", listeners=[])
+    return home / "babbler"
+
+
+@pytest.fixture(scope="session")
+def counters() -> Counters:
+    return Counters()
+
+
+@pytest.fixture(scope="session")
+def shelf(speller: Path, captions: Path, judge: Path, babbler: Path, counters: Counters) -> Iterator[Shelf]:
+    made = shelf_of([str(speller), str(captions), str(judge), str(babbler)], LIMITS, counters)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def client(shelf: Shelf, counters: Counters) -> TestClient:
+    """A client in this process (without the server's end, so that all tests share the models)."""
+    app = make_app(shelf, LIMITS, counters)
+    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)

@@ -1,0 +1,110 @@
+"""Questions go together where they can, wait their turn, and fail alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+import seq2see
+from seq2see.api import Model
+from seq2see.errors import UserError
+from seq2see.pipeline.predictor import answer_options
+from seq2see.search import SearchOptions
+from seq2see.studio.batching import Batcher, Question
+from seq2see.studio.refusing import Refused
+from seq2see.studio.served import named
+
+
+@pytest.fixture(scope="module")
+def model(speller: Path) -> Model:
+    return seq2see.load(speller)
+
+
+@pytest.fixture
+def sizes() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def batcher(model: Model, sizes: list[int]) -> Iterator[Batcher]:
+    made = Batcher(model.bundles, rows=8, waiting=20, told=sizes.append)
+    yield made
+    made.close()
+
+
+def hold(batcher: Batcher) -> threading.Event:
+    """Keep the model busy until the event is set, so that questions gather."""
+    busy, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        busy.set()
+        assert go.wait(60)
+
+    batcher.do(work)
+    assert busy.wait(60)
+    return go
+
+
+def question(word: str, options: SearchOptions, **more: object) -> Question:
+    return Question({"source": word}, options, **more)  # type: ignore[arg-type]
+
+
+def test_questions_of_one_manner_go_together_up_to_the_limit(batcher: Batcher, model: Model, sizes: list[int]) -> None:
+    narrow, wide = (answer_options(model.recipe, beam=beam) for beam in (1, 4))
+    go = hold(batcher)
+    asked = batcher.ask([question("ab", wide if number % 3 == 0 else narrow) for number in range(18)])
+    assert batcher.waiting == 18
+    go.set()
+    found = [future.result(60) for future in asked]
+    assert sizes == [6, 8, 4]  # six of the first manner, twelve of the other
+    assert [len(one.alternatives) for one in found[:3]] == [3, 0, 0]
+
+
+def test_the_one_at_fault_fails_alone(batcher: Batcher, model: Model) -> None:
+    options = answer_options(model.recipe)
+    good = question("abc", options)
+    bad = question("abc", options, oracle={0: {"source": [1.0]}})
+    go = hold(batcher)
+    asked = batcher.ask([good, good, bad, good, good])
+    go.set()
+    with pytest.raises(UserError, match="1 weight for 'source', which has 3 places"):
+        asked[2].result(60)
+    expected = model.predict("abc")
+    assert {asked[number].result(60).text for number in (0, 1, 3, 4)} == {expected.text}
+
+
+def test_more_than_may_wait_is_refused_whole(batcher: Batcher, model: Model) -> None:
+    options = answer_options(model.recipe)
+    go = hold(batcher)
+    asked = batcher.ask([question("a", options)] * 15)
+    with pytest.raises(Refused, match="too many inputs wait for this model \\(allowed: 20\\)") as refused:
+        batcher.ask([question("a", options)] * 6)
+    assert refused.value.status == 503
+    assert batcher.waiting == 15
+    go.set()
+    assert all(future.result(60) for future in asked)
+
+
+def test_what_still_waits_at_the_end_is_cancelled(model: Model) -> None:
+    made = Batcher(model.bundles, rows=8, waiting=20)
+    go = hold(made)
+    (asked,) = made.ask([question("a", answer_options(model.recipe))])
+    closing = threading.Thread(target=made.close)
+    closing.start()
+    with pytest.raises(CancelledError):
+        asked.result(60)
+    go.set()
+    closing.join(60)
+    with pytest.raises(Refused):
+        made.do(lambda: None)
+
+
+def test_names_of_models() -> None:
+    with pytest.raises(UserError, match=r"two models are called 'a' .*; give one another name: NAME=other/a"):
+        named(["runs/a", "other/a"])
+    with pytest.raises(UserError, match="expected FOLDER, or NAME=FOLDER"):
+        named(["x/y=runs/a"])

@@ -1,0 +1,100 @@
+"""The server as users start it: a process, a socket, clients that behave badly."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import httpx
+import pytest
+
+from seq2see.cli import main
+
+FIFTY = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def address(speller: Path) -> Iterator[str]:
+    """http://127.0.0.1:PORT of a server that takes bodies of 8 MB."""
+    command = [sys.executable, "-m", "seq2see", "serve", str(speller), "--port", "0", "--max-upload", "8"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", line)
+    assert found, line + server.stderr.read()
+    yield found[1]
+    server.send_signal(signal.SIGINT)
+    assert server.wait(60) in (0, 130, -signal.SIGINT)
+    assert "Traceback" not in server.stderr.read()
+
+
+def test_slow_and_large_bodies_stop_nobody(address: str) -> None:
+    host, port = address.removeprefix("http://").split(":")
+    head = "POST /api/predict HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+    slow = [socket.create_connection((host, int(port))) for _ in range(20)]
+    large = socket.create_connection((host, int(port)))
+    try:
+        for one in slow:
+            one.sendall(head.format(f"{host}:{port}", 1000).encode() + b'{"input"')
+        large.sendall(head.format(f"{host}:{port}", FIFTY).encode())
+        large.sendall(b"a" * 1_000_000)
+        with httpx.Client(base_url=address, trust_env=False, timeout=60) as client:
+            start = monotonic()
+            answers = [client.post("/api/predict", json={"input": word}) for word in ("face", "deaf", "bad")]
+            assert monotonic() - start < 30
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        for _ in range(49):
+            large.sendall(b"a" * 1_000_000)
+        large.settimeout(60)
+        assert large.recv(4096).startswith(b"HTTP/1.1 413")
+    finally:
+        for one in (*slow, large):
+            one.close()
+
+
+def test_what_is_asked_in_a_browser(address: str) -> None:
+    with httpx.Client(base_url=address, trust_env=False, timeout=60) as client:
+        page = client.get("/")
+        assert page.headers["content-type"].startswith("text/html")
+        assert client.get("/static/docs.js").headers["content-type"].startswith("text/javascript")
+        assert client.get("/docs").status_code == 200
+        assert "server" not in page.headers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "nowhere: no such folder"),
+        (["{speller}", "{speller}"], "two models are called 'speller'"),
+        (["{speller}", "--host", "0.0.0.0"], "others can reach it, so a token is needed"),
+        (["{speller}", "--host", "0.0.0.0", "--token", "short"], "--token: at least 12"),
+        (["{speller}", "--port", "70000"], "--port must be from 0 to 65535, got 70000"),
+        (["{speller}", "--host", "no.such.host.invalid", "--token", "a-long-enough-token"], "cannot serve on no.such"),
+        (["{speller}", "--max-upload", "0"], "--max-upload must be above 0, got 0"),
+        ([], "required: MODEL"),
+    ],
+)
+def test_mistakes_on_the_command_line(
+    speller: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SEQ2SEE_TOKEN", raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", *(one.format(speller=speller) for one in arguments)])
+    assert said in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said(speller: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SystemExit, match="2"):
+            main(["serve", str(speller), "--port", str(taken.getsockname()[1])])
+    assert "Address already in use; --port 0 finds a free one" in capsys.readouterr().err

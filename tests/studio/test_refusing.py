@@ -1,0 +1,169 @@
+"""Bad requests: a 4xx and a message that says what is allowed; never a traceback, never another's trouble."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from seq2see.studio.app import make_app
+from seq2see.studio.counters import Counters
+from seq2see.studio.served import Shelf
+from tests.studio.conftest import LIMITS
+
+SPELLER = {"model": "speller", "input": "face"}
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "status", "said"),
+    [
+        ("predict", {**SPELLER, "model": "spelller"}, 404, "did you mean 'speller'?"),
+        ("predict", {"input": "face"}, 422, "model: missing; allowed: speller, captions, judge, babbler"),
+        ("predict", {"model": "speller"}, 422, "input: missing; the model reads source"),
+        ("predict", {**SPELLER, "input": ""}, 422, "input: it is empty"),
+        ("predict", {**SPELLER, "input": 5}, 422, "input 'source': expected text, got int"),
+        ("predict", {**SPELLER, "input": "a" * 1001}, 422, "1,001 characters; allowed: at most 1,000"),
+        ("predict", {**SPELLER, "input": {"text": "a"}}, 422, "the model reads the inputs source"),
+        ("predict", {**SPELLER, "input": {"example": 99}}, 422, "example: 99 is none; allowed: 0 to"),
+        ("predict", {**SPELLER, "inputs": ["a"]}, 422, "input and inputs: give one of them"),
+        ("predict", {"model": "speller", "inputs": ["a"] * 9}, 422, "inputs: 9 given; allowed: 1 to 8"),
+        ("predict", {**SPELLER, "baem": 3}, 422, "unknown key 'baem' (did you mean 'beam'?); allowed: model, input"),
+        ("predict", {**SPELLER, "beam": "3"}, 422, "beam: should be a integer, got '3'"),
+        ("predict", {**SPELLER, "beam": 65}, 422, "beam: should be less than or equal to 64, got 65"),
+        ("predict", {**SPELLER, "temperature": 2.0}, 422, "temperature 2.0 shapes what is drawn: set sample"),
+        ("predict", {**SPELLER, "seed": 2}, 422, "seed: no meaning without sample"),
+        ("predict", {**SPELLER, "target": "A", "beam": 2}, 422, "beam: no meaning with target"),
+        ("predict", {**SPELLER, "prefix": ["A", "<eos>", "B"]}, 422, "symbol 1 is <eos>; only <eos> may be given"),
+        ("predict", {**SPELLER, "prefix": [1]}, 422, "prefix.0: should be a string, got 1"),
+        ("predict", {**SPELLER, "oracle": {"0": [0.5, 0.5]}}, 422, "2 weights for 'source', which has 4 places"),
+        ("predict", {**SPELLER, "oracle": {"0": [1, 1, 0, 0]}}, 422, "must sum to 1, got 2"),
+        ("predict", {**SPELLER, "oracle": {"0": [2, -1, 0, 0]}}, 422, "weights must be numbers of at least 0"),
+        ("predict", {**SPELLER, "oracle": {"one": [1, 0, 0, 0]}}, 422, "step 'one'; steps are whole numbers"),
+        ("predict", {**SPELLER, "oracle": {"0": {"sorce": [1, 0, 0, 0]}}}, 422, "did you mean 'source'?"),
+        ("predict", {**SPELLER, "oracle": {"99": [1, 0, 0, 0]}}, 422, "step 99; allowed: 0 to 11"),
+        ("predict", {"model": "judge", "input": "a"}, 422, "the model reads first, second: give {name: value}"),
+        ("predict", {"model": "judge", "input": {"first": "a", "second": "b"}, "beam": 2}, 422, "is not searched for"),
+        ("predict", {"model": "babbler", "input": "a"}, 422, "is a language model and reads none"),
+        ("predict", {"model": "captions", "input": "/etc/passwd"}, 422, "input 'image': expected a file"),
+        ("predict", {"model": "captions", "input": "data:image/png;base64,####"}, 422, "the data: URL is damaged"),
+        ("predict", {"model": "captions", "input": "data:image/png;base64,aGVsbG8="}, 422, "not a picture"),
+        ("oracle", SPELLER, 422, "oracle: missing; give {step: weights}"),
+        ("oracle", {"model": "babbler", "oracle": {"0": [1]}}, 422, "no attention to set"),
+        ("explain", {**SPELLER, "step": 99}, 422, "step 99: the output has"),
+        ("score", SPELLER, 422, "output: missing; give `input` and `output`, or `rows`"),
+        ("score", {"model": "speller", "rows": [{"input": "a", "outptu": "A"}]}, 422, "unknown key 'rows.0.outptu'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_is_allowed(
+    client: TestClient, what: str, body: dict[str, Any], status: int, said: str
+) -> None:
+    answer = client.post(f"/api/{what}", json=body)
+    assert (answer.status_code, answer.json().keys()) == (status, {"error"}), answer.text
+    assert said in answer.json()["error"]
+
+
+def test_bodies_that_are_no_json_or_no_object(client: TestClient) -> None:
+    def post(content: bytes, kind: str = "application/json") -> tuple[int, str]:
+        answer = client.post("/api/predict", content=content, headers={"Content-Type": kind})
+        return answer.status_code, answer.json()["error"]
+
+    assert post(b"{")[0] == 400
+    assert post(b'{"beam": NaN}')[0] == 400
+    assert post(b"[" * 100_000)[0] == 400
+    assert post(b"[1]")[0] == 422
+    assert post(b"face", "text/plain") == (
+        415,
+        "Content-Type 'text/plain' is not read; allowed: application/json, multipart/form-data",
+    )
+    assert post(b"x", "multipart/form-data; boundary=a")[0] == 400
+    assert client.get("/api/nothing").json() == {"error": "nothing is at /api/nothing; /docs lists what there is"}
+    assert client.get("/api/predict").status_code == 405
+    assert client.get("/api/models/captions/examples/0/..%2f..%2fetc").status_code == 404
+    assert client.get("/static/../app.py").status_code == 404
+
+
+def test_a_body_beyond_the_limit_is_never_read(client: TestClient) -> None:
+    said = {"error": "the body is too large; allowed: at most 0.3 MB"}
+    answer = client.post("/api/predict", json={**SPELLER, "input": "a" * 400_000})
+    assert (answer.status_code, answer.json()) == (413, said)
+    parts = (b"a" * 50_000 for _ in range(10))  # no length is told beforehand
+    answer = client.post("/api/predict", content=parts, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()) == (413, said)
+    answer = client.post("/api/predict", data={"model": "captions"}, files={"image": b"a" * 400_000})
+    assert (answer.status_code, answer.json()) == (413, said)
+
+
+def test_text_with_markup_comes_back_as_it_is(client: TestClient) -> None:
+    answer = client.post("/api/predict", json={**SPELLER, "input": "<b>a</b>"})
+    assert answer.json()["predictions"][0]["input"] == "<b>a</b>"
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestClient) -> None:
+    assert client.get("/health").json()["status"] == "ok"
+    assert client.get("/health", headers={"Host": "evil.example:8000"}).status_code == 403
+    assert client.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
+    assert client.post("/api/predict", json=SPELLER, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert client.post("/api/predict", json=SPELLER, headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
+    page = client.get("/")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in page.headers
+
+
+def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
+    token = "a-long-enough-token"
+    app = make_app(shelf, LIMITS, Counters(), token=token, local=False)
+    client = TestClient(app, base_url="http://example.org")
+    for path in ("/", "/api/models", "/health", "/metrics", "/static/docs.js", "/openapi.json"):
+        assert client.get(path).status_code == 401
+    assert client.get("/health", headers={"Authorization": f"Bearer {token}x"}).status_code == 401
+    assert client.get("/health", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    answer = client.get("/", params={"token": token, "model": "a"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?model=a")
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert client.get("/api/models").status_code == 200
+
+
+def test_a_fault_of_ours_is_logged_and_not_told(
+    client: TestClient, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr("seq2see.studio.batching.predict", broken)
+    answer = client.post("/api/predict", json=SPELLER)
+    assert (answer.status_code, answer.json()) == (500, {"error": "the server failed at this; its log says more"})
+    assert "a secret" in caplog.text
+
+
+def test_the_pages_of_the_server_ask_nobody_else(client: TestClient) -> None:
+    for path in ("/", "/docs"):
+        page = client.get(path).text
+        assert "//" not in page.replace("<!doctype", "")
+        assert "<script>" not in page
+    told = client.get("/openapi.json").json()
+    assert {"/api/predict", "/api/oracle", "/api/score", "/api/explain", "/api/models", "/health", "/metrics"} <= set(
+        told["paths"]
+    )
+    body = told["paths"]["/api/predict"]["post"]["requestBody"]["content"]
+    assert "beam" in body["application/json"]["schema"]["properties"]
+    json.dumps(told)
+
+
+def test_what_was_done_is_counted(client: TestClient) -> None:
+    client.post("/api/predict", json=SPELLER)
+    text = client.get("/metrics").text
+    assert 'seq2see_requests_total{path="/api/predict",status="200"}' in text
+    assert 'seq2see_batch_rows_count{model="speller"}' in text
+    assert 'seq2see_waiting{model="captions"} 0' in text
+
+
+def test_files_of_requests_do_not_stay(client: TestClient, home: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    files = {"image": ("a.png", (home / "0.png").read_bytes(), "image/png")}
+    assert client.post("/api/predict", data={"model": "captions"}, files=files).status_code == 200
+    assert list(tmp_path.iterdir()) == []
