@@ -38,7 +38,7 @@ def beside_plot(
     below = 0.72 * len(rows) if shape is not None else 1.7
     figure = Figure(figsize=(9.2, 2.7 + below), facecolor=colours.paper)
     figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
-    top, bottom = figure.subfigures(2, 1, height_ratios=[2.5, below])
+    top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[2.5, below])[:, 0]
     for part in (top, bottom):
         part.set_facecolor(colours.paper)
     ratios = [2, 1] if angles else [1]

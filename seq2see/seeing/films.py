@@ -15,6 +15,8 @@ from seq2see.seeing.style import Theme
 
 MOST = 8
 """Frames shown of each output's."""
+LEAST = 0.005
+"""What has less is not shown: its weight would be told as 0 %."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,13 @@ class Reel:
         return np.asarray(self.weights.sum((2, 3)))
 
     def chosen(self, step: int, most: int = MOST) -> list[int]:
-        """The frames that an output looked at most, in the order of the film."""
-        ranked = np.argsort(-self.shares[step], kind="stable")[:most]
-        return sorted(ranked.tolist())
+        """The frames that an output looked at most, in the order of the film; of a short film all, one below the other
+        for every output."""
+        shares = self.shares[step]
+        if len(shares) <= most:
+            return list(range(len(shares)))
+        ranked = np.argsort(-shares, kind="stable")[:most]
+        return sorted(frame for frame in ranked.tolist() if shares[frame] >= LEAST or frame == ranked[0])
 
     def lit(self, step: int, frame: int, theme: Theme) -> Pixels:
         """A frame as an output saw it: its cells in their colours where they were looked at, elsewhere a ghost."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from seq2see.looks import Looks
@@ -17,12 +19,13 @@ Seen: TypeAlias = Scene | Reel | Hearing
 
 
 def seen_of(looks: Looks, groups: list[list[Panel]], *, apart: bool = False, scale: str = "auto") -> list[Seen]:
-    """All that can be seen of these maps, in their order. apart: heads are told apart."""
+    """All that can be seen of these maps, in their order; files are read once. apart: heads are told apart."""
+    once = replace(looks, pictures={name: cache(shown) for name, shown in looks.pictures.items()})
     found: list[Seen] = []
     for group in groups:
-        found += scenes_of(looks, [group], apart=apart, scale=scale)
-        found += reels_of(looks, [group], apart=apart, scale=scale)
-        found += hearings_of(looks, [group], apart=apart, scale=scale)
+        found += scenes_of(once, [group], apart=apart, scale=scale)
+        found += reels_of(once, [group], apart=apart, scale=scale)
+        found += hearings_of(once, [group], apart=apart, scale=scale)
     return found
 
 
