@@ -26,7 +26,7 @@ from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
-from seq2see.pipeline.oracles import read_oracle, unreached
+from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
@@ -198,15 +198,25 @@ class Model:
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
-        self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None
+        self,
+        given: Any = None,
+        *,
+        step: int = 0,
+        target: str | None = None,
+        beam: int | None = None,
+        oracle: Mapping[int, Any] | None = None,
     ) -> Explanation:
-        """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
+        """One decoding step (from 0) with its numbers, of the model's own output or of a given one; oracle: as for
+        `predict`."""
         bundle = self._single("explain")
         self._spoken("explain")
-        options = {} if beam is None else {"beam": beam}
         row = self._one(given)
-        said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
-        return explain(bundle, row, said, step)
+        forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
+        if target is not None:
+            said = self._follow(row, target, oracle=forced)
+        else:
+            said = self.predict(row, replace_unknown=False, beam=beam, oracle=oracle)
+        return explain(bundle, row, said, step, oracle=forced)
 
     def faithful(
         self,
@@ -299,11 +309,11 @@ class Model:
         tell(table.notes)
         return rows
 
-    def _follow(self, row: dict[str, str], target: str) -> Prediction:
+    def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
         tell(self._noticed([row]))
         if self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, target, [row], what="target"))
-        return follow(self.bundles, row, target)
+        return follow(self.bundles, row, target, oracle=oracle)
 
     def _noticed(
         self, rows: Sequence[Mapping[str, str]], *, outputs: bool = False, into: Notices | None = None
