@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, overload
@@ -29,6 +30,7 @@ from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
+from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
@@ -125,27 +127,23 @@ class Model:
         by_length: int = 0,
         positions: bool = False,
         metrics: Sequence[str] | None = None,
+        reverse: bool = False,
         progress: Measuring | None = None,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), the trivial models beside them.
 
+        reverse: also with all videos backwards.
         progress: called now and then with what is being done, how many of it are done, of how many.
         """
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
         tell(self._noticed([question.inputs for question in group(rows)]))
-        made = judge(
-            self.bundles,
-            rows,
-            options=options,
-            bins=by_length,
-            positions=positions,
-            metrics=metrics,
-            progress=progress,
-        )
-        if "perplexity" in made.report.metrics:
+        turned = backwards(self.bundles[0], rows) if reverse else []
+        measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
+        report = measured(rows, bins=by_length, positions=positions).report
+        if "perplexity" in report.metrics:
             tell(conditional(self.bundles))
-        return made.report
+        return replace(report, reversed=measured(turned).report.metrics) if reverse else report
 
     def score(
         self,
