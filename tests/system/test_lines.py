@@ -60,7 +60,7 @@ def test_lines_are_read(tmp_path: Path, letters: str, direction: str | None) -> 
         data=folder / "train.tsv",
         dev=folder / "dev.tsv",
         out=tmp_path / "run",
-        updates=260,
+        updates=200,
         overrides=SMALL,
     )
     right = model.evaluate(folder / "dev.tsv")
