@@ -14,9 +14,11 @@ LayoutKind = Literal["tokens", "grid", "frames", "frames-grid", "sentences", "se
 
 @dataclass(frozen=True)
 class Layout:
-    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order.
+    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order,
+    `frames-grid` frame by frame, each a grid.
 
-    shape: rows and columns of a grid, which all inputs share; what lies in a line is as long as its mask says.
+    shape: rows and columns of a grid, which all inputs share (before them the frames, of the longest input); what lies
+    in a line is as long as its mask says.
     leftward: columns are counted from the right of a picture, as a script that runs that way is read.
     """
 
@@ -26,10 +28,12 @@ class Layout:
 
     def to_dict(self, places: int) -> dict[str, Any]:
         """For an input of so many real places, as in `predict --json`; a narrower grid than its batch's has fewer
-        columns."""
+        columns, a shorter clip fewer frames."""
         shape = self.shape or (places,)
         if self.kind == "grid":
             shape = (self.shape[0], places // self.shape[0])
+        if self.kind == "frames-grid":
+            shape = (places // (self.shape[1] * self.shape[2]), *self.shape[1:])
         told: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
         return told | {"direction": "right-to-left"} if self.leftward else told
 

@@ -20,6 +20,7 @@ from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.data.vector import VectorField
+from seq2see.data.video import VideoField
 from seq2see.errors import UserError
 from seq2see.recipe.schema import Recipe
 
@@ -35,6 +36,7 @@ __all__ = [
     "TextField",
     "TextsField",
     "VectorField",
+    "VideoField",
     "kinds",
 ]
 

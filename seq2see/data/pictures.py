@@ -30,7 +30,7 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
     picture = _decoded(path, settings)
     if random is not None:
         picture = augmented(picture, settings.augment, random)
-    pixels = np.asarray(_fitted(picture, settings))
+    pixels = np.asarray(_sized(picture, settings))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
@@ -144,17 +144,21 @@ def _coloured(picture: Image.Image, colour: str) -> Image.Image:
     return picture.convert("RGB" if colour == "rgb" else "L")
 
 
-def _fitted(picture: Image.Image, settings: ImageInput) -> Image.Image:
-    how = Image.Resampling.BILINEAR
+def _sized(picture: Image.Image, settings: ImageInput) -> Image.Image:
     if not settings.width:
         width = _natural_width(picture.height, picture.width, settings)
-        return picture.resize((width, settings.height), how)
-    size = (settings.width, settings.height)
+        return picture.resize((width, settings.height), Image.Resampling.BILINEAR)
+    return fitted(picture, settings.height, settings.width, settings.fit)
+
+
+def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Image:
+    """A picture of that size: its middle (crop), all of it out of shape (stretch), or with edges (pad)."""
+    how, size = Image.Resampling.BILINEAR, (width, height)
     if picture.size == size:
         return picture
-    if settings.fit == "stretch":
+    if fit == "stretch":
         return picture.resize(size, how)
-    if settings.fit == "crop":
+    if fit == "crop":
         return ImageOps.fit(picture, size, how)
     return ImageOps.pad(picture, size, how, color=_paper(picture))
 

@@ -13,6 +13,7 @@ from seq2see.encoders.means import masked_mean
 from seq2see.encoders.pyramidal import PyramidalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
+from seq2see.encoders.video import VideoEncoder
 
 __all__ = [
     "ByInput",
@@ -27,6 +28,7 @@ __all__ = [
     "PyramidalEncoder",
     "RecurrentEncoder",
     "TransformerEncoder",
+    "VideoEncoder",
     "build_encoder",
     "check_encoded",
     "encoders",

@@ -81,6 +81,11 @@ class Encoder(nn.Module):
         """What the frozen part makes of a column."""
         raise NotImplementedError(f"{type(self).__name__} has no frozen part")
 
+    @property
+    def reads_files_too(self) -> bool:
+        """Whether it needs the files beside what its frozen part made of them."""
+        return False
+
     def fetch(self) -> None:
         """Take weights from elsewhere, before a new model is trained (not where its own will be loaded)."""
 

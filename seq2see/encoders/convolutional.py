@@ -8,10 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from seq2see.data.image import Pictures
-from seq2see.encoders.backbones import Backbone, backbone_of
+from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import RecurrentLayers
 from seq2see.encoders.means import masked_mean
@@ -73,15 +72,8 @@ class ConvolutionalEncoder(Encoder):
         self.backbone.fetch()
 
     def train(self, mode: bool = True) -> ConvolutionalEncoder:
-        """Normalisation must not go by the batch it happens to see, and soon forget what it was trained with: a frozen
-        backbone stays as it is, one that is tuned keeps the means and deviations of its pre-trained weights."""
         super().train(mode)
-        if self.settings.frozen:
-            self.backbone.eval()
-        elif self.settings.pretrained:
-            for module in self.backbone.modules():
-                if isinstance(module, _BatchNorm):
-                    module.eval()
+        hold(self.backbone, self.settings)
         return self
 
     def read(self, column: Pictures, *, maps: bool = False) -> Encoded:

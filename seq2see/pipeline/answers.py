@@ -22,6 +22,7 @@ from seq2see.recipe.schema import (
     TrainingSettings,
     VectorInput,
     VectorOutput,
+    VideoInput,
 )
 
 SPECIALS = 4
@@ -181,9 +182,20 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     if isinstance(settings, SoundInput):
         frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
         return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
+    if isinstance(settings, VideoInput):
+        pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"
+        return f"{role}: videos, paths in column '{column}', {_frames(settings)}, {pixels}"
     cut = f", at most {settings.max_length} long" if settings.max_length else ""
     shared = f", the vocabulary of {settings.share}" if settings.share else ""
     return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"
+
+
+def _frames(settings: VideoInput) -> str:
+    """Which frames of a video are read."""
+    if settings.frames:
+        return f"{settings.frames} frames spread evenly"
+    each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
+    return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
 
 
 def _numbers(name: str, settings: Any, column: str, size: int | None) -> str:

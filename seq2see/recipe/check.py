@@ -29,6 +29,7 @@ from seq2see.recipe.schema import (
 from seq2see.recipe.scores import SCORES
 from seq2see.recipe.sets import ordered, unlike
 from seq2see.recipe.sound_checks import unheard
+from seq2see.recipe.video_checks import unwatchable
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -42,6 +43,7 @@ def problems(recipe: Recipe) -> list[str]:
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
     found += [
         *unheard(recipe),
+        *unwatchable(recipe),
         *out_of_line(recipe),
         *ordered(recipe),
         *impossible(recipe),

@@ -43,9 +43,11 @@ def unread(recipe: Recipe) -> list[str]:
 
 
 def unused_sentences(recipe: Recipe) -> list[str]:
-    """Documents of which words alone are used: their sentences would be read for nothing."""
+    """Documents of which words alone are used: their sentences would be read for nothing. (The regions of a frame have
+    the frame's state in them.)"""
     used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
     alone = [name for name in recipe.looked_at if "." in name and name.partition(".")[0] not in used]
+    alone = [name for name in alone if recipe.inputs[name.partition(".")[0]].kind == "texts"]
     alone = [name for name in alone if recipe.encoder_of(name.partition(".")[0]).own is None]
     if recipe.attention.through is not None:
         return []

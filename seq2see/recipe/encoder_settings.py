@@ -141,11 +141,9 @@ class RowSettings(CellSettings):
     bidirectional: bool = Field(True, description="both ways along each row, the states joined")
 
 
-class ConvolutionalEncoderSettings(Reader):
-    """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
+class BackboneSettings(Settings):
+    """A convolutional network that makes a map of a picture."""
 
-    reads: ClassVar[tuple[str, ...]] = ("image",)
-    kind: Literal["convolutional"] = Field("convolutional", description="convolutions over a picture")
     backbone: Annotated[str, Field(min_length=1)] = Field(
         "small",
         description="small (trained with the rest), efficientnet-lite0 (pre-trained, extra `images`), resnet18, "
@@ -167,6 +165,23 @@ class ConvolutionalEncoderSettings(Reader):
     pooled: list[Literal["both", "height"]] = Field(
         [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
     )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its backbone's maps never change, so that they need to be computed once only."""
+        return self.backbone != SMALL and not self.tuned
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether its backbone has learned something before."""
+        return self.weights is not None or self.backbone not in (SMALL, *FILED)
+
+
+class ConvolutionalEncoderSettings(BackboneSettings, Reader):
+    """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
+
+    reads: ClassVar[tuple[str, ...]] = ("image",)
+    kind: Literal["convolutional"] = Field("convolutional", description="convolutions over a picture")
     places: Literal["grid", "columns", "vector", "flat"] = Field(
         "grid",
         description="every cell of the map a place; the cells of each column joined (lines of text); their mean alone; "
@@ -186,16 +201,6 @@ class ConvolutionalEncoderSettings(Reader):
     @property
     def layout(self) -> str:
         return {"grid": "grid", "columns": "frames"}.get(self.places, "vector")
-
-    @property
-    def frozen(self) -> bool:
-        """Whether its backbone's maps never change, so that they need to be computed once only."""
-        return self.backbone != SMALL and not self.tuned
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether its backbone has learned something before."""
-        return self.weights is not None or self.backbone not in (SMALL, *FILED)
 
 
 class DenseEncoderSettings(Reader):
@@ -222,6 +227,46 @@ class PyramidalEncoderSettings(CellSettings, Reader):
     halvings: Count = Field(
         2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
     )
+
+
+class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
+    """h_1 .. h_M: networks make maps of each frame, of what is in it and of what moves, a recurrent one reads them."""
+
+    reads: ClassVar[tuple[str, ...]] = ("video",)
+    lies: ClassVar[str] = "frames"
+    kind: Literal["video"] = Field("video", description="convolutions over frames, recurrent layers over time")
+    appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
+    motion: list[Positive] = Field(
+        [], description="maps of each level of 3-D convolutions over short clips; a level halves height and width"
+    )
+    spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
+        [], description="motion: frames that each level sees, odd numbers; not given: 3 each"
+    )
+    frame: Literal["mean", "flat"] = Field(
+        "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
+    )
+    recurrent: bool = Field(True, description="recurrent layers over the frames; false: every frame for itself")
+    bidirectional: bool = Field(True, description="read in both directions, the states joined")
+    regions: bool = Field(
+        False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
+    )
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if self.recurrent and self.bidirectional else 1)
+
+    @property
+    def frozen(self) -> bool:
+        return self.appearance and super().frozen
+
+    @property
+    def seen(self) -> list[int]:
+        """Frames that each level of `motion` sees."""
+        return self.spans or [3] * len(self.motion)
+
+    @property
+    def further(self) -> dict[str, View]:
+        return {"regions": (self.places_size, "frames-grid")} if self.regions else {}
 
 
 class OwnEncoderSettings(Reader):
@@ -261,11 +306,12 @@ EncoderSettings = Annotated[
     | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
     | Annotated[DenseEncoderSettings, Tag("dense")]
     | Annotated[PyramidalEncoderSettings, Tag("pyramidal")]
+    | Annotated[VideoEncoderSettings, Tag("video")]
     | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
     by_kind("recurrent", brought=ENCODERS),
 ]
 
-USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense"}
+USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense", "video": "video"}
 """The kind of encoder that reads a kind of input other than text, where the recipe does not say it."""
 
 

@@ -31,6 +31,7 @@ from seq2see.recipe.schema import (
 from seq2see.recipe.scores import SCORES, own_options
 from seq2see.recipe.sound_checks import silent
 from seq2see.recipe.unused import unused_encoder
+from seq2see.recipe.video_checks import unwatched
 
 
 def inert(recipe: Recipe) -> dict[str, str]:
@@ -48,6 +49,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= unseen(recipe)
     found |= pointless(recipe)
     found |= silent(recipe)
+    found |= unwatched(recipe)
     found |= idle_along(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:

@@ -11,6 +11,7 @@ from seq2see.recipe.encoder_settings import EncoderSettings, by_kind
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.vector_settings import VectorInput
+from seq2see.recipe.video_settings import VideoInput
 
 
 class TextInput(TextSettings):
@@ -56,6 +57,7 @@ InputSettings = Annotated[
     | Annotated[SetInput, Tag("set")]
     | Annotated[ImageInput, Tag("image")]
     | Annotated[SoundInput, Tag("sound")]
+    | Annotated[VideoInput, Tag("video")]
     | Annotated[VectorInput, Tag("vector")],
     by_kind("text"),
 ]

@@ -30,6 +30,7 @@ from seq2see.recipe.encoder_settings import (
     PyramidalEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
+    VideoEncoderSettings,
     View,
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
@@ -38,6 +39,7 @@ from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.vector_settings import VectorInput
+from seq2see.recipe.video_settings import VideoInput
 
 __all__ = [
     "WRITERS",
@@ -76,6 +78,8 @@ __all__ = [
     "TransformerEncoderSettings",
     "VectorInput",
     "VectorOutput",
+    "VideoEncoderSettings",
+    "VideoInput",
     "names",
 ]
 

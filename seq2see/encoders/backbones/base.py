@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from seq2see.recipe.encoder_settings import BackboneSettings
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of ImageNet's red, green and blue, from 0 to 1: what networks trained on it have been shown."""
@@ -57,6 +60,18 @@ class Scaling(nn.Module):
     def forward(self, pixels: Float[Tensor, "batch channels height width"]) -> Tensor:
         scaled = (pixels / 255 - self.mean[:, None, None]) / self.deviation[:, None, None]
         return scaled.contiguous(memory_format=torch.channels_last)
+
+
+def hold(backbone: Backbone, settings: BackboneSettings) -> None:
+    """To be called while a model learns. Normalisation must not go by the batch it happens to see, and soon forget what
+    it was trained with: a frozen backbone stays as it is, one that is tuned keeps the means and deviations of its
+    pre-trained weights."""
+    if settings.frozen:
+        backbone.eval()
+    elif settings.pretrained:
+        for module in backbone.modules():
+            if isinstance(module, _BatchNorm):
+                module.eval()
 
 
 def maps_last(network: Any) -> Any:

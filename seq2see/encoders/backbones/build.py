@@ -14,7 +14,7 @@ from seq2see.encoders.backbones.small import Small
 from seq2see.encoders.backbones.vgg import Vgg16
 from seq2see.errors import UserError
 from seq2see.recipe.backbones import SMALL, unknown_backbone
-from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
+from seq2see.recipe.encoder_settings import BackboneSettings
 
 Maker = Callable[[Path | None], Backbone]
 
@@ -28,7 +28,7 @@ MAKERS: dict[str, Maker] = {
 PACKAGES: dict[str, Callable[[str, Path | None], Backbone]] = {"timm": Timm, "torchvision": Torchvision}
 
 
-def backbone_of(settings: ConvolutionalEncoderSettings, channels: int) -> Backbone:
+def backbone_of(settings: BackboneSettings, channels: int) -> Backbone:
     """The network a recipe names; a UserError says what it lacks."""
     name = settings.backbone
     if name == SMALL:

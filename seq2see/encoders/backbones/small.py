@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
 from seq2see.encoders.backbones.base import Backbone
-from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
+from seq2see.encoders.normalised import groups_of
+from seq2see.recipe.encoder_settings import BackboneSettings
 
 
 class Level(nn.Sequential):
@@ -18,11 +19,10 @@ class Level(nn.Sequential):
     """
 
     def __init__(self, below: int, above: int, *, halved: str):
-        groups = next(number for number in (8, 4, 2, 1) if above % number == 0)
         self.across = 2 if halved == "both" else 1
         super().__init__(
             nn.Conv2d(below, above, 3, padding=1, bias=False),
-            nn.GroupNorm(groups, above),
+            nn.GroupNorm(groups_of(above), above),
             nn.ReLU(),
             nn.MaxPool2d((2, self.across), ceil_mode=True),
         )
@@ -40,7 +40,7 @@ class Level(nn.Sequential):
 class Small(Backbone):
     """Levels one behind the other."""
 
-    def __init__(self, channels: int, settings: ConvolutionalEncoderSettings):
+    def __init__(self, channels: int, settings: BackboneSettings):
         super().__init__()
         widths = [channels, *settings.channels]
         pooled = settings.pooled or ["both"] * len(settings.channels)

@@ -1,0 +1,131 @@
+"""Columns that hold videos: paths in the table, frames in a batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+
+from seq2see.data.clip_changes import changed
+from seq2see.data.field import Chosen, kinds
+from seq2see.data.kept_clips import KEPT
+from seq2see.data.media import MediaField
+from seq2see.data.pictures import MediaError
+from seq2see.data.store import Ragged
+from seq2see.data.videos import Clip, frames_in, read_video
+from seq2see.errors import UserError
+from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
+
+CELL = 32 * 32
+"""Pixels that take about as much room in a batch as a symbol of text."""
+
+BACKWARDS = "\0backwards"
+"""Behind a path: the clip from its end to its beginning. No path of a file has such a character in it."""
+
+
+@dataclass
+class Clips:
+    """Clips of one column: their pixels, or the maps that a frozen backbone once made of their frames, or both.
+
+    pixels: (batch, frames, channels, height, width), 0 where there is no frame; mask: (batch, frames), True where a
+    frame is real; maps: (batch, frames, size, rows, columns); names: what to call each real frame.
+    """
+
+    pixels: UInt8[Tensor, "batch frames channels height width"] | None
+    mask: Bool[Tensor, "batch frames"]
+    maps: Float[Tensor, "batch frames size rows columns"] | None = None
+    names: list[list[str]] | None = None
+
+    def to(self, device: torch.device | str) -> Clips:
+        pixels = None if self.pixels is None else self.pixels.to(device)
+        maps = None if self.maps is None else self.maps.to(device)
+        return replace(self, pixels=pixels, mask=self.mask.to(device), maps=maps)
+
+
+@kinds.register("video")
+class VideoField(MediaField):
+    """Files that FFmpeg reads, as the frames that the settings choose."""
+
+    settings: VideoInput
+
+    def problem(self, value: str) -> str | None:
+        try:
+            self._clip(value)
+        except MediaError as error:
+            return str(error)
+        return None
+
+    def width(self, value: str) -> int:
+        try:
+            frames = frames_in(forwards(value), self.settings)
+        except MediaError as error:
+            raise UserError(f"{forwards(value)}: {error}") from None
+        return max(frames * self.settings.height * self.settings.width // CELL, 1)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Clips:
+        """Stored rows, changed at random where the settings say so, by torch's own generator."""
+        values = [self.value(store[int(row)]) for row in rows]
+        if self.settings.augment == VideoAugmentSettings():
+            return self._read(values, [None] * len(values))
+        seeds = np.random.SeedSequence(int(torch.randint(1 << 62, ()))).spawn(len(values))
+        return self._read(values, [np.random.default_rng(seed) for seed in seeds])
+
+    def batch(self, values: Sequence[str]) -> Clips:
+        """Values as they are; frames are named by the second at which they are shown."""
+        return self._read(values, [None] * len(values))
+
+    def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Clips:
+        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+            clips = list(pool.map(self._one, values, randoms))
+        lengths = torch.tensor([len(clip.times) for clip in clips])
+        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+        pixels = np.zeros((*mask.shape, *clips[0].pixels.shape[1:]), dtype=np.uint8)
+        for row, clip in zip(pixels, clips, strict=True):
+            row[: len(clip.times)] = clip.pixels
+        return Clips(
+            torch.from_numpy(pixels), mask, names=[[f"{second:.2f} s" for second in clip.times] for clip in clips]
+        )
+
+    def _one(self, value: str, random: np.random.Generator | None) -> Clip:
+        try:
+            clip = self._clip(value)
+        except MediaError as error:
+            raise UserError(f"{forwards(value)}: {error}") from None
+        return clip if random is None else changed(clip, self.settings.augment, random)
+
+    def _clip(self, value: str) -> Clip:
+        path = forwards(value)
+        clip = KEPT.get(path, self._how, partial(read_video, path, self.settings))
+        if value == path:
+            return clip
+        return Clip(np.ascontiguousarray(clip.pixels[::-1]), np.ascontiguousarray(clip.times[::-1]))
+
+    @cached_property
+    def _how(self) -> str:
+        """What the pixels of a clip depend on, beside its file."""
+        return self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
+
+
+def forwards(value: str) -> str:
+    """The path of a clip, whichever way it is read.
+
+    >>> forwards("a.mp4" + BACKWARDS), forwards("a.mp4")
+    ('a.mp4', 'a.mp4')
+    """
+    return value.removesuffix(BACKWARDS)
+
+
+def turned(value: str) -> str:
+    """The same clip read the other way.
+
+    >>> turned(turned("a.mp4"))
+    'a.mp4'
+    """
+    return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS

@@ -1,0 +1,177 @@
+"""Videos as files: opened with care, frames chosen by a rule and brought to one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from seq2see.data.pictures import MediaError, Pixels, fitted
+from seq2see.errors import imported
+from seq2see.recipe.video_settings import VideoInput
+
+
+@dataclass(frozen=True)
+class Clip:
+    """pixels: (frames, channels, height, width), from 0 to 255; times: (frames,), the second each is shown at."""
+
+    pixels: Pixels
+    times: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        return self.pixels.nbytes + self.times.nbytes
+
+
+def read_video(path: str | Path, settings: VideoInput) -> Clip:
+    """The frames of a file that the settings choose, turned as the file says.
+
+    A file is decoded from its beginning: most frames are known by what changed since the last, so leaving some out
+    saves only their conversion.
+    """
+    with _opened(path, settings) as (container, stream):
+        wanted = chosen(_shown_at(container, stream, settings), settings)
+        if not len(wanted):
+            raise MediaError(f"no frame from {settings.start:g} s on{_until(settings)}")
+        container.seek(0)
+        pixels = list[Pixels]()
+        times = list[float]()
+        for number, frame in enumerate(_decoded(container, stream)):
+            if number > wanted[-1]:
+                break
+            if number in wanted:
+                pixels.append(_brought(frame, settings))
+                times.append(float(frame.time or 0.0))
+    if not pixels:
+        raise MediaError("damaged: none of its frames can be decoded")
+    where = np.minimum(np.searchsorted(np.unique(wanted), wanted), len(pixels) - 1)
+    return Clip(np.stack(pixels)[where], np.asarray(times, dtype=np.float32)[where])
+
+
+def frames_in(path: str | Path, settings: VideoInput) -> int:
+    """Frames of a file as a model reads it; nothing is decoded."""
+    with _opened(path, settings) as (container, stream):
+        return len(chosen(_shown_at(container, stream, settings), settings))
+
+
+def problem_of(path: str | Path, settings: VideoInput) -> str | None:
+    """Why a video cannot be used; None where it can. It is read to the last frame that is wanted."""
+    try:
+        read_video(path, settings)
+    except MediaError as error:
+        return str(error)
+    return None
+
+
+def chosen(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -> NDArray[np.int64]:
+    """The numbers of the frames that are read, of a file whose frames are shown at these seconds.
+
+    >>> times = np.arange(10) / 5
+    >>> chosen(times, VideoInput(every=3)).tolist(), chosen(times, VideoInput(frames=2)).tolist()
+    ([0, 3, 6, 9], [2, 7])
+    """
+    seconds = np.asarray(times, dtype=np.float64)
+    inside = (seconds >= settings.start - 1e-6) & ((seconds < settings.end) if settings.end else True)
+    found = np.flatnonzero(inside)
+    if not len(found):
+        return found
+    if settings.frames:
+        return found[_spread(len(found), settings.frames)]
+    if settings.rate:
+        first = seconds[found[0]]
+        ticks = first + np.arange(int((seconds[found[-1]] - first) * settings.rate + 1e-6) + 1) / settings.rate
+        found = np.unique(found[np.searchsorted(seconds[found], ticks - 1e-6).clip(max=len(found) - 1)])
+    else:
+        found = found[:: settings.every]
+    return found if len(found) <= settings.most else found[_spread(len(found), settings.most)]
+
+
+def _spread(number: int, wanted: int) -> NDArray[np.int64]:
+    """So many numbers below `number`, each from the middle of its share; some stand there twice if it is smaller."""
+    return np.asarray((np.arange(wanted) + 0.5) * number / wanted, dtype=np.int64)
+
+
+def _until(settings: VideoInput) -> str:
+    return f" and before {settings.end:g} s" if settings.end else ""
+
+
+def _brought(frame: Any, settings: VideoInput) -> Pixels:
+    """One frame as (channels, height, width): turned, cut to the region, of the size that is wanted."""
+    array = frame.to_ndarray(format="gray" if settings.colour == "grey" else "rgb24")
+    turned = np.rot90(array, round(frame.rotation / 90)) if frame.rotation else array
+    high, wide = turned.shape[:2]
+    left, top, right, bottom = settings.region
+    rows = slice(int(top * high), max(int(np.ceil(bottom * high)), int(top * high) + 1))
+    columns = slice(int(left * wide), max(int(np.ceil(right * wide)), int(left * wide) + 1))
+    part = turned[rows, columns]
+    if part.shape[:2] != (settings.height, settings.width):
+        picture = Image.fromarray(np.ascontiguousarray(part))
+        part = np.asarray(fitted(picture, settings.height, settings.width, settings.fit))
+    return np.ascontiguousarray(part[None] if part.ndim == 2 else part.transpose(2, 0, 1))
+
+
+def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
+    """The second at which each frame is shown, from 0 on, by what the file says of its packets."""
+    av = imported("av", extra="video")
+    try:
+        packets = [packet for packet in container.demux(stream) if packet.size and not packet.is_discard]
+    except (av.FFmpegError, ValueError) as error:
+        raise MediaError(f"damaged or cut short: {_said(error)}") from None
+    if not packets:
+        raise MediaError("a video without any frames")
+    if stream.frames and len(packets) < stream.frames:
+        raise MediaError(f"damaged or cut short: {len(packets):,} of {stream.frames:,} frames are there")
+    rate = float(stream.guessed_rate or stream.average_rate or 25)
+    known = [packet.pts for packet in packets if packet.pts is not None]
+    if len(known) < len(packets):
+        times = np.arange(len(packets)) / rate
+    else:
+        times = (np.sort(np.asarray(known, dtype=np.float64)) - min(known)) * float(stream.time_base)
+    seconds = times[-1] + 1 / rate
+    if seconds > settings.longest:
+        raise MediaError(f"{seconds:,.1f} s long; allowed: at most {settings.longest:g} s (`longest`)")
+    return times
+
+
+def _decoded(container: Any, stream: Any) -> Iterator[Any]:
+    av = imported("av", extra="video")
+    try:
+        yield from container.decode(stream)
+    except (av.FFmpegError, ValueError) as error:
+        raise MediaError(f"damaged or cut short: {_said(error)}") from None
+
+
+@contextmanager
+def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]:
+    """The open file and its first stream of pictures, decoded in the thread that asks: many files are read at once."""
+    av = imported("av", extra="video")
+    if Path(path).is_dir():
+        raise MediaError("a folder, not a video")
+    if not Path(path).exists():
+        raise MediaError("no such file")
+    try:
+        container = av.open(str(path), metadata_errors="ignore")
+    except (av.FFmpegError, ValueError, OSError) as error:
+        raise MediaError(f"not a video that FFmpeg can read: {_said(error)}") from None
+    with container:
+        if not container.streams.video:
+            raise MediaError("no pictures in it: it has no video stream")
+        stream = container.streams.video[0]
+        if stream.codec_context is None:
+            raise MediaError("its pictures are coded in a way that FFmpeg does not know")
+        longest = max(stream.codec_context.width, stream.codec_context.height)
+        if longest > settings.largest:
+            size = f"{stream.codec_context.width:,} x {stream.codec_context.height:,}"
+            raise MediaError(f"{size} pixels; allowed: at most {settings.largest:,} on a side (`largest`)")
+        stream.thread_type = "NONE"
+        yield container, stream
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)

@@ -1,0 +1,224 @@
+"""h_1 .. h_M: what is in each frame of a clip and what moves there, read by a recurrent network over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d, dropout
+
+from seq2see.data.video import Clips
+from seq2see.encoders.backbones import Backbone, backbone_of, hold
+from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.layers import Read, RecurrentLayers
+from seq2see.encoders.means import masked_mean
+from seq2see.encoders.motion import Motion
+from seq2see.errors import UserError
+from seq2see.memory import Layout, LayoutKind, Places, View
+from seq2see.recipe.schema import VideoEncoderSettings
+from seq2see.recipe.words import cell_equation
+
+Maps = Float[Tensor, "batch frames _ _ _"]
+"""(batch, frames, size, rows, columns); a clip may have several, of other sizes."""
+
+
+@encoders.register("video")
+class VideoEncoder(Encoder):
+    """Places are frames, and where asked for the cells of their maps; the summary is the last state of each direction,
+    or the mean of the frames where nothing is recurrent.
+
+    >>> settings = VideoEncoderSettings(size=4, channels=[4, 4], motion=[4], regions=True)
+    >>> encoder = VideoEncoder(settings, channels=1, height=8, width=12)
+    >>> made = encoder(torch.zeros(2, 5, 1, 8, 12), torch.ones(2, 5, dtype=torch.bool))
+    >>> made.places.states.shape, made.further["regions"].states.shape
+    (torch.Size([2, 5, 8]), torch.Size([2, 30, 8]))
+    """
+
+    reads = VideoEncoderSettings.reads
+    layout: LayoutKind = "frames"
+
+    def __init__(self, settings: VideoEncoderSettings, *, channels: int, height: int, width: int):
+        super().__init__()
+        if not settings.appearance and not settings.motion:
+            raise UserError("encoder.motion: without appearance nothing is seen; allowed: sizes of levels")
+        self.settings = settings
+        self.backbone: Backbone | None = backbone_of(settings, channels) if settings.appearance else None
+        self.motion = Motion(channels, settings.motion, settings.seen) if settings.motion else None
+        shapes = self._shapes(channels, height, width)
+        numbers = [size * (rows * columns if settings.frame == "flat" else 1) for size, rows, columns in shapes]
+        self.W_p = nn.Linear(sum(numbers), settings.size)
+        self.layers = (
+            RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional)
+            if settings.recurrent
+            else None
+        )
+        self.size = self.summary_size = settings.places_size
+        if settings.regions:
+            self.W_r = nn.Linear(sum(size for size, _, _ in shapes), self.size)
+            self.U_r = nn.Linear(self.size, self.size, bias=False)
+            frames = View(self.size, "frames")
+            self.further = {"regions": View(self.size, "frames-grid", inside=frames)}
+        if self.backbone is not None and settings.frozen:
+            self.backbone.requires_grad_(False)
+
+    @classmethod
+    def build(cls, settings: VideoEncoderSettings, material: Material) -> VideoEncoder:
+        return cls(settings, channels=material.channels, height=material.height, width=material.width)
+
+    def _shapes(self, channels: int, height: int, width: int) -> list[tuple[int, int, int]]:
+        """(size, rows, columns) of each map of a frame: one frame is looked at to see."""
+        learning = self.training
+        self.eval()
+        with torch.no_grad():
+            frame = torch.zeros(1, 1, channels, height, width)
+            seen = self._seen(Clips(frame.byte(), torch.ones(1, 1, dtype=torch.bool)))
+        self.train(learning)
+        return [(one.shape[2], one.shape[3], one.shape[4]) for one in seen]
+
+    @property
+    def frozen(self) -> Backbone | None:
+        return self.backbone if self.settings.frozen else None
+
+    @property
+    def reads_files_too(self) -> bool:
+        return self.motion is not None
+
+    def made_once(self, column: Clips) -> Maps:
+        assert column.pixels is not None
+        return self._appearance(column.pixels, column.mask)
+
+    def fetch(self) -> None:
+        if self.backbone is not None:
+            self.backbone.fetch()
+
+    def train(self, mode: bool = True) -> VideoEncoder:
+        super().train(mode)
+        if self.backbone is not None:
+            hold(self.backbone, self.settings)
+        return self
+
+    def read(self, column: Clips, *, maps: bool = False) -> Encoded:
+        seen = self._seen(column)
+        mask = column.mask
+        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask)
+        frames = Places(found.states, mask, Layout("frames"), column.names)
+        if not self.settings.regions:
+            return Encoded(frames, found.last)
+        return Encoded(frames, found.last, {"regions": self._regions(seen, frames)})
+
+    def forward(self, pixels: Tensor, mask: Bool[Tensor, "batch frames"]) -> Encoded:
+        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real."""
+        return self.read(Clips(pixels.byte(), mask))
+
+    def _seen(self, column: Clips) -> list[Maps]:
+        """The maps of every frame: what is in it, what moves."""
+        found = list[Tensor]()
+        if self.backbone is not None:
+            given = column.maps
+            found.append(given if given is not None else self._appearance(_pixels(column), column.mask))
+        if self.motion is not None:
+            found.append(self.motion(_pixels(column) / 127.5 - 1, column.mask))
+        return found
+
+    def _appearance(self, pixels: Tensor, mask: Tensor) -> Maps:
+        """The backbone's maps of the frames, of real ones alone."""
+        assert self.backbone is not None
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
+            real: Tensor = self.backbone(pixels[mask].float())
+        maps = real.new_zeros(*mask.shape, *real.shape[1:])
+        maps[mask] = real
+        return maps
+
+    def _vector(self, maps: Maps) -> Float[Tensor, "batch frames numbers"]:
+        return maps.flatten(2) if self.settings.frame == "flat" else maps.mean((3, 4))
+
+    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor) -> Read:
+        """h_j and the summary."""
+        states = self.W_p(vectors)
+        if self.layers is not None:
+            read: Read = self.layers(dropout(states, self.settings.dropout, self.training), mask)
+            return read
+        states = dropout(states, self.settings.dropout, self.training)
+        return Read(states, masked_mean(states, mask), mask)
+
+    def _regions(self, seen: list[Maps], frames: Places) -> Places:
+        """r_jk: the cells of each frame, of all its maps brought to the grid of the first, row by row."""
+        rows, columns = seen[0].shape[-2:]
+        brought = [seen[0], *(_brought(one, rows, columns) for one in seen[1:])]
+        cells = torch.cat([one.flatten(3) for one in brought], dim=2).transpose(2, 3)
+        states = self.W_r(cells) + self.U_r(frames.states)[:, :, None]
+        batch, number, many = states.shape[:3]
+        mask = frames.mask[:, :, None].expand(-1, -1, many).flatten(1)
+        parent = torch.arange(number, device=mask.device).repeat_interleave(many).expand(batch, -1)
+        made = dropout(states.flatten(1, 2), self.settings.dropout, self.training)
+        names = None if frames.tokens is None else [_named(row, rows, columns) for row in frames.tokens]
+        return Places(made, mask, Layout("frames-grid", (number, rows, columns)), names, parent, frames)
+
+    @classmethod
+    def equations(cls, settings: VideoEncoderSettings) -> list[str]:
+        return Written(settings).lines()
+
+
+@dataclass
+class Written:
+    """The encoder in a reader's words."""
+
+    settings: VideoEncoderSettings
+
+    def lines(self) -> list[str]:
+        settings, cell = self.settings, self.settings.cell
+        lines = [self._what()]
+        parts = []
+        if settings.appearance:
+            how = "frozen" if settings.frozen else "learned with the rest"
+            lines.append(f"a_j = map of frame j by the convolutional network {settings.backbone}, {how}")
+            parts.append("a_j")
+        if settings.motion:
+            spans = ", ".join(map(str, settings.seen))
+            lines.append(f"n_j = map of what moves around frame j: 3-D convolutions, levels over {spans} frames")
+            parts.append("n_j")
+        each = "all cells of each" if settings.frame == "flat" else "the mean of each"
+        vector = f"[{'; '.join(parts)}]"
+        if not settings.recurrent:
+            lines.append(f"h_j = W_p {vector} + b_p, of {each};  summary = the mean of the h_j")
+        else:
+            lines.append(f"x_j = W_p {vector} + b_p, of {each};  h_j = {cell}(h_{{j-1}}, x_j)")
+            if settings.bidirectional:
+                lines.append("h_j joined with the state of a second network that reads from the end")
+            lines.append(f"summary = {'the last state of each direction' if settings.bidirectional else 'h_M'}")
+            lines.append(f"{cell}: {cell_equation(settings)}")
+        if settings.regions:
+            lines.append(f"r_jk = W_r {vector}_k + b_r + U_r h_j: cell k of frame j, a place of its own")
+        return lines
+
+    def _what(self) -> str:
+        settings = self.settings
+        seen = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
+        over = "every frame for itself"
+        if settings.recurrent:
+            layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
+            both = "in both directions" if settings.bidirectional else "from the first to the last"
+            over = f"{layers} of {settings.cell} of size {settings.size} over time, {both}"
+        return f"frames of a video, of each {' and '.join(seen)}; {over}"
+
+
+def _pixels(column: Clips) -> Tensor:
+    assert column.pixels is not None
+    return column.pixels
+
+
+def _brought(maps: Maps, rows: int, columns: int) -> Maps:
+    brought: Tensor = adaptive_avg_pool2d(maps.flatten(0, 1), (rows, columns)).unflatten(0, maps.shape[:2])
+    return brought
+
+
+def _named(frames: list[str], rows: int, columns: int) -> list[str]:
+    """A cell is called by its frame, row and column, from 1.
+
+    >>> _named(["0.04 s"], 1, 2)
+    ['0.04 s 1,1', '0.04 s 1,2']
+    """
+    cells = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+    return [f"{frame} {cell}" for frame in frames for cell in cells]
