@@ -25,8 +25,9 @@ SMALL = [
     "attention.size=32",
     "decoder.size=64",
     "decoder.dropout=0",
-    "training.learning_rate=0.005",
-    "training.batch_tokens=400",
+    "training.learning_rate=0.006",
+    "training.batch_tokens=160",
+    "training.report_every=240",
     "training.average=1",
     "training.precision=float32",
     "search.beam=1",
@@ -36,7 +37,7 @@ SMALL = [
 def lines(folder: Path, letters: str) -> Path:
     """Short words of a few letters, and dev with the texts of other pictures."""
     chosen, folder = random.Random(1), folder / "lines"
-    words = dict.fromkeys("".join(chosen.choices(letters, k=chosen.randint(2, 5))) for _ in range(420))
+    words = dict.fromkeys("".join(chosen.choices(letters, k=chosen.randint(2, 4))) for _ in range(420))
     folder.mkdir()
     (folder / "text.txt").write_text("\n".join(words), encoding="utf-8")
     mild = Distortions(rotation=0, shear=3, blur=0.3, noise=3, ink=0.2, paper=0, elastic=0)
@@ -50,7 +51,7 @@ def lines(folder: Path, letters: str) -> Path:
 
 @pytest.mark.parametrize(
     ("letters", "direction"),
-    [("0123456789", None), ("\u0628\u062f\u0631\u0633\u0645\u0648\u0646", "right-to-left")],
+    [("01347", None), ("\u062f\u0631\u0633\u0645\u0648", "right-to-left")],
     ids=["digits", "arabic"],
 )
 def test_lines_are_read(tmp_path: Path, letters: str, direction: str | None) -> None:
@@ -60,15 +61,15 @@ def test_lines_are_read(tmp_path: Path, letters: str, direction: str | None) -> 
         data=folder / "train.tsv",
         dev=folder / "dev.tsv",
         out=tmp_path / "run",
-        updates=200,
+        updates=240,
         overrides=SMALL,
     )
     right = model.evaluate(folder / "dev.tsv")
     blind = model.evaluate(folder / "blind.tsv")
-    assert right.metrics["cer"] < 0.3
+    assert right.metrics["cer"] < 0.5
     assert right.metrics["crr"] == pytest.approx(1 - right.metrics["cer"])
-    assert blind.metrics["cer"] > 0.55
-    assert right.baseline["cer"] > 0.55
+    assert blind.metrics["cer"] > 0.65
+    assert right.baseline["cer"] > 0.65
 
     image, _ = (folder / "dev.tsv").read_text("utf-8").splitlines()[1].split("\t")
     loaded = seq2see.load(tmp_path / "run")
