@@ -26,6 +26,7 @@ COMMANDS = {
     "sample": "small data to try a recipe on, written as tables",
     "serve": "models behind a page and an HTTP API",
     "figure": "length curves, maps of vectors, learning curves and the other pictures of models",
+    "render": "pictures of lines of text from a text file and fonts",
     "demo": "train for two minutes, and see what it learned",
 }
 
