@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.field import Field
 from seq2see.data.store import Ragged
+from seq2see.looks import Shown
 
 
 class MediaField(Field):
@@ -79,9 +80,9 @@ class MediaField(Field):
     def problem(self, value: str) -> str | None:
         """Why a file cannot be used; None where it can."""
 
-    def shown(self, value: str) -> NDArray[np.uint8] | None:
-        """A file as a picture to be drawn, (height, width, channels), cut as the model is shown it; None where it is
-        nothing to see."""
+    def shown(self, value: str) -> Shown | None:
+        """A file as something to be drawn, cut as the model is shown it: a picture (height, width, channels), a film or
+        a spectrogram; None where it is nothing to see."""
         return None
 
     def save(self, folder: Path, name: str) -> None:

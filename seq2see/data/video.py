@@ -21,6 +21,7 @@ from seq2see.data.pictures import MediaError
 from seq2see.data.store import Ragged
 from seq2see.data.videos import Clip, frames_in, read_video
 from seq2see.errors import UserError
+from seq2see.looks import Film
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 CELL = 32 * 32
@@ -68,6 +69,11 @@ class VideoField(MediaField):
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
+
+    def shown(self, value: str) -> Film:
+        """The frames that the model is shown, with the second of each."""
+        clip = self._one(value, None)
+        return Film(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
 
     def pad(self, store: Ragged, rows: Chosen) -> Clips:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
