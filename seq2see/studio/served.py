@@ -100,8 +100,9 @@ class Shelf:
         return self._models[name]
 
     def run(self, name: str | None) -> Watched:
-        """How that model was trained."""
-        served = self.named(name)
+        """How that model was trained; not said: the first one of which it is known."""
+        known = [one for one in self._models.values() if one.run is not None]
+        served = known[0] if name is None and known else self.named(name)
         if served.run is None:
             why = (
                 "an ensemble has no run of its own" if len(served.model.bundles) > 1 else f"its folder has no {METRICS}"

@@ -18,7 +18,7 @@ from seq2see.data.media import MediaField
 from seq2see.data.pictures import data_url
 from seq2see.data.references import Question, group
 from seq2see.data.vocabulary import SPECIALS
-from seq2see.looks import Looks, Prediction
+from seq2see.looks import Looks, Pixels, Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.plain import finite
 from seq2see.pipeline.predictor import options_of, predict
@@ -156,7 +156,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
 
 
-def _small(picture: Any) -> Any:
+def _small(picture: Pixels) -> Pixels:
     """A picture (height, width, channels), at most so many pixels wide and high."""
     flat = picture[..., 0] if picture.shape[2] == 1 else picture
     image = Image.fromarray(np.ascontiguousarray(flat))
