@@ -69,7 +69,7 @@ def test_files_are_told_by_name_alone(client: TestClient, home: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "status", "said"),
     [
-        ({"model": "spellar"}, 404, "'spellar' is not served, did you mean 'speller'"),
+        ({"model": "spellar"}, 404, "'spellar' is not served (did you mean 'speller'?)"),
         ({"model": "speller", "after": "-1"}, 422, "after: '-1' is no number"),
         ({"model": "speller", "after": "9" * 5000}, 422, "is no number"),
     ],
