@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,22 @@ def filmed(folder: Path, number: int, seed: int, directions: tuple[str, ...] = t
     return rows
 
 
-def table(path: Path, rows: list[tuple[str, str]], columns: str = "video\ttext") -> Path:
+def table(path: Path, rows: Sequence[tuple[str, ...]], columns: str = "video\ttext") -> Path:
     path.write_text("\n".join([columns, *("\t".join(row) for row in rows)]) + "\n", encoding="utf-8")
     return path
+
+
+def fading(draw: random.Random, *, frames: int = 8) -> np.ndarray:
+    """A square that goes any way and loses its light: two frames tell which way time runs, and no single one does."""
+    film = moving(draw.choice(list(STEPS)), draw, frames=frames)
+    light = np.linspace(draw.uniform(0.8, 1.0), draw.uniform(0.2, 0.4), frames)
+    return 30 + ((film - 30) * light[:, None, None, None]).astype(np.uint8)
+
+
+def faded(folder: Path, number: int, seed: int) -> list[tuple[str]]:
+    """Files of squares that lose their light, nothing said of them."""
+    draw = random.Random(seed)
+    paths = [f"clips/{seed}-{i}.mp4" for i in range(number)]
+    for path in paths:
+        written(folder / path, fading(draw))
+    return [(path,) for path in paths]

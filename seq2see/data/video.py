@@ -19,6 +19,7 @@ from seq2see.data.kept_clips import KEPT
 from seq2see.data.media import MediaField
 from seq2see.data.pictures import MediaError
 from seq2see.data.store import Ragged
+from seq2see.data.turning import BACKWARDS, forwards
 from seq2see.data.videos import Clip, frames_in, read_video
 from seq2see.errors import UserError
 from seq2see.looks import Film
@@ -26,9 +27,6 @@ from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 CELL = 32 * 32
 """Pixels that take about as much room in a batch as a symbol of text."""
-
-BACKWARDS = "\0backwards"
-"""Behind a path: the clip from its end to its beginning. No path of a file has such a character in it."""
 
 
 @dataclass
@@ -132,21 +130,3 @@ class VideoField(MediaField):
     def _how(self) -> str:
         """What the pixels of a clip depend on, beside its file."""
         return self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
-
-
-def forwards(value: str) -> str:
-    """The path of a clip, whichever way it is read.
-
-    >>> forwards("a.mp4" + BACKWARDS), forwards("a.mp4")
-    ('a.mp4', 'a.mp4')
-    """
-    return value.removesuffix(BACKWARDS)
-
-
-def turned(value: str) -> str:
-    """The same clip read the other way.
-
-    >>> turned(turned("a.mp4"))
-    'a.mp4'
-    """
-    return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS

@@ -12,7 +12,8 @@ import torch
 from seq2see.data.clip_changes import changed, jittered
 from seq2see.data.kept_clips import KeptClips
 from seq2see.data.store import RaggedWriter
-from seq2see.data.video import VideoField, turned
+from seq2see.data.turning import turned
+from seq2see.data.video import VideoField
 from seq2see.data.videos import Clip, chosen, frames_in, problem_of, read_video
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
