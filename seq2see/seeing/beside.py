@@ -51,7 +51,7 @@ def beside_plot(
         axes[1].bar(across, angles, color=colours.series[0], width=0.62)
         axes[1].set_ylim(0, 90)
         axes[1].set_yticks([0, 30, 60, 90], ["0°", "30°", "60°", "90°"])
-        dress(axes[1], colours, xlabel="principal angles between the subspaces", ylabel="", title=None)
+        dress(axes[1], colours, xlabel="principal angles, by number", ylabel="", title=None)
         axes[1].set_xticks(across if len(across) <= 12 else [1, len(across)])
     if title:
         figure.suptitle(title, color=colours.ink, fontsize=12, fontweight="bold", x=0.02, ha="left")

@@ -42,6 +42,7 @@ def multiples(strips: Sequence[Strip], *, title: str | None = None, theme: str =
                 draw_line(axes, name, values, names.index(name), colours)
             if strip.log:
                 axes.set_yscale("log")
+                axes.minorticks_off()
             if strip.line is not None:
                 axes.axhline(strip.line, color=colours.muted, linewidth=1.0, linestyle=(0, (4, 3)))
                 end = {"xy": (1, strip.line), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -56,7 +57,7 @@ def multiples(strips: Sequence[Strip], *, title: str | None = None, theme: str =
         [known[name] for name in names],
         names,
         loc="outside lower left",
-        ncols=min(len(names), 4),
+        ncols=min(len(names), 3),
         frameon=False,
         fontsize=9,
         labelcolor=colours.ink,

@@ -87,9 +87,9 @@ def _drawn(courses: list[Course], title: str, theme: str) -> Any:
         updates = list(range(1, len(course.norms) + 1))
         lines = norms.setdefault(head, {})
         if course.clip:
-            lines["what the optimiser sees of it, clipped"] = (updates, course.seen)
+            lines["what the optimiser sees, clipped"] = (updates, course.seen)
         else:
-            lines["norm of the gradient, not clipped"] = (updates, course.norms)
+            lines["the same, not clipped"] = (updates, course.norms)
     clip = max(course.clip for course in courses)
     above = Strip(through, "symbols back from the end of the input", "|gradient of the last loss|", log=True)
     below = Strip(norms, "update", "|gradient|", log=True, line=clip, said=f"clip {clip:g}")
