@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seq2see.samples.films import write_film
+
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 
 SIZE = 24
@@ -16,21 +18,9 @@ STEPS = {"left": (0, -2), "right": (0, 2), "up": (-2, 0), "down": (2, 0)}
 
 
 def written(path: Path, frames: np.ndarray, *, rate: int = 10, rotation: int = 0, codec: str = "mpeg4") -> Path:
-    """A file of frames (number, height, width, 3)."""
+    """A file of frames (number, height, width, 3), in a folder that need not be there yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate)
-        stream.height, stream.width = frames.shape[1:3]
-        stream.pix_fmt = "yuv420p"
-        stream.bit_rate = 1_000_000
-        if rotation:
-            stream.set_display_rotation(rotation)
-        for frame in frames:
-            for packet in stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")):
-                container.mux(packet)
-        for packet in stream.encode():
-            container.mux(packet)
-    return path
+    return write_film(path, frames, rate=rate, rotation=rotation, codec=codec)
 
 
 def counted(number: int, height: int = 32, width: int = 48) -> np.ndarray:
