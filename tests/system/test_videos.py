@@ -92,7 +92,8 @@ def test_regions_of_frames_are_looked_at(tmp_path: Path) -> None:
     small += ["attention.over=video.regions"]
     model = seq2see.train("video-classification", data=data, dev=data, out=tmp_path / "run", updates=3, overrides=small)
     answer = model.predict(str(tmp_path / rows[0][0]))
-    assert answer.looks.layouts["video.regions"] == {"kind": "frames-grid", "shape": [3, 6, 6]}
+    layout = {"kind": "frames-grid", "shape": [3, 6, 6], "parts": [36] * 3}
+    assert answer.looks.layouts["video.regions"] == layout
     assert answer.looks.weights.shape == (1, 3 * 6 * 6)
     assert answer.looks.weights.sum() == pytest.approx(1.0, abs=1e-4)
     assert model.places(str(tmp_path / rows[0][0]))[37].endswith(" s 1,2")
