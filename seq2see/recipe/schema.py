@@ -237,6 +237,9 @@ class SearchSettings(Settings):
     min_length: Count = Field(0, description="symbols of the shortest output")
     avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
+    ctc: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of what is read along the places (loss.ctc) in what is written; 0: the decoder alone"
+    )
 
 
 class EvaluationSettings(Settings):
@@ -278,7 +281,19 @@ class Recipe(Settings):
     def sized_by_data(self, name: str) -> bool:
         """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""
         settings = self.output if name == "output" else self.inputs[name]
+        if isinstance(settings, LabelOutput) and settings.made:
+            return False
         return isinstance(settings, TextSettings | LabelOutput | VectorInput | VectorOutput)
+
+    @property
+    def made(self) -> str | None:
+        """What the labels tell that are no column's; None where outputs are found in the data."""
+        return self.output.made if isinstance(self.output, LabelOutput) else None
+
+    @property
+    def videos(self) -> list[str]:
+        """The inputs that can be read backwards."""
+        return [name for name, given in self.inputs.items() if isinstance(given, VideoInput)]
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
