@@ -77,7 +77,7 @@ export function film({ scrubber, play, at, place, unfilmed, shown }) {
       }
       for (const frame of all.slice(counted)) frame.examples.forEach((one, number) => { tops[number] = Math.max(tops[number], topOf(one.weights ?? [])); });
       const grown = anew || all.length !== frames.length || counted !== all.length;
-      frames = all;
+      frames = [...all]; // the list of the run grows before it is shown
       counted = all.length;
       for (const one of [play, scrubber]) one.disabled = !frames.length;
       unfilmed.textContent = frames.length ? "" : "Nothing was filmed yet. Models without inputs, those that give numbers, and runs with training.film=0 have no film.";
