@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 
 PICTURE = Path(__file__).parent / "pictures" / "live.png"
 CHROMIUM = "/usr/bin/chromium"
-WIDTH, HEIGHT, COLOURS = 1280, 1320, 128
+WIDTH, HEIGHT, COLOURS = 1280, 1320, 256
 
 
 def main() -> None:

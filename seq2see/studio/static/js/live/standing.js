@@ -8,7 +8,7 @@ const STATES = { learning: "learning", ended: "ended", failed: "broken off", rec
 const fact = (name, value) => make("div.fact", {}, make("b", {}, value), make("span", {}, name));
 
 export function standing(place, { state, status, reports, metric }) {
-  const last = reports[reports.length - 1];
+  const last = reports.findLast((one) => !one.averaged); // a mean of weights was not learned, at no speed
   const at = !status || (last && last.update > status.update) ? last : status;
   const facts = [fact("state", STATES[state] ?? state)];
   if (at) {
