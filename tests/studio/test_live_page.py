@@ -118,7 +118,7 @@ def test_curves_samples_and_answers_are_those_of_the_run(browser: Any, site: str
         assert page.locator(".curve").first.locator("circle").count() == len(reports)
         assert f"loss: {reports[0]['loss']:.3g}"[:10] in page.locator(".curve svg").first.get_attribute("aria-label")
         assert page.locator(".curve .baseline").count() == 1
-        assert "-0" not in page.locator(".curve text").all_inner_texts()
+        assert "-0" not in page.locator(".curve text").all_text_contents()
         for sample in reports[-1]["samples"]:
             assert sample["output"] in page.locator("#samples").inner_text()
         page.locator("summary", has_text="five answers").click()
