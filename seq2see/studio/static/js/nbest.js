@@ -1,0 +1,11 @@
+// The other outputs that the search found; choosing one shows where the model looks while writing it.
+
+import { bdi, make } from "./dom.js";
+
+export function nBest(prediction, choose) {
+  const others = prediction.alternatives ?? [];
+  if (!others.length) return null;
+  const rows = others.map((one) => make("li", {},
+    make("button.other", { type: "button", onclick: () => choose(one.text) }, bdi(one.text || "(nothing)"), make("span.quiet", {}, one.score.toFixed(2)))));
+  return make("section.others", {}, make("h3", {}, "Other outputs"), make("ol.nbest", {}, rows));
+}

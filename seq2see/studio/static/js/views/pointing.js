@@ -1,0 +1,13 @@
+// Pointing and clicking, for elements that carry data-place.
+export function listen(element, on) {
+  const placeOf = (event) => {
+    const found = event.target.closest?.("[data-place]");
+    return found && element.contains(found) ? Number(found.dataset.place) : null;
+  };
+  element.addEventListener("pointerover", (event) => on.point(placeOf(event)));
+  element.addEventListener("pointerleave", () => on.point(null));
+  element.addEventListener("click", (event) => {
+    const place = placeOf(event);
+    if (place !== null) on.choose(place, event.shiftKey || event.ctrlKey || event.metaKey);
+  });
+}
