@@ -64,7 +64,7 @@ def captions(home: Path) -> Path:
         "encoder": {"kind": "convolutional", "channels": [4, 8], "size": 8},
         "output": {"column": "caption", "min_count": 1},
     }
-    api.train(recipe, table, out=home / "captions", listeners=[])
+    api.train(recipe, table, out=home / "captions", updates=30, listeners=[])
     return home / "captions"
 
 

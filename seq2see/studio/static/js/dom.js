@@ -7,7 +7,7 @@ export function make(name, attributes = {}, ...children) {
   const made = document.createElement(tag);
   made.classList.add(...classes);
   for (const [key, value] of Object.entries(attributes)) set(made, key, value);
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 
@@ -20,7 +20,7 @@ function set(element, key, value) {
 }
 
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 

@@ -132,6 +132,7 @@ export class Panel {
 
   state(name) {
     this.element.dataset.state = name;
+    this.element.dataset.edits = Math.max(0, this.moments.length - 1);
     this.element.setAttribute("aria-busy", String(name === "waiting"));
     if (name === "waiting") this.status.textContent = "";
     this.undo.disabled = this.moments.length < 2 || name === "waiting";

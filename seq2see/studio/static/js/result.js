@@ -86,7 +86,8 @@ export class Result {
   drawMap() {
     const map = this.looks.maps[this.chosen];
     this.heat = null;
-    if (!map) {
+    const inSight = map?.layout.kind === "sentences" && map.weights.length === 1; // beside the sentences themselves
+    if (!map || inSight) {
       fill(this.map);
       return;
     }
