@@ -20,7 +20,7 @@ import httpx
 
 import seq2see
 
-CLIENTS, INPUTS, GOAL = 64, 512, 3.0
+CLIENTS, INPUTS, GOAL = 64, 192, 3.0
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, overload
@@ -26,9 +27,10 @@ from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
-from seq2see.pipeline.oracles import read_oracle, unreached
+from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
+from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, load_recipe
@@ -125,27 +127,23 @@ class Model:
         by_length: int = 0,
         positions: bool = False,
         metrics: Sequence[str] | None = None,
+        reverse: bool = False,
         progress: Measuring | None = None,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), the trivial models beside them.
 
+        reverse: also with all videos backwards.
         progress: called now and then with what is being done, how many of it are done, of how many.
         """
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
         tell(self._noticed([question.inputs for question in group(rows)]))
-        made = judge(
-            self.bundles,
-            rows,
-            options=options,
-            bins=by_length,
-            positions=positions,
-            metrics=metrics,
-            progress=progress,
-        )
-        if "perplexity" in made.report.metrics:
+        turned = backwards(self.bundles[0], rows) if reverse else []
+        measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
+        report = measured(rows, bins=by_length, positions=positions).report
+        if "perplexity" in report.metrics:
             tell(conditional(self.bundles))
-        return made.report
+        return replace(report, reversed=measured(turned).report.metrics) if reverse else report
 
     def score(
         self,
@@ -198,15 +196,25 @@ class Model:
         return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
 
     def explain(
-        self, given: Any = None, *, step: int = 0, target: str | None = None, beam: int | None = None
+        self,
+        given: Any = None,
+        *,
+        step: int = 0,
+        target: str | None = None,
+        beam: int | None = None,
+        oracle: Mapping[int, Any] | None = None,
     ) -> Explanation:
-        """One decoding step (from 0) with its numbers, of the model's own output or of a given one."""
+        """One decoding step (from 0) with its numbers, of the model's own output or of a given one; oracle: as for
+        `predict`."""
         bundle = self._single("explain")
         self._spoken("explain")
-        options = {} if beam is None else {"beam": beam}
         row = self._one(given)
-        said = self._follow(row, target) if target is not None else self.predict(row, replace_unknown=False, **options)
-        return explain(bundle, row, said, step)
+        forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
+        if target is not None:
+            said = self._follow(row, target, oracle=forced)
+        else:
+            said = self.predict(row, replace_unknown=False, beam=beam, oracle=oracle)
+        return explain(bundle, row, said, step, oracle=forced)
 
     def faithful(
         self,
@@ -299,11 +307,11 @@ class Model:
         tell(table.notes)
         return rows
 
-    def _follow(self, row: dict[str, str], target: str) -> Prediction:
+    def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
         tell(self._noticed([row]))
         if self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, target, [row], what="target"))
-        return follow(self.bundles, row, target)
+        return follow(self.bundles, row, target, oracle=oracle)
 
     def _noticed(
         self, rows: Sequence[Mapping[str, str]], *, outputs: bool = False, into: Notices | None = None

@@ -17,6 +17,62 @@ Pixels = NDArray[np.uint8]
 HEADS = 3
 """Dimensions of a map with heads."""
 
+TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
+"""Frequencies that are named beside a spectrogram, in kHz."""
+
+CROWDED = 14
+"""So many names of frequencies would stand close above each other."""
+
+
+@dataclass(frozen=True)
+class Film:
+    """What a model saw of a video: frames (frames, height, width, channels) from 0 to 255, and the second at which each
+    is shown."""
+
+    frames: Pixels
+    times: list[float]
+
+    def only(self, number: int) -> Film:
+        """The film in so many frames, evenly chosen, where places stand for several."""
+        if number == len(self.times):
+            return self
+        chosen = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
+        return Film(self.frames[chosen], [self.times[frame] for frame in chosen])
+
+
+@dataclass(frozen=True)
+class Spectrogram:
+    """What a model heard of a sound: energies (frames, mels), logarithms of how loud each band is; hop: seconds from
+    one frame to the next; middles: (mels,), the frequency in the middle of each band, in Hz."""
+
+    energies: NDArray[np.float32]
+    hop: float
+    middles: NDArray[np.float32]
+
+    @property
+    def seconds(self) -> float:
+        return len(self.energies) * self.hop
+
+    def ticks(self) -> tuple[list[float], list[str]]:
+        """(where in the bands, what to call it) of frequencies that lie among them.
+
+        >>> Spectrogram(np.zeros((4, 3), np.float32), 0.01, np.array([500, 1000, 3000], np.float32)).ticks()
+        ([0.5, 1.5, 2.0], ['0.5', '1', '2'])
+        """
+        inside = [tick for tick in TICKS if self.middles[0] <= 1000 * tick <= self.middles[-1]]
+        found = np.interp([1000 * tick for tick in inside], self.middles, np.arange(len(self.middles)) + 0.5)
+        places: list[float] = found.tolist()
+        apart = [  # where low ones would run into each other, the highest of them is named
+            number
+            for number, place in enumerate(places)
+            if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / CROWDED
+        ]
+        return [places[number] for number in apart], [f"{inside[number]:g}" for number in apart]
+
+
+Shown = Pixels | Film | Spectrogram
+"""An input as a person can see it."""
+
 
 @dataclass
 class Looks:
@@ -33,8 +89,8 @@ class Looks:
     looked at what it had written;
     reason: why there is no map, where there is none;
     probabilities: of the outputs, where they are known;
-    pictures: of inputs that are pictures, what shows them as the model was shown them (cut, stretched); called when
-    there is something to draw, so that looks are as small for a picture as for a word.
+    pictures: of inputs that are pictures, videos or sounds, what shows them as the model was shown them (cut,
+    stretched); called when there is something to draw, so that looks are as small for a picture as for a word.
     """
 
     maps: dict[str, Weights] = field(default_factory=dict)
@@ -46,7 +102,7 @@ class Looks:
     rows: dict[str, list[str]] = field(default_factory=dict)
     chosen: dict[str, list[int]] = field(default_factory=dict)
     probabilities: list[float] = field(default_factory=list)
-    pictures: dict[str, Callable[[], Pixels | None]] = field(default_factory=dict)
+    pictures: dict[str, Callable[[], Shown | None]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -70,10 +126,15 @@ class Looks:
         """Whether that map is of a sequence that looks at itself: what asks is what is looked at."""
         return name in self.rows and self.rows[name] == self.inputs.get(name)
 
+    def shown(self, name: str) -> Shown | None:
+        """What lies under the map of that name: a picture, a film, a spectrogram; None where nothing is to see."""
+        found = self.pictures.get(name.partition(".")[0])
+        return None if found is None else found()
+
     def picture(self, name: str) -> Pixels | None:
         """The picture under the map of that name; None where it lies over none."""
-        shown = self.pictures.get(name.partition(".")[0])
-        return None if shown is None else shown()
+        found = self.shown(name)
+        return found if isinstance(found, np.ndarray) else None
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""
@@ -104,6 +165,12 @@ class Looks:
         from seq2see.seeing import plot  # late, as above
 
         return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page of `.html`, where one can point at outputs."""
+        from seq2see.seeing import inline  # late, as above
+
+        return inline(self)
 
 
 def flat(weights: Weights) -> Weights:
@@ -166,6 +233,12 @@ class Prediction:
     def numeric(self) -> bool:
         """Whether the answer is made of numbers."""
         return self.vector is not None or self.image is not None
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the answer, and where the model looked for it."""
+        from seq2see.seeing import inline  # late: seeing draws looks, looks does not need seeing
+
+        return inline(self.looks, said="" if self.numeric else str(self.answer))
 
     def to_dict(self, *, looks: bool = False, runners_up: bool = False) -> dict[str, Any]:
         """One line of `predict --json`."""

@@ -2,7 +2,8 @@
 
 Linear ones follow PCA; deep ones need fewer numbers; with more numbers than the vector has, one learns to copy
 (whatever it is given comes back), and one that was trained to take noise away does not. Data: the 8 x 8 digits of
-scikit-learn where that is installed, otherwise pictures made here.
+scikit-learn where that is installed, otherwise pictures made here. (`seq2see figure code-size` draws the first of these
+pictures of any table.)
 
 python benchmarks/studies/code_size.py --updates 1200 --picture docs/pictures/code-size.png \
     --sheet docs/pictures/reconstructions.png
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 import seq2see
 from seq2see.data.numbers import written
+from seq2see.evaluation.principal import Principal
 from seq2see.seeing import line_plot, reconstruction_sheet
-from seq2see.seeing.saving import save_figure
 
 SIDE = 8
 NOISE = 0.25
@@ -61,13 +62,6 @@ def _strokes(number: int) -> Numbers:
     return np.asarray(np.exp(-far.min(2)))
 
 
-def pca(train: Numbers, test: Numbers, size: int) -> Numbers:
-    """Test rows through the first so many principal components of the training rows."""
-    mean = train.mean(0)
-    kept = np.linalg.svd(train - mean, full_matrices=False)[2][:size]
-    return (test - mean) @ kept.T @ kept + mean
-
-
 def table(path: Path, rows: Numbers) -> Path:
     path.write_text("x\n" + "".join(f"{written(row)}\n" for row in rows), encoding="utf-8")
     return path
@@ -83,11 +77,9 @@ def error(made: Numbers, wanted: Numbers) -> float:
 
 def drawn(series: dict[str, Any], title: str, path: Path) -> None:
     """Errors against code sizes, which double from one to the next."""
-    figure = line_plot(series, xlabel="numbers in the code", ylabel="mean squared error", title=title, ylim=(0, None))
-    axes, sizes = figure.axes[0], next(reversed(series.values()))[0]
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [str(size) for size in sizes])
-    save_figure(figure, path)
+    sizes = next(reversed(series.values()))[0]
+    axes: dict[str, Any] = {"xlabel": "numbers in the code", "ylabel": "mean squared error", "doubling": sizes}
+    line_plot(series, title=title, ylim=(0, None), path=path, **axes)
 
 
 def main() -> None:
@@ -102,8 +94,9 @@ def main() -> None:
     test, dev, train = rows[:300], rows[300:400], rows[400:]
     spoilt = test + NOISE * np.random.default_rng(3).normal(size=test.shape)
     small = [size for size in given.sizes if size <= train.shape[1]]
-    clean = {"PCA": (small, [error(pca(train, test, size), test) for size in small])}
-    noisy = {"PCA": (small, [error(pca(train, spoilt, size), test) for size in small])}
+    pca = Principal.of(train)
+    clean = {"PCA": (small, [error(pca.restored(test, size), test) for size in small])}
+    noisy = {"PCA": (small, [error(pca.restored(spoilt, size), test) for size in small])}
     noisy["the noisy pictures themselves"] = (given.sizes, [error(spoilt, test)] * len(given.sizes))
     shown = {"given": test[:12], "with noise": spoilt[:12]}
     with tempfile.TemporaryDirectory() as folder:

@@ -25,6 +25,7 @@ COMMANDS = {
     "encode": "inputs as vectors, and which are nearest to each other",
     "serve": "models behind a page and an HTTP API",
     "figure": "length curves, maps of vectors, learning curves and the other pictures of models",
+    "render": "pictures of lines of text from a text file and fonts",
     "demo": "train for two minutes, and see what it learned",
 }
 

@@ -34,6 +34,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--positions", action="store_true", help="also how much of which part of the input is found in the output"
     )
+    parser.add_argument("--reverse", action="store_true", help="also with every video backwards, beside each other")
     parser.add_argument("--metrics", metavar="A,B", type=listed, help="metrics by name; not given: the recipe's")
     add_json(parser)
 
@@ -54,6 +55,7 @@ def run(given: Given) -> None:
             by_length=LENGTHS if given.by_length else 0,
             positions=given.positions,
             metrics=given.metrics,
+            reverse=given.reverse,
             progress=meter,
         )
     if given.json:

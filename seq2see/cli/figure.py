@@ -17,6 +17,9 @@ KINDS = {
     "positions": "how much of each part of the input is found again in the output",
     "map": "inputs' vectors in two dimensions, with their nearest neighbours",
     "curve": "learning curves of runs",
+    "gradients": "how far back the loss is felt, for three cells, with and without clipping",
+    "pca": "an autoencoder beside principal components of the same code size",
+    "code-size": "error of autoencoders against the size of their code, PCA beside them",
 }
 """Kinds of figures, each with its own arguments: `seq2see figure KIND --help`."""
 

@@ -38,6 +38,9 @@ def arguments(parser: Parser) -> None:
         help="draw this map only, or `all` (a sequence's looks at itself are drawn where they are asked for)",
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
+    parser.add_argument(
+        "--theme", metavar="NAME", help="light or dark; not given: light, a page as the reader's system asks"
+    )
     add_json(parser)
 
 
@@ -46,13 +49,19 @@ def run(given: Given) -> None:
         raise UserError("--beam: no meaning with --target: nothing is searched for")
     if given.title is not None and given.out.suffix.lower() == ".json":
         raise UserError("--title: no meaning here: a .json file has no title")
+    if given.theme is not None and given.out.suffix.lower() == ".json":
+        raise UserError("--theme: no meaning here: a .json file has no colours")
     from seq2see.api import load
     from seq2see.seeing import save
+    from seq2see.seeing.style import theme_named
+
+    if given.theme is not None:
+        theme_named(given.theme)
 
     model = load(given.model)
     said = model.look(_row(model, given), target=given.target, beam=given.beam)
     check_looks(said.looks)
-    path = save(said.looks, given.out, map=given.map, title=given.title)
+    path = save(said.looks, given.out, map=given.map, title=given.title, theme=given.theme)
     if given.json:
         emit(said.to_dict() | {"file": str(path)})
     else:

@@ -13,24 +13,31 @@ from numpy.typing import NDArray
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.field import Field
 from seq2see.data.store import Ragged
+from seq2see.looks import Shown
 
 
 class MediaField(Field):
     """Files, looked up when a batch is made. A stored row is its path, as bytes: it needs no list of files beside it,
     and two runs over other files are told apart like two runs over other words.
 
-    features: what a frozen network made of files, which stands in for them where all of a batch are known.
+    features: what a frozen network made of files, which stands in for them where all of a batch are known;
+    files_too: the files are read beside it, as some other part of the network needs them.
     """
 
     def __init__(self, settings: Any, *, output: bool = False):
         super().__init__(settings, output=output)
         self.features: FeatureStore | None = None
+        self.files_too = False
 
     def kept(self, values: Sequence[str]) -> NDArray[np.float16] | None:
         """What is kept of these files, (files, *shape); None where any is not known."""
         if self.features is None or not all(value in self.features for value in values):
             return None
         return self.features.read(values)
+
+    def file(self, value: str) -> str:
+        """The path of the file that a value speaks of."""
+        return value
 
     def observe(self, value: str) -> None:
         """Files have no vocabulary."""
@@ -73,9 +80,9 @@ class MediaField(Field):
     def problem(self, value: str) -> str | None:
         """Why a file cannot be used; None where it can."""
 
-    def shown(self, value: str) -> NDArray[np.uint8] | None:
-        """A file as a picture to be drawn, (height, width, channels), cut as the model is shown it; None where it is
-        nothing to see."""
+    def shown(self, value: str) -> Shown | None:
+        """A file as something to be drawn, cut as the model is shown it: a picture (height, width, channels), a film or
+        a spectrogram; None where it is nothing to see."""
         return None
 
     def save(self, folder: Path, name: str) -> None:

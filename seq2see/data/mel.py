@@ -70,12 +70,21 @@ def filterbank(mels: int, size: int, rate: int) -> Float[Tensor, "frequencies me
 
     size: samples of the spectrum, which has size / 2 + 1 frequencies.
     """
-    top = 2595 * torch.log10(torch.tensor(1 + rate / 2 / 700, dtype=torch.float64))
-    edges = 700 * (10 ** (torch.linspace(0, float(top), mels + 2, dtype=torch.float64) / 2595) - 1)
+    edges = _edges(mels, rate)
     low, middle, high = edges[:-2], edges[1:-1], edges[2:]
     frequencies = torch.arange(size // 2 + 1, dtype=torch.float64)[:, None] * rate / size
     rising, falling = (frequencies - low) / (middle - low), (high - frequencies) / (high - middle)
     return torch.minimum(rising, falling).clamp(min=0).float()
+
+
+def middles_of(settings: SoundInput) -> Float[Tensor, " mels"]:
+    """The frequency in the middle of each band, in Hz."""
+    return _edges(settings.mels, settings.rate)[1:-1].float()
+
+
+def _edges(mels: int, rate: int) -> Float[Tensor, " edges"]:
+    top = 2595 * torch.log10(torch.tensor(1 + rate / 2 / 700, dtype=torch.float64))
+    return 700 * (10 ** (torch.linspace(0, float(top), mels + 2, dtype=torch.float64) / 2595) - 1)
 
 
 @lru_cache(maxsize=8)

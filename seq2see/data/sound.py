@@ -16,10 +16,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.field import Chosen, kinds
 from seq2see.data.media import MediaField
+from seq2see.data.mel import hop_of, middles_of
 from seq2see.data.pictures import MediaError
 from seq2see.data.sounds import frames_of, problem_of, read_sound
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
+from seq2see.looks import Spectrogram
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
 CELL = 4
@@ -56,6 +58,15 @@ class SoundField(MediaField):
             return max(frames_of(value, self.settings) // CELL, 1)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
+
+    def shown(self, value: str) -> Spectrogram:
+        """How loud each band is, as it was recorded: normalising would hide that silence is silent."""
+        settings = self.settings.model_copy(update={"normalise": "none"})
+        try:
+            energies = read_sound(value, settings).numpy()
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None
+        return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
 
     def pad(self, store: Ragged, rows: Chosen) -> Frames:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""

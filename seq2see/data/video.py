@@ -21,6 +21,7 @@ from seq2see.data.pictures import MediaError
 from seq2see.data.store import Ragged
 from seq2see.data.videos import Clip, frames_in, read_video
 from seq2see.errors import UserError
+from seq2see.looks import Film
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 CELL = 32 * 32
@@ -69,6 +70,11 @@ class VideoField(MediaField):
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
 
+    def shown(self, value: str) -> Film:
+        """The frames that the model is shown, with the second of each."""
+        clip = self._one(value, None)
+        return Film(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
+
     def pad(self, store: Ragged, rows: Chosen) -> Clips:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
         values = [self.value(store[int(row)]) for row in rows]
@@ -81,7 +87,23 @@ class VideoField(MediaField):
         """Values as they are; frames are named by the second at which they are shown."""
         return self._read(values, [None] * len(values))
 
+    def file(self, value: str) -> str:
+        return forwards(value)
+
+    def _maps(self, values: Sequence[str]) -> Tensor | None:
+        """What is kept of these clips, the frames of each in the order in which it is read."""
+        kept = self.kept([forwards(value) for value in values])
+        if kept is None:
+            return None
+        for number, value in enumerate(values):
+            if value.endswith(BACKWARDS):
+                kept[number] = kept[number, ::-1].copy()
+        return torch.from_numpy(kept).float()
+
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Clips:
+        maps = self._maps(values)
+        if maps is not None and not self.files_too:
+            return Clips(None, torch.ones(maps.shape[:2], dtype=torch.bool), maps)
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
             clips = list(pool.map(self._one, values, randoms))
         lengths = torch.tensor([len(clip.times) for clip in clips])
@@ -89,9 +111,8 @@ class VideoField(MediaField):
         pixels = np.zeros((*mask.shape, *clips[0].pixels.shape[1:]), dtype=np.uint8)
         for row, clip in zip(pixels, clips, strict=True):
             row[: len(clip.times)] = clip.pixels
-        return Clips(
-            torch.from_numpy(pixels), mask, names=[[f"{second:.2f} s" for second in clip.times] for clip in clips]
-        )
+        names = [[f"{second:.2f} s" for second in clip.times] for clip in clips]
+        return Clips(torch.from_numpy(pixels), mask, maps, names)
 
     def _one(self, value: str, random: np.random.Generator | None) -> Clip:
         try:

@@ -69,13 +69,16 @@ class VideoEncoder(Encoder):
 
     def _shapes(self, channels: int, height: int, width: int) -> list[tuple[int, int, int]]:
         """(size, rows, columns) of each map of a frame: one frame is looked at to see."""
-        learning = self.training
+        learning, maps = self.training, list[Tensor]()
         self.eval()
         with torch.no_grad():
-            frame = torch.zeros(1, 1, channels, height, width)
-            seen = self._seen(Clips(frame.byte(), torch.ones(1, 1, dtype=torch.bool)))
+            frame = torch.zeros(1, channels, height, width)
+            if self.backbone is not None:
+                maps.append(self.backbone(frame))
+            if self.motion is not None:
+                maps.append(self.motion(frame[:, None], torch.ones(1, 1, dtype=torch.bool))[:, 0])
         self.train(learning)
-        return [(one.shape[2], one.shape[3], one.shape[4]) for one in seen]
+        return [(one.shape[1], one.shape[2], one.shape[3]) for one in maps]
 
     @property
     def frozen(self) -> Backbone | None:

@@ -22,7 +22,7 @@ class Report:
 
     inputs: how many of the rows' inputs are distinct (rows with equal ones are references of each other), where there
     are any; said: what the trivial models do, for the head of the table; a metric that cannot be taken of them is not
-    in `baseline`.
+    in `baseline`; reversed: the metrics of the same model on the same rows with their videos backwards.
     """
 
     rows: int
@@ -32,6 +32,7 @@ class Report:
     by_length: list[LengthBin] = field(default_factory=list)
     positions: list[PositionBin] = field(default_factory=list)
     inputs: int | None = None
+    reversed: dict[str, float] = field(default_factory=dict)
 
     def joined(self, other: Report) -> Report:
         """This report with the metrics of another over the same rows (perplexity is taken of all references)."""
@@ -51,6 +52,8 @@ class Report:
         if self.inputs is not None:
             out["inputs"] = self.inputs
         out |= {"metrics": _finite(self.metrics), "baseline": _finite(self.baseline)}
+        if self.reversed:
+            out["reversed"] = _finite(self.reversed)
         if self.said:
             out["baseline_says"] = self.said
         if self.by_length:
@@ -70,10 +73,12 @@ class Report:
         from rich.table import Table
 
         names = list(self.metrics)
-        main = Table("metric", "", "model", self.said or "baseline", title=self._measured)
+        turned = ["backwards"] if self.reversed else []
+        main = Table("metric", "", "model", *turned, self.said or "baseline", title=self._measured)
         for name in names:
             better = "higher is better" if lookup(name).higher_is_better else "lower is better"
-            main.add_row(name, better, _shown(name, self.metrics), _shown(name, self.baseline))
+            columns = [self.metrics, *([self.reversed] if turned else []), self.baseline]
+            main.add_row(name, better, *(_shown(name, column) for column in columns))
         tables = [main]
         if self.by_length:
             lengths = Table("input length", "rows", *names, title="by input length")

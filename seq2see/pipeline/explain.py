@@ -28,6 +28,9 @@ from seq2see.pipeline.equations import (
     weights_equations,
 )
 from seq2see.recipe import Recipe
+from seq2see.search.joint import joint_places
+from seq2see.search.options import Weights
+from seq2see.search.oracle import Oracle
 
 LIKELIEST = 5
 CELLS = ("recurrent", "label")
@@ -80,8 +83,13 @@ class Explanation:
 
 
 @torch.inference_mode()
-def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int) -> Explanation:
-    """Repeat the decoding of `said` (the model's own words or given ones) up to a step, and tell what happens in it."""
+def explain(
+    bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int, *, oracle: Weights | None = None
+) -> Explanation:
+    """Repeat the decoding of `said` (the model's own words or given ones) up to a step, and tell what happens in it.
+
+    oracle: the attention that the caller handed in for some steps while it was said; energies stay the model's own.
+    """
     outputs = [token.text for token in said.tokens]
     if not 0 <= step < len(outputs):
         known = f"0 to {len(outputs) - 1}" if len(outputs) > 1 else "0 alone"
@@ -97,11 +105,14 @@ def explain(bundle: Bundle, row: Mapping[str, str], said: Prediction, step: int)
     words = (network.head.words(ready) or [[]])[0]
     numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
+    reached = {number: weights for number, weights in (oracle or {}).items() if number < len(outputs)}
+    forced = Oracle(reached, joint_places([ready]), rows=1, max_length=len(outputs))
+    whose = torch.zeros(1, dtype=torch.long, device=bundle.device)
     before = state = first = network.begin(ready)
     made: Step | None = None
     for number in range(step + 1):
         token = None if label else torch.tensor([SOS if number == 0 else ids[number - 1]], device=bundle.device)
-        before, made = state, network.step(ready, state, token)
+        before, made = state, network.step(ready, state, token, forced=forced.at(number, whose, width=1))
         state = made.state
     if made is None:
         raise ValueError("no step was made")

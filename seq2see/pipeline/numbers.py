@@ -55,12 +55,12 @@ def judged_rows(fields: Fields, questions: Sequence[Question], predictions: Sequ
     return Rows(
         nothing,
         [[""]] * len(questions),
-        numbers=[_numbers(one) for one in predictions],
+        numbers=[plain_numbers(one) for one in predictions],
         true_numbers=[[field.numbers(reference) for reference in question.references] for question in questions],
     )
 
 
-def _numbers(prediction: Prediction) -> NDArray[np.float64]:
+def plain_numbers(prediction: Prediction) -> NDArray[np.float64]:
     """A vector as it is; the pixels of a picture from 0 to 1, channel by channel."""
     if prediction.image is None:
         return np.array(prediction.vector)

@@ -16,7 +16,7 @@ from seq2see.data.media import MediaField
 from seq2see.data.text import TextField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
-from seq2see.looks import Alternative, Looks, Pixels, Prediction, Token
+from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
@@ -249,7 +249,7 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
     return {name: weights.argmax(1).tolist() for name, weights in flat.items() if weights.shape[1]}
 
 
-def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Pixels | None]]:
+def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
     """What shows the files of a row that can be seen."""
     fields = bundle.fields.inputs
     files = {name: field for name, field in fields.items() if isinstance(field, MediaField) and name in row}

@@ -13,24 +13,29 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.search import SearchOptions
+from seq2see.search.options import Weights
 
 
-def follow(bundles: Sequence[Bundle], row: Mapping[str, str], target: Given) -> Prediction:
-    """The prediction a search would have made, had it chosen this output."""
+def follow(
+    bundles: Sequence[Bundle], row: Mapping[str, str], target: Given, *, oracle: Weights | None = None
+) -> Prediction:
+    """The prediction a search would have made, had it chosen this output (and looked as `oracle` says)."""
     field = bundles[0].fields.output
     if not isinstance(field, TextField):
-        return _label(bundles, row, target if isinstance(target, str) else " ".join(target))
+        return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
     ids = given_ids(bundles[0], row, target, what="target")
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
-    options = options_of(bundles[0].recipe, beam=1, n_best=1, prefix=ids, min_length=0, max_length=len(ids))
+    options = options_of(
+        bundles[0].recipe, beam=1, n_best=1, prefix=ids, oracle=oracle, min_length=0, max_length=len(ids)
+    )
     return predict(bundles, [row], options, replace_unknown=False, maps=True)[0]
 
 
-def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str) -> Prediction:
+def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str, oracle: Weights | None) -> Prediction:
     labels = bundles[0].fields.output.vocabulary.symbols
     if target not in labels:
         raise UserError(f"unknown label '{target}'{nearest(target, labels)}; allowed: {', '.join(labels)}")
-    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels)), maps=True)[0]
+    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels), oracle=oracle), maps=True)[0]
     if found.label == target:
         return replace(found, alternatives=[])
     chosen = next(one for one in found.alternatives if one.text == target)

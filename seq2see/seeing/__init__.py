@@ -11,14 +11,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seq2see.seeing.figures import learning_curve, line_plot
     from seq2see.seeing.intervals import Column, Row, interval_plot
+    from seq2see.seeing.notebook import inline
     from seq2see.seeing.reconstructions import reconstruction_sheet
     from seq2see.seeing.saving import plot, save
 
-__all__ = ["Column", "Row", "interval_plot", "learning_curve", "line_plot", "plot", "reconstruction_sheet", "save"]
+__all__ = [
+    "Column",
+    "Row",
+    "inline",
+    "interval_plot",
+    "learning_curve",
+    "line_plot",
+    "plot",
+    "reconstruction_sheet",
+    "save",
+]
 
 _HOMES = {
     "Column": "intervals",
     "Row": "intervals",
+    "inline": "notebook",
     "interval_plot": "intervals",
     "learning_curve": "figures",
     "line_plot": "figures",

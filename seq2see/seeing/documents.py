@@ -55,7 +55,9 @@ def documents_of(looks: Looks, *, map: str | None = None, direction: str = "auto
         return []
     for name in sorted([looks.name, *looks.maps], key=lambda name: name not in looks.rows):
         whole = name.partition(".")[0]
-        if "parts" in looks.layouts.get(name, {}) and whole not in found and looks.inputs.get(name):
+        layout = looks.layouts.get(name, {})
+        of_words = "parts" in layout and layout.get("kind") != "frames-grid"
+        if of_words and whole not in found and looks.inputs.get(name):
             found[whole] = _document(looks, name, whole, direction)
     return list(found.values())
 

@@ -33,10 +33,12 @@ def line_plot(
     theme: str = "light",
     ylim: tuple[float | None, float | None] = (None, None),
     size: tuple[float, float] = (7.0, 4.2),
+    doubling: Sequence[float] = (),
 ) -> Figure:
     """Lines by name, each (x, y) or (x, y, low, high) with a band between low and high; saved where a path is given.
 
-    Lines differ in colour, dash and mark, so that they stay apart in black and white.
+    Lines differ in colour, dash and mark, so that they stay apart in black and white. doubling: values across that are
+    named, on an axis on which twice as much is always as far away.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -47,8 +49,12 @@ def line_plot(
     figure = Figure(figsize=size, facecolor=colours.paper, layout=ConstrainedLayoutEngine(w_pad=0.14, h_pad=0.14))
     axes = figure.add_subplot()
     for index, (name, values) in enumerate(series.items()):
-        _line(axes, name, values, index, colours)
+        draw_line(axes, name, values, index, colours)
     axes.set_ylim(*ylim)
+    if doubling:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(doubling, [f"{value:g}" for value in doubling])
+        axes.minorticks_off()
     dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
     if len(series) > 1:
         legend = axes.legend(
@@ -84,7 +90,8 @@ def learning_curve(
     return line_plot(series, xlabel=against, ylabel=measure, title=title, path=path, theme=theme)
 
 
-def _line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:
+def draw_line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:
+    """One line, its colour, dash and mark by its index; a band where low and high are given."""
     if len(values) not in (2, 4) or len({len(numbers) for numbers in values}) != 1 or not len(values[0]):
         lengths = ", ".join(str(len(numbers)) for numbers in values)
         raise UserError(

@@ -28,6 +28,18 @@ class Fonts:
         self._charmaps: dict[str, frozenset[int]] = {}
         self._fixed = files is not None
 
+    @property
+    def names(self) -> list[str]:
+        """The families that are known."""
+        return list(self._files)
+
+    def file_of(self, family: str) -> str | None:
+        """The file of a family, however its name is capitalised; None where there is none."""
+        known = {name.casefold(): path for name, path in self._files.items()}
+        if family.casefold() not in known and not self._fixed and self._take_new_fonts():
+            return self.file_of(family)
+        return known.get(family.casefold())
+
     def families(self, text: str) -> list[str]:
         """Families to draw a text with, the first one first: a single font for the whole of it where there is one.
 

@@ -73,7 +73,7 @@ def interval_plot(
     ratios = [column.width for column in columns]
     every = figure.subplots(1, len(columns), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios})[0]
     for axes, column in zip(every, columns, strict=True):
-        _column(axes, column, colours)
+        draw_column(axes, column, colours)
     every[0].set_yticks(range(len(names)), names, color=colours.ink)
     every[0].set_ylim(len(names) - 0.5, -0.5)
     if title:
@@ -83,7 +83,8 @@ def interval_plot(
     return figure
 
 
-def _column(axes: Axes, column: Column, colours: Theme) -> None:
+def draw_column(axes: Axes, column: Column, colours: Theme) -> None:
+    """One column with its axis, rows from the top down."""
     if column.line is not None:
         axes.axvline(column.line, color=colours.muted, linewidth=1.0, linestyle=(0, (4, 3)))
     for height, row in enumerate(column.rows):

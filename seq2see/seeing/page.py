@@ -13,8 +13,8 @@ from seq2see.looks import Looks
 from seq2see.seeing.document_page import document_section
 from seq2see.seeing.documents import documents_of, left_over
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
-from seq2see.seeing.scene_page import scene_section
-from seq2see.seeing.scenes import scenes_of, unseen
+from seq2see.seeing.seen import seen_of, untold
+from seq2see.seeing.seen_page import seen_section
 from seq2see.seeing.style import THEMES, Theme, strength, theme_named
 from seq2see.seeing.symbols import direction_of, visible
 
@@ -36,16 +36,16 @@ def page(
 ) -> str:
     """The page as text; options as in `saving.save`. Symbols are escaped; the page forbids itself to load anything."""
     groups = panels_of(looks, map=map, direction=direction)
-    scenes = scenes_of(looks, groups, apart=map is not None, scale=scale)
-    groups = unseen(groups, scenes)
+    seen = seen_of(looks, groups, apart=map is not None, scale=scale)
+    groups = untold(groups, seen)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale) if groups else 1.0
     heading = title or "Where the model looked"
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
-    named = len(groups) + len(documents) + len({scene.name for scene in scenes}) > 1
+    named = len({one.name for one in [*seen, *documents]} | {group[0].name for group in groups}) > 1
     inner = any(group[0].inner for group in groups)
     parts = [_section(group, index, top, named=named or group[0].inner) for index, group in enumerate(groups)]
-    parts = [*(scene_section(scene, theme=theme, named=named) for scene in scenes), *parts]
+    parts = [*(seen_section(one, theme=theme, named=named) for one in seen), *parts]
     sections = "\n".join([*parts, *(document_section(document, top, named=named) for document in documents)])
     key = f'<p class="key"><span>0</span><i></i><span>{top:g}</span><span>attention weight</span></p>'
     data = {"top": top, "maps": [_data(group) for group in groups]}

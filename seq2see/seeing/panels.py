@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -101,6 +101,8 @@ def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:
     inputs, outputs = as_words(inputs), as_words(outputs)
     if looks.layouts.get(name, {}).get("kind") == "sentences":
         inputs = [_short(sentence, number) for number, sentence in enumerate(inputs, start=1)]
+    if looks.layouts.get(name, {}).get("kind") == "frames":
+        inputs = [second.replace(" ", "") for second in inputs]  # a blank would be shown as one: these are no symbols
     axes = {"across": "looked at", "down": "looking"} if name in looks.rows else {}
     layout = looks.layouts.get(name, {})
     part = layout.get("kind") == "sentences" or "parts" in layout
@@ -129,6 +131,11 @@ def _short(text: str, number: int) -> str:
     if len(text) <= LABEL and " " not in text:
         return text
     return f"{number} {text}" if len(text) <= LABEL else f"{number} {text[:LABEL].rstrip()}…"
+
+
+def mean_of(group: list[Panel]) -> Panel:
+    """The heads of a map as one panel: their mean."""
+    return replace(group[0], weights=np.mean([panel.weights for panel in group], axis=0), head=None)
 
 
 def top_of_scale(panels: list[Panel], *, scale: str = "auto") -> float:

@@ -10,8 +10,7 @@ from seq2see.seeing.heatmap import banded
 from seq2see.seeing.key import Key
 from seq2see.seeing.lettering import Lettering
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
-from seq2see.seeing.scene_sheet import scene_box
-from seq2see.seeing.scenes import Scene, scenes_of, unseen
+from seq2see.seeing.seen import Seen, seen_box, seen_of, unseen
 from seq2see.seeing.shaded import ShadedWords
 from seq2see.seeing.shaded_document import shaded_document
 from seq2see.seeing.sheet import Box, Column, Manner, Words, flow, on_paper
@@ -37,14 +36,14 @@ def picture(
 ) -> Figure:
     """Draw the named map, or all of them on one scale. Options as in `saving.save`; `spell` as in `Lettering`."""
     groups = panels_of(looks, map=map, direction=direction)
-    scenes = scenes_of(looks, groups, apart=map is not None, scale=scale)
-    groups = unseen(groups, scenes)
+    seen = seen_of(looks, groups, apart=map is not None, scale=scale)
+    groups = unseen(groups, seen)
     top = top_of_scale([panel for group in groups for panel in group], scale=scale) if groups else 1.0
     manner = Manner(theme_named(theme), Lettering(spell=spell), top)
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
-    several = len(groups) + len(documents) + len({scene.name for scene in scenes}) > 1
-    boxes: list[Box] = [_scene(scene, manner, named=several) for scene in scenes]
+    several = len(groups) + len(documents) + len({one.name for one in seen}) > 1
+    boxes: list[Box] = [_seen(one, manner, named=several) for one in seen]
     boxes += [_map(group, manner, named=several or group[0].inner) for group in groups]
     boxes += [shaded_document(document, manner, named=several) for document in documents]
     boxes += [Key(manner)] if groups or documents else []
@@ -67,12 +66,12 @@ def _title(title: str, manner: Manner, *, width: float) -> Box:
     return Column(lines, gap=0.06)
 
 
-def _scene(scene: Scene, manner: Manner, *, named: bool) -> Box:
-    """A picture and where it was looked at, under its name where there are several maps."""
-    box = scene_box(scene, manner)
+def _seen(seen: Seen, manner: Manner, *, named: bool) -> Box:
+    """A picture, film or sound and where it was looked at, under its name where there are several maps."""
+    box = seen_box(seen, manner)
     if not named:
         return box
-    return Column([Words(manner.letters.text(scene.name), manner.theme.ink, size=11, bold=True), box], gap=0.1)
+    return Column([Words(manner.letters.text(seen.name), manner.theme.ink, size=11, bold=True), box], gap=0.1)
 
 
 def _map(group: list[Panel], manner: Manner, *, named: bool) -> Box:

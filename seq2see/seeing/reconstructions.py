@@ -54,14 +54,14 @@ def reconstruction_sheet(
             left = (side + across * SIDE) / width
             cell = 0.94 * SIDE
             axes = figure.add_axes((left, 1 - (upper + cell) / height, cell / width, cell / height))
-            axes.imshow(_between(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            axes.imshow(between(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
             axes.set_axis_off()
     if path is not None:
         save_figure(figure, path)
     return figure
 
 
-def _between(picture: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.float64]:
+def between(picture: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.float64]:
     """The same picture from 0 to 1."""
     if picture.ndim not in (2, 3) or (picture.ndim == 3 and picture.shape[-1] != 3):
         raise UserError(f"a picture is (height, width) or (height, width, 3), got {picture.shape}")

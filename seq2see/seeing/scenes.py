@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from seq2see.looks import Looks, Pixels
-from seq2see.seeing.panels import Panel, top_of_scale
+from seq2see.seeing.panels import Panel, mean_of, top_of_scale
 from seq2see.seeing.style import Theme, rgb
 
 GHOST = 0.3
@@ -66,7 +66,7 @@ def scenes_of(looks: Looks, groups: list[list[Panel]], *, apart: bool = False, s
         picture = looks.picture(group[0].name) if lies and not group[0].inner else None
         if picture is None:
             continue
-        views = group if apart or group[0].steps == 1 else [_mean(group)]
+        views = group if apart or group[0].steps == 1 else [mean_of(group)]
         top = top_of_scale(views, scale=scale)
         for view in views:
             cells = view.weights.reshape(view.steps, -1, layout["shape"][-1])
@@ -75,12 +75,6 @@ def scenes_of(looks: Looks, groups: list[list[Panel]], *, apart: bool = False, s
             known = looks.probabilities if len(looks.probabilities) == view.steps else []
             found.append(Scene(view.name, in_colour(picture), cells, view.outputs, known, top, view.head))
     return found
-
-
-def unseen(groups: list[list[Panel]], scenes: list[Scene]) -> list[list[Panel]]:
-    """The maps that no scene shows."""
-    shown = {scene.name for scene in scenes}
-    return [group for group in groups if group[0].name not in shown]
 
 
 def spread(weights: NDArray[np.float64], shape: tuple[int, int]) -> NDArray[np.float32]:
@@ -97,9 +91,3 @@ def spread(weights: NDArray[np.float64], shape: tuple[int, int]) -> NDArray[np.f
 def in_colour(picture: Pixels) -> Pixels:
     """(height, width, 3), of one channel or three."""
     return picture if picture.shape[2] == 3 else picture.repeat(3, axis=2)
-
-
-def _mean(group: list[Panel]) -> Panel:
-    first = group[0]
-    weights = np.mean([panel.weights for panel in group], axis=0)
-    return Panel(first.name, weights, first.inputs, first.outputs, first.direction)

@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,6 +66,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientDisconnect, _left)
     app.add_exception_handler(Exception, _failed)
     return Counting(Guard(Bounds(app, limits), token=token, local=local), counters)
 
@@ -172,6 +174,11 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = {404: f"nothing is at {request.url.path}; /docs lists what there is", 405: f"{request.method}: not here"}
     return refusal(error.status_code, said.get(error.status_code, str(error.detail)), headers=dict(error.headers or {}))
+
+
+async def _left(_: Request, error: Exception) -> Response:
+    """A client that hangs up in the middle of its body is no fault of ours: nothing to log, nobody to tell."""
+    return refusal(400, "the client left before its request was whole")
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -78,6 +78,7 @@ class Explain(Asked):
     step: int = Field(0, ge=0, description="the step, counted from 0")
     beam: Width | None = Field(None, description="hypotheses the search keeps; 1: greedy")
     target: Symbols | None = Field(None, description="while writing this instead of the model's own output")
+    oracle: dict[str, Weights] | None = Field(None, description="attention by step, as for predict")
 
 
 class Pair(BaseModel):

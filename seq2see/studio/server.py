@@ -17,7 +17,7 @@ TOKEN = "SEQ2SEE_TOKEN"
 SHORTEST = 12
 GRACE = 5
 """Seconds that requests under way have when the server ends."""
-CONNECTIONS = 1000
+CONNECTIONS, BACKLOG = 1000, 1024
 
 
 def token_for(host: str, given: str | None) -> str | None:
@@ -36,7 +36,7 @@ def token_for(host: str, given: str | None) -> str | None:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0: any that is free."""
+    """A socket that listens there; port 0: any that is free. Whoever connects before the server is ready waits."""
     if not 0 <= port < 1 << 16:
         raise UserError(f"--port must be from 0 to 65535, got {port}")
     made: socket.socket | None = None
@@ -45,6 +45,7 @@ def bound(host: str, port: int) -> socket.socket:
         made = socket.socket(family, kind)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
+        made.listen(BACKLOG)
     except OSError as error:
         if made is not None:
             made.close()

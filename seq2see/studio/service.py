@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from seq2see.data.columns import OUTPUT
@@ -84,15 +85,16 @@ class Service:
         if body.target is not None and body.beam is not None:
             raise UserError("beam: no meaning with target: nothing is searched for")
         row = await asyncio.to_thread(self.reader.row, body.input)
-        bundles = self.served.model.bundles
+        bundles, recipe = self.served.model.bundles, self.served.model.recipe
+        oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
 
         def work() -> dict[str, Any]:
             if body.target is not None:
-                said = follow(bundles, row, body.target)
+                said = follow(bundles, row, body.target, oracle=oracle)
             else:
-                options = answer_options(self.served.model.recipe, beam=body.beam)
+                options = answer_options(recipe, beam=body.beam, oracle=oracle)
                 said = predict(bundles, [row], options, replace_unknown=False)[0]
-            return explain(bundles[0], row, said, body.step).to_dict()
+            return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
         (made,) = await self._answered([self.served.batcher.do(work)])
         notices = self._noticed([row], body.target, what="target")
@@ -157,9 +159,10 @@ class Service:
     async def _followed(self, body: asked.Predict, rows: Sequence[Row]) -> dict[str, Any]:
         self._spoken("target")
         bundles, target = self.served.model.bundles, body.target
+        oracle = None if body.oracle is None else read_oracle(body.oracle, self.served.model.recipe.looked_at)
         if target is None:
             raise ValueError("there is no target to follow")
-        work = [self.served.batcher.do(lambda row=row: follow(bundles, row, target)) for row in rows]  # type: ignore[misc]
+        work = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(work)
         notices = self._noticed(rows, target, what="target")
         return await asyncio.to_thread(self._told, body, rows, found, notices)
@@ -209,13 +212,13 @@ class Service:
     ) -> list[str]:
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
-        spoken = isinstance(given, str) and self.served.model.recipe.output.kind == "text"
-        said = unknown_in(self.served.model.bundle, given, rows, what=what) if spoken and given else []  # type: ignore[arg-type]
-        return said + notices.lines()
+        if isinstance(given, str) and self.served.model.recipe.output.kind == "text":
+            return unknown_in(self.served.model.bundle, given, rows, what=what) + notices.lines()
+        return notices.lines()
 
 
 def _alone(body: asked.Predict) -> None:
     """Nothing is searched for where the whole output is given."""
-    others = [name for name in (*SEARCH, "prefix", "oracle") if getattr(body, name) is not None]
+    others = [name for name in (*SEARCH, "prefix") if getattr(body, name) is not None]
     if others:
         raise UserError(f"{', '.join(others)}: no meaning with target: nothing is searched for")

@@ -32,7 +32,7 @@ def _one(field: Field, value: str) -> dict[str, Any]:
         return _sound(field, value)
     if isinstance(field, MediaField):
         picture = field.shown(value)
-        return {} if picture is None else _picture(picture)
+        return _picture(picture) if isinstance(picture, np.ndarray) else {}
     if isinstance(field, TextsField):
         return {"text": value, "sentences": field.sentences(value)}
     if isinstance(field, TextField):

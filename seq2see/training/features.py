@@ -33,14 +33,14 @@ def keep_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str
         encoder = bundle.network.encoder(name)
         if not isinstance(field, MediaField) or encoder.frozen is None:
             continue
-        files = dict.fromkeys(field.value(train.stores[name][row]) for row in range(len(train)))
-        files |= dict.fromkeys(row[name] for row in dev)
+        files = dict.fromkeys(field.file(field.value(train.stores[name][row])) for row in range(len(train)))
+        files |= dict.fromkeys(field.file(row[name]) for row in dev)
         if not files:
             continue
         known = store_for(field, encoder, next(iter(files)), device=bundle.device)
         missing = [path for path in files if path not in known]
         _make(known, field, encoder, missing, device=bundle.device, say=_said(name, say))
-        field.features = known
+        field.features, field.files_too = known, encoder.reads_files_too
 
 
 def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torch.device) -> FeatureStore:

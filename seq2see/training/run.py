@@ -117,10 +117,11 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
         raise UserError(
             f"{folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/; begin without --resume"
         )
-    return load_recipe(folder / RECIPE, complete=True), _sources(folder / SOURCES)
+    return load_recipe(folder / RECIPE, complete=True), known_sources(folder / SOURCES)
 
 
-def _sources(path: Path) -> Sources:
+def known_sources(path: Path) -> Sources:
+    """What a run remembers of where its rows come from."""
     try:
         stored = json.loads(path.read_text("utf-8"))
         found = Sources(**stored)

@@ -16,7 +16,8 @@ from seq2see.looks import Looks
 from seq2see.seeing import save
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import panels_of
-from seq2see.seeing.scenes import Scene, scenes_of, spread, unseen
+from seq2see.seeing.scenes import Scene, scenes_of, spread
+from seq2see.seeing.seen import unseen
 from seq2see.seeing.style import THEMES, Theme, rgb
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -97,7 +98,7 @@ def test_other_maps_stay_heatmaps_and_a_picture_is_read_only_to_be_drawn(tmp_pat
     assert not calls
     groups = panels_of(looks)
     scenes = scenes_of(looks, groups)
-    assert [group[0].name for group in unseen(groups, scenes)] == ["question"]
+    assert [group[0].name for group in unseen(groups, [*scenes])] == ["question"]
     assert calls == [1]
     text = page(looks)
     assert text.count('class="scene') == 4  # the row, the picture, two words

@@ -151,6 +151,20 @@ def test_explanations_and_scores_are_those_of_the_command_line(
     assert one["each"] == approximately(scored["each"][:1])
 
 
+def test_an_edited_step_is_explained_as_it_was_made(client: TestClient, speller: Path) -> None:
+    oracle = {"1": [0, 0, 0, 1]}
+    edited = ask(client, "oracle", model="speller", input="face", oracle=oracle, beam=1)["after"]
+    said = [token["text"] for token in edited["tokens"]]
+    told = ask(client, "explain", model="speller", input="face", step=1, target=said, oracle=oracle)["explanation"]
+    assert told["looks"][0]["weights"] == [0, 0, 0, 1]
+    assert told["probability"] == pytest.approx(edited["tokens"][1]["probability"], abs=1e-5)
+    model = seq2see.load(speller)
+    own = model.explain("face", step=1, beam=1, oracle={1: [0, 0, 0, 1], 0: [1, 0, 0, 0]})
+    expected = model.predict("face", beam=1, oracle={1: [0, 0, 0, 1], 0: [1, 0, 0, 0]})
+    assert own.probability == pytest.approx(expected.tokens[1].probability, abs=1e-5)
+    assert own.looks[0].energies != pytest.approx(own.looks[0].weights, abs=0.1)
+
+
 @pytest.mark.parametrize("way", ["form", "data", "example"])
 def test_a_picture_comes_in_three_ways(
     client: TestClient, captions: Path, home: Path, way: str, capsys: pytest.CaptureFixture[str]

@@ -25,15 +25,15 @@ def address(speller: Path) -> Iterator[str]:
     """http://127.0.0.1:PORT of a server that takes bodies of 8 MB."""
     command = [sys.executable, "-m", "seq2see", "serve", str(speller), "--port", "0", "--max-upload", "8"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert server.stderr is not None
-    line = server.stderr.readline()
-    found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", line)
-    assert found, line + server.stderr.read()
-    yield found[1]
-    server.send_signal(signal.SIGINT)
-    assert server.wait(60) in (0, 130, -signal.SIGINT)
-    assert "Traceback" not in server.stderr.read()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", line)
+        assert found, line + server.stderr.read()
+        yield found[1]
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) in (0, 130, -signal.SIGINT)
+        assert "Traceback" not in server.stderr.read()
 
 
 def test_slow_and_large_bodies_stop_nobody(address: str) -> None:

@@ -56,7 +56,7 @@ def chart_of(parts: dict[str, list[PositionBin]], *, title: str | None = None) -
             ylabel="found in the output (%)",
             title=title,
             theme=theme,
-            ylim=(0, 102),
+            ylim=(0, None),
         )
 
     rows = [{"model": name} | part.to_dict() for name, found in parts.items() for part in found]

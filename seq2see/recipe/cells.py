@@ -1,0 +1,38 @@
+"""The same recipe with another recurrent cell wherever it has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seq2see.errors import UserError
+from seq2see.recipe.load import load_recipe
+from seq2see.recipe.schema import Recipe
+
+CELLS = ("rnn", "gru", "lstm")
+_OPTIONS = {"rnn": ("activation",), "gru": ("activation", "reset"), "lstm": ()}
+
+
+def with_cell(recipe: Recipe, cell: str) -> Recipe:
+    """Every recurrent part of a recipe with that cell; options that it has not fall back.
+
+    >>> from seq2see.recipe import load_recipe
+    >>> with_cell(load_recipe("translation"), "lstm").decoder.cell
+    'lstm'
+    """
+    told = recipe.to_dict()
+    parts = [one["encoder"] for one in told["inputs"].values() if one.get("encoder")] + [told.get("encoder") or {}]
+    recurrent = [part for part in parts if "cell" in part]
+    if told["decoder"].get("kind") == "recurrent":
+        recurrent.append(told["decoder"])
+    if not recurrent:
+        raise UserError("the recipe has no recurrent cell: neither its encoders nor its decoder read step by step")
+    for part in recurrent:
+        _replaced(part, cell)
+    return load_recipe(told)
+
+
+def _replaced(part: dict[str, Any], cell: str) -> None:
+    part["cell"] = cell
+    for option in ("activation", "reset"):
+        if option not in _OPTIONS[cell]:
+            part.pop(option, None)

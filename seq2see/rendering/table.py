@@ -1,0 +1,128 @@
+"""A folder of lines with the tables that name them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from seq2see.data.direction import leftward
+from seq2see.data.output import unwritable, write_bytes
+from seq2see.errors import UserError, counted
+from seq2see.rendering.cutting import cut
+from seq2see.rendering.distortions import Distortions
+from seq2see.rendering.faces import Face, faces_of
+
+TRAIN, DEV, IMAGES = "train.tsv", "dev.tsv", "images"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """fonts: names or files, of which each line gets one by chance; size: pixels of a letter's em; most: characters of
+    a line, 0: as many as it has; copies: pictures of each line; share: of the lines that go to dev.tsv."""
+
+    fonts: Sequence[str]
+    size: int = 40
+    most: int = 40
+    copies: int = 1
+    share: float = 0.0
+    seed: int = 1
+    distortions: Distortions = field(default_factory=Distortions)
+
+    def __post_init__(self) -> None:
+        for name, value, least, largest in (
+            ("--size", self.size, 8, 400),
+            ("--max-characters", self.most, 0, 10_000),
+            ("--copies", self.copies, 1, 1_000),
+            ("--dev-share", self.share, 0, 0.9),
+        ):
+            if not least <= value <= largest:
+                raise UserError(f"{name} {value:g}: allowed: from {least:g} to {largest:g}")
+
+
+@dataclass
+class Rendered:
+    """What was written: rows of each table; left_out: lines that no font could draw."""
+
+    train: int
+    dev: int
+    left_out: int
+
+
+def render(source: Path, out: Path, settings: Rendering, *, say: Say = print, overwrite: bool = False) -> Rendered:
+    """Draw the lines of a text file into a folder: images/, train.tsv and, with a share for it, dev.tsv.
+
+    A line's picture depends on the seed, its number and the fonts alone, so the same call gives the same files.
+    """
+    faces = faces_of(settings.fonts)
+    lines = cut(_read(source), settings.most)
+    if not lines:
+        raise UserError(f"{source}: there is no text in it")
+    _prepare(out, overwrite=overwrite)
+    lacking = _lacking(faces, lines, say)
+    runs_left = leftward((line, 1) for line in lines)
+    rows: dict[str, list[str]] = {TRAIN: [], DEV: []}
+    left_out = 0
+    for number, line in enumerate(lines):
+        able = [face for face in faces if not lacking[face].intersection(line)]
+        left_out += not able
+        table = DEV if np.random.default_rng([settings.seed, number]).random() < settings.share else TRAIN
+        for copy in range(settings.copies if able else 0):
+            random = np.random.default_rng([settings.seed, number, copy])
+            face = able[int(random.integers(len(able)))]
+            drawn = face.drawn(line, size=settings.size, leftward=runs_left)
+            name = f"{IMAGES}/{number:06d}-{copy}.png"
+            settings.distortions.of(drawn, random).save(out / name)
+            rows[table].append(f"{name}\t{line}")
+    if left_out == len(lines):
+        raise UserError(f"{source}: none of its {len(lines):,} lines can be drawn in {_named(faces)}")
+    if left_out:
+        say(f"{counted(left_out, 'line')} of {len(lines):,} left out: no font given has all of their characters")
+    for table, made in rows.items():
+        if made:
+            write_bytes(out / table, ("\n".join(["image\ttext", *made]) + "\n").encode())
+    return Rendered(len(rows[TRAIN]), len(rows[DEV]), left_out)
+
+
+def _read(source: Path) -> list[str]:
+    try:
+        return source.read_text("utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise UserError(f"{source}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{source}: a folder; allowed: a file of text") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source}: not UTF-8 at byte {error.start:,}") from None
+
+
+def _prepare(out: Path, *, overwrite: bool) -> None:
+    held = [out / name for name in (TRAIN, DEV) if (out / name).exists()]
+    if held and not overwrite:
+        raise UserError(f"{held[0]} is there already, and nothing was changed; --overwrite begins anew")
+    try:
+        (out / IMAGES).mkdir(parents=True, exist_ok=True)
+        for path in held:
+            path.unlink()
+    except OSError as error:
+        raise unwritable(out, error) from None
+
+
+def _lacking(faces: Sequence[Face], lines: Sequence[str], say: Say) -> dict[Face, set[str]]:
+    """What each font cannot draw, which is said, the most frequent first."""
+    counts = Counter(character for line in lines for character in line)
+    lacking = {face: face.lacks("".join(counts)) for face in faces}
+    for face, missing in lacking.items():
+        if missing:
+            often = sorted(missing, key=lambda one: (-counts[one], one))
+            told = " ".join(f"{one} (U+{ord(one):04X}, {counts[one]:,} times)" for one in often[:8])
+            more = f" and {len(often) - 8} more" if len(often) > 8 else ""
+            say(f"{face.name} has no {told}{more}: lines with them are not drawn in it")
+    return lacking
+
+
+def _named(faces: Sequence[Face]) -> str:
+    return ", ".join(face.name for face in faces)

@@ -1,0 +1,82 @@
+"""Recipes with videos: what is filled in, what is refused, and what would do nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seq2see.errors import UserError
+from seq2see.recipe import load_recipe
+from seq2see.recipe.schema import VideoEncoderSettings
+
+
+def recipe(video: dict[str, Any] | None = None, encoder: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"inputs": {"video": {"kind": "video", "encoder": encoder or {}, **(video or {})}}, **more}
+
+
+def test_a_video_is_read_as_one_where_nothing_is_said() -> None:
+    made = load_recipe({"inputs": {"video": {"kind": "video"}}, "loss": {"ctc": 0.3}})
+    settings = made.encoder_of("video")
+    assert isinstance(settings, VideoEncoderSettings)
+    assert made.view_of("video") == (settings.places_size, "frames")
+    assert made.read_along == "video"
+
+
+def test_regions_are_looked_at_beside_or_instead_of_frames() -> None:
+    for over in ("video.regions", ["video", "video.regions"]):
+        made = load_recipe(recipe(encoder={"regions": True}, attention={"over": over}))
+        assert made.view_of("video.regions")[1] == "frames-grid"
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    (recipe({"start": 2, "end": 1}), r"inputs\.video\.end: 1 s is not behind the start at 2 s"),
+    (recipe({"region": [0.5, 0, 0.5, 1]}), r"inputs\.video\.region: .* has nothing in it"),
+    (recipe({"region": [0, 0, 2, 1]}), r"inputs\.video\.region"),
+    (recipe({"height": 2}), r"inputs\.video\.height: 2 x 112 pixels; allowed: 4 and more"),
+    (recipe({"every": 0}), r"inputs\.video\.every"),
+    (recipe(encoder={"appearance": False}), r"video\.encoder\.appearance: false, and motion has no levels"),
+    (recipe(encoder={"motion": [4], "spans": [3, 3]}), r"encoder\.spans: 2 given for 1 levels of motion"),
+    (recipe(encoder={"motion": [4], "spans": [2]}), r"encoder\.spans: \[2\] must be odd"),
+    (recipe(encoder={"backbone": "resnet-50"}), r"unknown backbone 'resnet-50' \(did you mean 'resnet50'\?\)"),
+    (
+        recipe({"height": 224, "width": 224}, {"backbone": "efficientnet-lite0"}),
+        r"inputs\.video\.frames: 0, and kept maps are of one number of frames",
+    ),
+    (recipe(attention={"over": "video.regions"}), r"attention\.over: there is no input 'video\.regions'"),
+    (
+        recipe(encoder={"regions": True}, attention={"over": "video.regions", "scope": "local-monotonic"}),
+        r"attention\.scope: local-monotonic is a window in a line or a grid",
+    ),
+    (
+        recipe(encoder={"regions": True}, attention={"over": "video.regions"}, loss={"ctc": 0.3}),
+        r"loss\.ctc: the places of 'video\.regions' lie as frames-grid",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_what_cannot_work_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        load_recipe(given)
+
+
+IDLE: list[tuple[dict[str, Any], str]] = [
+    (recipe({"frames": 8, "rate": 5}), r"inputs\.video\.rate: has no effect here: frames: 8 are read"),
+    (recipe({"every": 2, "rate": 5}), r"inputs\.video\.every: has no effect here: rate: 5 frames a second"),
+    (recipe(encoder={"spans": [3]}), r"encoder\.spans"),
+    (recipe(encoder={"recurrent": False, "layers": 2}), r"encoder\.layers: has no effect here: .*recurrent is false"),
+    (recipe(encoder={"appearance": False, "motion": [4], "channels": [4]}), r"encoder\.channels: has no effect here"),
+    (recipe(encoder={"tuned": True}), r"encoder\.tuned: has no effect here: backbone small is trained"),
+    (recipe(encoder={"regions": True}, attention={"over": "video"}), r"encoder\.regions: has no effect here: nobody"),
+    (
+        recipe({"height": 64, "width": 64, "frames": 4, "augment": {"flip": True}}, {"backbone": "efficientnet-lite0"}),
+        r"inputs\.video\.augment\.flip: has no effect here",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), IDLE)
+def test_what_would_do_nothing_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        load_recipe(given)
