@@ -229,7 +229,7 @@ def test_a_picture_is_lit_where_it_is_looked_at(
     assert visit.page.locator(".scene").count() == len(expected["tokens"])
     painted = "document.querySelector('.stage canvas').toDataURL()"
     first = visit.page.evaluate(painted)
-    visit.page.locator(".stage").click(position={"x": 2, "y": 2})
+    visit.page.locator(".stage").click(position={"x": 30, "y": 30})
     visit.rest(edits=1)
     visit.page.wait_for_function(f"first => {painted} !== first", arg=first)
     bars = visit.page.locator(".bar")
