@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "variants of a recipe under the same updates and seeds: which is best, and is that real",
     "faithful": "whether attention tells the truth: its agreement with occlusion and gradients",
     "encode": "inputs as vectors, and which are nearest to each other",
+    "sample": "small data to try a recipe on, written as tables",
     "serve": "models behind a page and an HTTP API",
     "figure": "length curves, maps of vectors, learning curves and the other pictures of models",
     "render": "pictures of lines of text from a text file and fonts",

@@ -72,7 +72,7 @@ class Resolution:
     def _usable(self, table: Table, row: Row, values: dict[str, str]) -> bool:
         """Make paths whole, which are relative to their table, and look into the files; a bad one is reported once all
         are known."""
-        bad: set[str] = set()  # a column may be read and written
+        bad: dict[str, str] = {}  # by column, which may be read and written
         for name, check in self.files.items():
             if name not in values:
                 continue
@@ -80,8 +80,9 @@ class Resolution:
             values[name] = str(table.folder / given)
             reason = check(values[name]) if column not in bad else None
             if reason is not None:
-                table.bad_file(f"{table.place(row.line)}, column '{column}': {given}: {reason}")
-                bad.add(column)
+                bad[column] = f"column '{column}': {given}: {reason}"
+        if bad:
+            table.bad_file(f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
 
     def _value(self, table: Table, row: Row, name: str) -> str:

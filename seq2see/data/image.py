@@ -99,7 +99,14 @@ class ImageField(MediaField):
         if maps is not None:
             widths = torch.full((len(values),), self.settings.width)
             return Pictures(None, widths, torch.from_numpy(maps).float(), leftward=self.leftward)
-        return self._read(values, [None] * len(values))
+        once = list(dict.fromkeys(values))  # several questions may be asked about one picture
+        read = self._read(once, [None] * len(once))
+        if len(once) == len(values):
+            return read
+        numbers = {value: number for number, value in enumerate(once)}
+        which = torch.tensor([numbers[value] for value in values])
+        assert read.pixels is not None
+        return replace(read, pixels=read.pixels[which], widths=read.widths[which])
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:

@@ -14,14 +14,24 @@ from seq2see.recipe.vector_settings import VectorInput
 from seq2see.recipe.video_settings import VideoInput
 
 
-class TextInput(TextSettings):
+class GivenText(TextSettings):
+    """What inputs that are texts have beyond what all columns of text have."""
+
+    may_be_empty: bool = Field(
+        False,
+        description="rows without it are kept and read as a text of no words (a dialogue that begins); false: such "
+        "rows are left out",
+    )
+
+
+class TextInput(GivenText):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
 
     kind: Literal["text"] = Field("text", description="what the column holds")
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 
-class TextsInput(TextSettings):
+class TextsInput(GivenText):
     """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
 
     kind: Literal["texts"] = Field("texts", description="what the column holds; a list of texts may stand there")

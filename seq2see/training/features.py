@@ -39,7 +39,7 @@ def keep_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str
             continue
         known = store_for(field, encoder, next(iter(files)), device=bundle.device)
         missing = [path for path in files if path not in known]
-        _make(known, field, encoder, missing, device=bundle.device, say=_said(name, say))
+        make_features(known, field, encoder, missing, device=bundle.device, say=_said(name, say))
         field.features, field.files_too = known, encoder.reads_files_too
 
 
@@ -63,10 +63,11 @@ def cache_folder() -> Path:
     return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "seq2see"
 
 
-def _make(
+def make_features(
     known: FeatureStore, field: MediaField, encoder: Encoder, files: list[str], *, device: torch.device, say: Say
 ) -> None:
-    """Read the next files while the network is at work on these."""
+    """Have the frozen part of an encoder read files, and keep what it makes of them; the next files are read while it
+    is at work on these."""
     parts = [files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE)]
     done, began = 0, time.perf_counter()
     said = began

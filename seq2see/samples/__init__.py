@@ -1,0 +1,8 @@
+"""Small data to try recipes on, without a download: tables, and the files they speak of, written into a folder."""
+
+from __future__ import annotations
+
+from seq2see.samples.base import Sample, Written
+from seq2see.samples.catalogue import SAMPLES
+
+__all__ = ["SAMPLES", "Sample", "Written"]

@@ -1,0 +1,18 @@
+"""The samples by name."""
+
+from __future__ import annotations
+
+from seq2see.samples.base import Sample
+
+SAMPLES = {
+    "easy-vqa": Sample(
+        "seq2see.samples.easy_vqa",
+        "5,000 pictures of a coloured shape and 48,248 questions about them (extra `samples`)",
+        ("visual-question-answering",),
+    ),
+    "digits": Sample(
+        "seq2see.samples.digits",
+        "1,797 handwritten digits, as pictures and as rows of numbers (extra `samples`)",
+        ("autoencoder", "image-autoencoder"),
+    ),
+}

@@ -1,0 +1,75 @@
+"""Ways of giving a picture to the decoder: each learns to say what is in it, with the shipped recipe made small."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.system.drawing import anything, drawn
+from tests.system.small import Row, learn
+
+SMALL = (
+    "inputs.image.height=16",
+    "inputs.image.width=16",
+    "inputs.image.encoder={kind: convolutional, backbone: small, channels: [16, 24], size: 32}",
+    "output.min_count=1",
+    "decoder.size=32",
+    "decoder.dropout=0",
+    "decoder.embedding={size: 16}",
+    "loss.label_smoothing=0",
+    "training.learning_rate=0.01",
+    "training.batch_rows=32",
+    "training.average=1",
+    "training.threads=1",
+    "training.precision=float32",
+    "training.dev_rows=20",
+    "training.report_every=320",
+    "search.beam=1",
+    "search.max_length=6",
+    "evaluation.metrics=[exact]",
+)
+
+WAYS = {
+    "vector at every step": [
+        "attention=none",
+        "inputs.image.encoder.places=vector",
+        "decoder.start=none",
+        "decoder.every_step=image",
+    ],
+    "grid, doubly stochastic": ["attention.size=24", "decoder.start=none", "loss.doubly_stochastic=0.5"],
+    "grid, one cell at a time": ["attention.size=24", "decoder.start=none", "attention.choice=hard"],
+}
+
+
+def told(folder: Path, number: int) -> list[Row]:
+    """A thing in each picture, and words for it."""
+    draw = random.Random(5)
+    rows: list[Row] = []
+    for i in range(number):
+        colour, shape = anything(draw)
+        drawn(folder / "images" / f"{i}.png", [(colour, shape)], draw)
+        rows.append({"image": f"images/{i}.png", "caption": f"a {colour} {shape}"})
+    return rows
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_said_is_what_is_seen(tmp_path: Path, way: str) -> None:
+    rows = told(tmp_path, 460)
+    overrides = [*SMALL, *WAYS[way]]
+    made = learn("image-captioning", rows[60:], rows[:60], tmp_path, updates=320, overrides=overrides)
+    blind = random.Random(1).sample(made.rows, len(made.rows))
+    misled = [{**row, "image": other["image"]} for row, other in zip(made.rows, blind, strict=True)]
+    assert made.model.evaluate(made.rows).metrics["exact"] >= 0.7
+    assert made.model.evaluate(misled).metrics["exact"] <= 0.4  # three colours, two shapes
+    recipe, said = made.model.recipe, made.model.predict(made.rows[0]["image"])
+    if recipe.attention.score == "none":
+        assert not said.looks.maps
+        assert (recipe.started_by, recipe.fed_every_step) == ([], ["image"])  # no other way in
+    else:
+        assert said.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
+        hard = recipe.attention.choice == "hard"
+        assert {name: len(places) for name, places in said.looks.chosen.items()} == (
+            {"image": len(said.tokens)} if hard else {}
+        )
