@@ -30,7 +30,8 @@ export class Panel {
     this.model = model;
     this.moments = [];
     fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, model.description || model.task));
-    fill(this.about, folded("The five answers", () => answers(model), { name: "answers" }));
+    const learned = model.run ? make("a.quiet", { href: `live?model=${encodeURIComponent(model.name)}` }, "How it learned") : null;
+    fill(this.about, folded("The five answers", () => answers(model), { name: "answers" }), learned);
     this.element.setAttribute("aria-label", model.name);
     this.clear();
   }

@@ -5,12 +5,14 @@
 
 import { make } from "../dom.js";
 import { documentView } from "./document.js";
+import { filmView } from "./film.js";
 import { pictureView } from "./picture.js";
 import { wordsView } from "./words.js";
 
 export function viewOf({ shown, map, looks, tokens, on }) {
   const kind = map?.layout?.kind;
   if (shown.picture) return pictureView({ shown, map, on });
+  if (shown.frames) return filmView({ shown, map, on });
   if (shown.sentences) return documentView({ shown, map, looks, on });
   if (shown.symbols) return wordsView({ symbols: shown.symbols, tokens, map, on });
   if (map && kind !== "vector") return wordsView({ symbols: map.inputs, tokens: "word", map, on });
