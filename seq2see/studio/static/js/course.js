@@ -20,10 +20,11 @@ export function looking(course, { symbols, step, map, weights, label }) {
 
 // Say another symbol at a step.
 export function saying(course, { symbols, step, symbol }) {
+  const looked = (edit) => edit.step === step && edit.looks;
   return {
     prefix: [...symbols.slice(0, step), symbol],
     oracle: until(course.oracle, step + 1),
-    edits: [...course.edits.filter((edit) => edit.step < step || (edit.step === step && edit.looks)), { step, says: symbol }],
+    edits: [...before(course.edits, step), ...course.edits.filter(looked), { step, says: symbol }],
   };
 }
 

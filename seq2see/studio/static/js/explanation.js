@@ -9,18 +9,21 @@ export function explanation(told) {
   const equations = told.equations;
   const head = told.reads === null ? [] : [" after reading ", bdi(`“${visible(told.reads)}”`)];
   return make("div.explanation", {},
-    make("p", {}, `Step ${told.step + 1} of ${told.steps}: writes `, bdi(`“${visible(told.writes)}”`), ` with probability ${percent(told.probability)}`, ...head, "."),
+    make("p", {}, `Step ${told.step + 1} of ${told.steps}: writes `, bdi(`“${visible(told.writes)}”`),
+      ` with probability ${percent(told.probability)}`, ...head, "."),
     told.query.length ? vector("Query", equations.query, told.query) : null,
     told.looks.map((look) => looked(look, equations)),
     vector("State", [equations.state, equations.cell].filter(Boolean).join("\n"), told.state),
-    told.generating === undefined ? null : make("p", {}, `g = ${figure(told.generating)}: so much of P is from the vocabulary, the rest is copied.`),
+    told.generating === undefined ? null
+      : make("p", {}, `g = ${figure(told.generating)}: so much of P is from the vocabulary, the rest is copied.`),
     make("h4", {}, "Likeliest"),
     equation(equations.output),
     table(["symbol", "probability"], told.likeliest.map((one) => [bdi(visible(one.text)), figure(one.probability)])));
 }
 
 function looked(look, equations) {
-  const rows = look.places.map((place, at) => [bdi(visible(place)), figure(look.energies[at]), figure(look.weights[at])]);
+  const rows = look.places.map((place, at) =>
+    [bdi(visible(place)), figure(look.energies[at]), figure(look.weights[at])]);
   return [
     make("h4", {}, `Look at ${look.input}`),
     equation([equations.energies, equations.weights].filter(Boolean).join("\n")),
@@ -34,12 +37,15 @@ const equation = (text) => (text ? make("pre.equation", { dir: "ltr" }, text) : 
 function vector(name, formula, numbers) {
   const rest = numbers.length - SHOWN;
   const shown = numbers.slice(0, SHOWN).map((number) => make("span", {}, figure(number)));
-  return make("section", {}, make("h4", {}, `${name}, ${numbers.length} numbers`), equation(formula),
+  return make("section", {},
+    make("h4", {}, `${name}, ${numbers.length} numbers`),
+    equation(formula),
     make("p.numbers", { dir: "ltr" }, shown, rest > 0 ? `… and ${rest} more` : ""));
 }
 
 function table(heads, rows) {
-  return make("div.scroll", { tabindex: "0", role: "region", "aria-label": heads.join(", ") }, make("table.figures", {},
+  const made = make("table.figures", {},
     make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell)))))));
+    make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell))))));
+  return make("div.scroll", { tabindex: "0", role: "region", "aria-label": heads.join(", ") }, made);
 }

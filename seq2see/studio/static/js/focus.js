@@ -16,5 +16,6 @@ export function keepingFocus(container, change) {
   const held = document.activeElement;
   const name = container.contains(held) ? nameOf(held) : null;
   change();
-  if (name) (container.querySelector(name) ?? container.querySelector(".token[aria-current]"))?.focus({ preventScroll: true });
+  const found = name && (container.querySelector(name) ?? container.querySelector(".token[aria-current]"));
+  found?.focus({ preventScroll: true });
 }

@@ -2,7 +2,7 @@
 
 import { bdi, make } from "./dom.js";
 import { shade } from "./shade.js";
-import { counted, percent, visible } from "./symbols.js";
+import { counted, directionOf, percent, visible } from "./symbols.js";
 import { painted } from "./theme.js";
 import { top as topOf } from "./weights.js";
 
@@ -24,10 +24,11 @@ export function heatmap({ map, weights, rows, on }) {
       return cell;
     })));
   const caption = make("caption.unseen", {}, `${map.name}: weights, outputs in rows, inputs in columns`);
-  const table = make("table.heat", {}, caption, make("thead", {}, make("tr", {}, make("td"), heads)), make("tbody", {}, lines));
+  const head = make("thead", {}, make("tr", {}, make("td"), heads));
+  const table = make("table.heat", {}, caption, head, make("tbody", {}, lines));
   table.classList.toggle("long", long);
   table.classList.toggle("dense", dense);
-  table.dir = /[\u0590-\u08ff]/.test(map.inputs.join("")) ? "rtl" : "ltr";
+  table.dir = directionOf(map.inputs);
   table.addEventListener("pointerover", (event) => {
     const line = event.target.closest("tbody tr");
     on.point(line ? Number(line.dataset.step) : null);
@@ -51,7 +52,8 @@ const label = (symbol) => {
 function drawn(map, weights, rows, top) {
   const width = map.inputs.length;
   const canvas = make("canvas.heat", { width, height: weights.length, role: "img" });
-  canvas.setAttribute("aria-label", `heatmap of ${map.name}: ${counted(weights.length, "output")} by ${counted(width, "place")}`);
+  const size = `${counted(weights.length, "output")} by ${counted(width, "place")}`;
+  canvas.setAttribute("aria-label", `heatmap of ${map.name}: ${size}`);
   const pen = canvas.getContext("2d");
   const paint = () => {
     const style = getComputedStyle(document.documentElement);

@@ -63,6 +63,9 @@ export function gridOf(layout) {
   return { rows, columns, turned: layout.direction === "right-to-left" };
 }
 
+// The cell in which a point lies that is so far along.
+export const within = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+
 // Weights in the order in which cells are seen, from the left.
 export function seen(weights, grid) {
   if (!grid.turned) return weights;

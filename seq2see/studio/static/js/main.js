@@ -12,6 +12,8 @@ const say = (text) => { said.textContent = text; };
 
 const signature = (model) => model.inputs.map((input) => `${input.name}:${input.kind}`).join(" ");
 
+const labelOf = ({ name, task }) => (name === task ? name : `${name} · ${task}`);
+
 class Studio {
   constructor(models) {
     this.models = models;
@@ -36,7 +38,8 @@ class Studio {
     const alike = this.models.filter((one) => one.name !== name && signature(one) === signature(model));
     const second = alike.some((one) => one.name === beside) ? await this.described(beside) : null;
     this.options(name, second?.name ?? "", alike);
-    history.replaceState(null, "", `#${new URLSearchParams(second ? { model: name, beside: second.name } : { model: name })}`);
+    const shown = second ? { model: name, beside: second.name } : { model: name };
+    history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
     const last = this.asked;
     if (!keep) {
       this.form.show(model);
@@ -56,7 +59,8 @@ class Studio {
   }
 
   options(name, second, alike) {
-    const option = (one, chosen) => make("option", { value: one.name, selected: one.name === chosen }, `${one.name} · ${one.task}`);
+    const option = (one, chosen) =>
+      make("option", { value: one.name, selected: one.name === chosen }, labelOf(one));
     fill(at("model"), this.models.map((one) => option(one, name)));
     fill(at("beside"), make("option", { value: "", selected: !second }, "none"), alike.map((one) => option(one, second)));
     at("beside").disabled = !alike.length;

@@ -20,8 +20,8 @@ export class Panel {
     this.undo = make("button", { type: "button", disabled: true, onclick: () => this.back() }, "Undo");
     this.reset = make("button", { type: "button", disabled: true, onclick: () => this.back(0) }, "Reset");
     this.body = make("div.result");
-    this.head = make("header.panelhead", {}, this.title, make("div.buttons", {}, this.undo, this.reset));
-    this.element = make("article.panel", { data: { state: "empty" } }, this.head, this.about, this.status, this.notices, this.body);
+    const head = make("header.panelhead", {}, this.title, make("div.buttons", {}, this.undo, this.reset));
+    this.element = make("article.panel", {}, head, this.about, this.status, this.notices, this.body);
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -29,8 +29,10 @@ export class Panel {
     this.request?.abort();
     this.model = model;
     this.moments = [];
-    fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, model.description || model.task));
-    const learned = model.run ? make("a.quiet", { href: `live?model=${encodeURIComponent(model.name)}` }, "How it learned") : null;
+    const described = (model.description || model.task).replace("->", "→");
+    fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, described));
+    const address = `live?model=${encodeURIComponent(model.name)}`;
+    const learned = model.run ? make("a.quiet", { href: address }, "How it learned") : null;
     fill(this.about, folded("The five answers", () => answers(model), { name: "answers" }), learned);
     this.element.setAttribute("aria-label", model.name);
     this.clear();
@@ -58,7 +60,7 @@ export class Panel {
   // All weight on one place, or shared with those chosen before.
   lookAt(step, map, place, count, more) {
     const held = this.now.course.oracle[step]?.[map] ?? [];
-    const chosen = more ? held.map((weight, at) => (weight > 0.001 ? at : -1)).filter((at) => at >= 0 && at !== place) : [];
+    const chosen = more ? held.flatMap((weight, at) => (weight > 0 && at !== place ? [at] : [])) : [];
     return this.look(step, map, onto([...chosen, place], count));
   }
 
@@ -74,7 +76,7 @@ export class Panel {
     if (to < 0 || this.moments.length < 2) return;
     this.request?.abort();
     this.moments = this.moments.slice(0, to + 1);
-    this.draw(Math.min(this.result?.step ?? 0, this.symbols.length - 1));
+    this.draw(this.result?.step ?? 0);
   }
 
   explain(step) {
@@ -125,7 +127,8 @@ export class Panel {
     const { prediction, course, notices } = this.now;
     this.status.textContent = "";
     fill(this.notices, notices.map((notice) => make("li", {}, notice)));
-    this.result = new Result({ panel: this, prediction, course, first: this.moments[0].prediction, step: Math.max(0, Math.min(step, this.symbols.length - 1)) });
+    const within = Math.max(0, Math.min(step, this.symbols.length - 1));
+    this.result = new Result({ panel: this, prediction, course, first: this.moments[0].prediction, step: within });
     keepingFocus(this.body, () => fill(this.body, this.result.element));
     this.state("ready");
     this.say(`${this.model.name} says: ${prediction.text ?? prediction.label ?? "numbers"}`);

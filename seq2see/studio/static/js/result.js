@@ -1,23 +1,22 @@
 // What a model said, and everything that can be seen of it; one step is chosen, and another may be pointed at.
 
 import { changes, comparison } from "./comparison.js";
-import { bdi, fill, folded, make } from "./dom.js";
-import { explanation } from "./explanation.js";
+import { fill, make } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 import { looksOf, mapOver, weightsOf } from "./looks.js";
 import { mapChooser } from "./maps.js";
 import { nBest } from "./nbest.js";
 import { numbers } from "./numbers.js";
-import { runnersUp } from "./runners.js";
 import { plain, shade } from "./shade.js";
 import { sheet } from "./sheet.js";
+import { stepDetail } from "./step.js";
 import { percent, visible } from "./symbols.js";
 import { tokenRow } from "./tokens.js";
 import { viewOf } from "./views/index.js";
 import { heaviest, top as topOf } from "./weights.js";
-import { wheel } from "./wheel.js";
 
 export class Result {
+  // first: what the model said by itself; course: what was done to it since.
   constructor({ panel, prediction, course, first, step }) {
     Object.assign(this, { panel, prediction, course, first, step });
     this.model = panel.model;
@@ -26,11 +25,13 @@ export class Result {
     this.chosen = this.looks.main;
     this.head = null;
     this.pointed = null;
+    this.onStep = { point: (at) => this.point(at), choose: (at) => this.select(at) };
     this.detail = make("section.step", { "aria-label": "the chosen step" });
     this.inputs = make("section.inputs", { "aria-label": "the input, as the model reads it" });
-    this.map = make("section.map");
+    this.map = make("section.map", { "aria-label": "all steps" });
     this.parts = make("div.parts", {}, this.inputs, this.detail, this.map);
-    this.element = make("div.seen", {}, this.said(), this.compared(), this.parts, this.rest());
+    const others = nBest(prediction, (text) => panel.follow(text));
+    this.element = make("div.seen", {}, this.said(), this.compared(), this.parts, others);
     this.drawInputs();
     this.drawMap();
     this.select(step);
@@ -41,21 +42,23 @@ export class Result {
   said() {
     const { prediction } = this;
     if (!this.tokens.length) return make("section.said", {}, numbers(prediction));
-    const on = { point: (step) => this.point(step), choose: (step) => this.select(step) };
     const marked = this.edited ? changes(this.first, prediction).come : [];
-    this.row = tokenRow(this.tokens, { marked, selected: this.step, describe: (step) => this.described(step), on });
-    const answer = prediction.text ?? prediction.label ?? "";
+    const describe = (step) => this.described(step);
+    this.row = tokenRow(this.tokens, { marked, selected: this.step, describe, on: this.onStep });
     const whole = percent(Math.exp(prediction.log_probability));
+    const given = prediction.given ? ` (${prediction.given})` : "";
     return make("section.said", {},
-      make("p.answer", { dir: "auto" }, answer || "(nothing)"),
-      make("p.quiet", {}, `probability ${whole}, log P ${prediction.log_probability.toFixed(2)}`, prediction.given ? ` (${prediction.given})` : ""),
+      make("p.answer", { dir: "auto" }, (prediction.text ?? prediction.label) || "(nothing)"),
+      make("p.quiet", {}, `probability ${whole}, log P ${prediction.log_probability.toFixed(2)}${given}`),
       this.row.element);
   }
 
+  // Where a step looked, in words.
   described(step) {
     const map = this.looks.maps[this.looks.main];
     if (!map?.weights[step]) return "";
-    return `looks at ${heaviest(map.weights[step]).map(({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`).join(", ")}`;
+    const told = ({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`;
+    return `looks at ${heaviest(map.weights[step]).map(told).join(", ")}`;
   }
 
   get edited() {
@@ -65,7 +68,8 @@ export class Result {
   compared() {
     if (!this.edited || !this.tokens.length) return null;
     const places = (name) => (this.looks.maps[name] ?? this.looks.maps[this.looks.main])?.inputs ?? [];
-    return comparison({ before: this.first, after: this.prediction, edits: this.course.edits, tokens: this.model.output.tokens, places });
+    const { tokens } = this.model.output;
+    return comparison({ before: this.first, after: this.prediction, edits: this.course.edits, tokens, places });
   }
 
   // ------------------------------------------------------------ where it looked
@@ -75,12 +79,14 @@ export class Result {
     this.views = shown.map(([name, record]) => {
       const map = mapOver(this.looks, name, this.chosen);
       const tokens = this.model.inputs.find((input) => input.name === name)?.tokens;
-      const on = { point: (place) => this.pointPlace(map, place), choose: (place, more) => this.lookAt(map, place, more) };
+      const choose = (place, more) => this.lookAt(map, place, more);
+      const on = { point: (place) => this.pointPlace(map, place), choose };
       return { name, map, ...viewOf({ shown: record, map, looks: this.looks, tokens, on }) };
     });
     const title = (name) => make("h3", {}, "Input", shown.length > 1 ? ` · ${name}` : "");
-    fill(this.inputs, this.views.map((view) => make("div.view", { data: { input: view.name } }, title(view.name), view.element)),
-      this.looks.reason ? make("p.quiet.reason", {}, this.looks.reason) : null);
+    const boxes = this.views.map((view) =>
+      make("div.view", { data: { input: view.name } }, title(view.name), view.element));
+    fill(this.inputs, boxes, this.looks.reason ? make("p.quiet.reason", {}, this.looks.reason) : null);
   }
 
   drawMap() {
@@ -93,19 +99,23 @@ export class Result {
     }
     const weights = weightsOf(map, this.head);
     const rows = map.rows ?? this.looks.outputs;
-    const on = map.rows ? { point() {}, choose() {} } : { point: (step) => this.point(step), choose: (step) => this.select(step) };
-    const picture = this.prediction.shown?.[map.input];
-    const pictured = picture?.picture && picture.kind === "image" && !map.rows;
-    this.heat = pictured ? sheet({ shown: picture, map, weights, tokens: this.tokens, on }) : heatmap({ map, weights, rows, on });
-    const chooser = mapChooser(this.looks, this.chosen, this.head, (name, head) => {
-      this.chosen = name;
-      this.head = head;
-      this.drawInputs();
-      this.drawMap();
-      this.select(this.step);
-    });
-    this.parts.classList.toggle("pictured", Boolean(pictured));
-    fill(this.map, make("h3", {}, pictured ? "Where each symbol looked" : "All steps"), chooser, this.heat.element);
+    const on = map.rows ? { point() {}, choose() {} } : this.onStep;
+    const shown = this.prediction.shown?.[map.input];
+    const pictured = Boolean(shown?.picture) && shown.kind === "image" && !map.rows && this.tokens.length > 0;
+    this.heat = pictured ? sheet({ shown, map, weights, tokens: this.tokens, on }) : heatmap({ map, weights, rows, on });
+    this.parts.classList.toggle("pictured", pictured);
+    const title = make("h3", {}, pictured ? "Where each symbol looked" : "All steps");
+    const chooser = mapChooser(this.looks, this.chosen, this.head, (name, head) => this.choose(name, head));
+    fill(this.map, title, chooser, this.heat.element);
+  }
+
+  // Another map, or another head of it.
+  choose(name, head) {
+    this.chosen = name;
+    this.head = head;
+    this.drawInputs();
+    this.drawMap();
+    this.light(this.step);
   }
 
   // ------------------------------------------------------------ one step
@@ -118,6 +128,7 @@ export class Result {
     if (changed) this.drawStep();
   }
 
+  // As it was before an edit that was refused.
   restore() {
     this.drawStep();
     this.light(this.step);
@@ -128,6 +139,7 @@ export class Result {
     this.light(step ?? this.step);
   }
 
+  // changed: weights of the editable map that are being dragged, in place of its own.
   light(step, changed = null) {
     this.row?.buttons.forEach(plain);
     for (const view of this.views) {
@@ -141,7 +153,7 @@ export class Result {
 
   // Pointing at a place shades the outputs by how much each looked there.
   pointPlace(map, place) {
-    if (place === null || !map) {
+    if (place === null) {
       this.light(this.pointed ?? this.step);
       return;
     }
@@ -152,51 +164,28 @@ export class Result {
 
   // The map whose weights can be handed in: one that the decoder itself looks through.
   get editable() {
-    const over = this.model.attention.over;
-    const names = [this.chosen, this.looks.main, ...over];
-    const name = names.find((one) => over.includes(one) && this.looks.maps[one] && !this.looks.maps[one].rows);
-    return name ? this.looks.maps[name] : null;
+    const { over } = this.model.attention;
+    const handed = (name) => over.includes(name) && this.looks.maps[name] && !this.looks.maps[name].rows;
+    return this.looks.maps[[this.chosen, this.looks.main, ...over].find(handed)] ?? null;
   }
 
   lookAt(map, place, more) {
-    if (!map || map !== this.editable) return;
+    if (map !== this.editable || place >= map.inputs.length || !this.tokens.length) return;
     this.panel.lookAt(this.step, map.name, place, map.inputs.length, more);
   }
 
   drawStep() {
-    const token = this.tokens[this.step];
-    if (!token) {
-      fill(this.detail);
-      return;
-    }
+    const { step, editable: map } = this;
+    const token = this.tokens[step];
+    if (!token) return;
+    const on = {
+      choose: (symbol) => this.panel.choose(step, symbol),
+      change: (weights) => this.light(step, weights),
+      done: (weights) => this.panel.look(step, map.name, weights),
+      explain: () => this.panel.explain(step),
+    };
     const text = this.model.output.kind === "text";
-    const map = this.editable;
-    const bars = map && wheel({
-      names: map.inputs,
-      weights: map.weights[this.step],
-      label: `weights of step ${this.step + 1}`,
-      on: {
-        change: (weights) => this.light(this.step, weights),
-        done: (weights) => this.panel.look(this.step, map.name, weights),
-      },
-    });
-    fill(this.detail,
-      make("h3", {}, text ? `Step ${this.step + 1} · ` : "", bdi(visible(token.text))),
-      runnersUp(token, { canChoose: text, choose: (symbol) => this.panel.choose(this.step, symbol) }),
-      bars ? [make("h4", {}, "The wheel"), bars.element, make("p.quiet.hint", {}, "Drag a bar, or click a place in the input, and it goes on from there. Shift-click adds a place; arrow keys work too.")] : null,
-      this.numbersOf(this.step));
-  }
-
-  numbersOf(step) {
-    if (this.model.ensemble > 1) return null;
-    const place = make("div", { role: "status" }, make("p.quiet", {}, "Working it out …"));
-    return folded("The numbers behind it", () => {
-      this.panel.explain(step).then((told) => fill(place, explanation(told.explanation)), (error) => fill(place, make("p.complaint", {}, error.message)));
-      return place;
-    }, { name: "numbers", opened: this.panel.opened });
-  }
-
-  rest() {
-    return nBest(this.prediction, (text) => this.panel.follow(text));
+    const explained = this.model.ensemble === 1;
+    fill(this.detail, stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on }));
   }
 }

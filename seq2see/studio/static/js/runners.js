@@ -12,10 +12,12 @@ export function runnersUp(token, { canChoose, choose }) {
       make("span.probability", {}, percent(one.probability)),
     ];
     const style = { "--p": one.probability.toFixed(4) };
-    if (said || !canChoose) return make("li", {}, make("span.runner", { style, "aria-current": said ? "true" : null }, parts));
+    if (said || !canChoose) {
+      return make("li", {}, make("span.runner", { style, "aria-current": said ? "true" : null }, parts));
+    }
     const label = `say ${visible(one.text)} instead, ${percent(one.probability)}`;
-    const button = make("button.runner", { type: "button", style, "aria-label": label, data: { symbol: one.text }, onclick: () => choose(one.text) }, parts);
-    return make("li", {}, button);
+    const told = { type: "button", style, "aria-label": label, data: { symbol: one.text } };
+    return make("li", {}, make("button.runner", { ...told, onclick: () => choose(one.text) }, parts));
   });
   return make("ol.runners", {}, items);
 }

@@ -14,13 +14,16 @@ export function sheet({ shown, map, weights, tokens, on }) {
   const height = Math.max(24, Math.round((SIDE * shown.height) / shown.width));
   const scenes = weights.map((line, step) => {
     const canvas = make("canvas", { width: SIDE, height, "aria-hidden": "true" });
-    const caption = make("figcaption", {}, bdi(visible(tokens[step]?.text ?? "")), make("span", {}, percent(tokens[step]?.probability ?? 0)));
-    const scene = make("figure.scene", { data: { step }, onpointerenter: () => on.point(step), onclick: () => on.choose(step) }, caption, canvas);
+    const { text, probability } = tokens[step];
+    const caption = make("figcaption", {}, bdi(visible(text)), make("span", {}, percent(probability)));
+    const pointed = { onpointerenter: () => on.point(step), onclick: () => on.choose(step) };
+    const scene = make("figure.scene", { data: { step }, ...pointed }, caption, canvas);
     return { scene, canvas, shares: seen(line, grid).map((weight) => weight / top) };
   });
   const image = new Image();
   const paint = () => {
-    if (image.naturalWidth) scenes.forEach(({ canvas, shares }) => lit(canvas, image, shares, grid.rows, grid.columns));
+    if (!image.naturalWidth) return;
+    scenes.forEach(({ canvas, shares }) => lit(canvas, image, shares, grid.rows, grid.columns));
   };
   image.addEventListener("load", paint);
   image.src = shown.picture;

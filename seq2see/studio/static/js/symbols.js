@@ -21,6 +21,13 @@ export function gluedTo(symbols, tokens) {
   return symbols.map((symbol, at) => at > 0 && (pieces ? !symbol.startsWith(START) : tokens === "character"));
 }
 
+// The way most letters run: Hebrew, Arabic and their kin to the left.
+export function directionOf(symbols) {
+  const text = symbols.filter((symbol) => !isSpecial(symbol)).join("");
+  const leftward = text.match(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/g)?.length ?? 0;
+  return leftward > (text.match(/\p{L}/gu)?.length ?? 0) / 2 ? "rtl" : "ltr";
+}
+
 export const percent = (share) => {
   const hundred = share * 100;
   if (hundred > 0 && hundred < 0.1) return "< 0.1 %";

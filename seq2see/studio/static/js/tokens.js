@@ -1,7 +1,7 @@
 // The output, symbol by symbol, each with its probability; pointing at one or tabbing to it shows where it looked.
 
 import { make } from "./dom.js";
-import { isSpecial, percent, visible } from "./symbols.js";
+import { directionOf, isSpecial, percent, visible } from "./symbols.js";
 
 // on: {point(step | null), choose(step)}; marked: which symbols are not in the output that this is compared with.
 export function tokenRow(tokens, { marked = [], selected = 0, describe, on }) {
@@ -22,13 +22,15 @@ export function tokenRow(tokens, { marked = [], selected = 0, describe, on }) {
     make("span.probability", { "aria-hidden": "true" }, percent(token.probability)),
   ));
   buttons.forEach((button, step) => button.classList.toggle("changed", Boolean(marked[step])));
-  const row = make("div.tokens", { dir: "auto", role: "group", "aria-label": "output, symbol by symbol" }, buttons);
+  const dir = directionOf(tokens.map((token) => token.text));
+  const row = make("div.tokens", { dir, role: "group", "aria-label": "output, symbol by symbol" }, buttons);
   row.addEventListener("pointerleave", () => on.point(null));
   row.addEventListener("keydown", (event) => walk(event, buttons));
   return {
     element: row,
     select(step) {
-      buttons.forEach((button, at) => (at === step ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
+      buttons.forEach((button) => button.removeAttribute("aria-current"));
+      buttons[step]?.setAttribute("aria-current", "step");
     },
     buttons,
   };

@@ -13,7 +13,8 @@ export function moved(weights, place, value) {
 }
 
 // All weight on these places, each alike.
-export const onto = (places, count) => Array.from({ length: count }, (_, at) => (places.includes(at) ? 1 / places.length : 0));
+export const onto = (places, count) =>
+  Array.from({ length: count }, (_, at) => (places.includes(at) ? 1 / places.length : 0));
 
 // The places that hold weight, the heaviest first.
 export const heaviest = (weights, most = 3) =>

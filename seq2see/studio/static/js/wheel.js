@@ -2,7 +2,7 @@
 // Keys: up and down (page up and down, home, end) change a bar, left and right go to the next, Enter looks there alone.
 
 import { bdi, make } from "./dom.js";
-import { percent, visible } from "./symbols.js";
+import { directionOf, percent, visible } from "./symbols.js";
 import { walk } from "./tokens.js";
 import { moved, onto } from "./weights.js";
 
@@ -24,8 +24,11 @@ export function wheel({ names, weights, label, on }) {
     "aria-orientation": "vertical",
     "aria-valuemin": "0",
     "aria-valuemax": "100",
-  }, make("span.figure", { "aria-hidden": "true" }), make("span.track", {}, make("i")), make("span.label", { "aria-hidden": "true" }, bdi(short(name)))));
-  const element = make("div.bars", { role: "group", "aria-label": label, dir: /[\u0590-\u08ff]/.test(names.join("")) ? "rtl" : "ltr" }, bars);
+  },
+  make("span.figure", { "aria-hidden": "true" }),
+  make("span.track", {}, make("i")),
+  make("span.label", { "aria-hidden": "true" }, bdi(short(name)))));
+  const element = make("div.bars", { role: "group", "aria-label": label, dir: directionOf(names) }, bars);
   element.classList.toggle("many", names.length > 24);
 
   function show() {
@@ -43,7 +46,7 @@ export function wheel({ names, weights, label, on }) {
   }
   function later() {
     clearTimeout(timer);
-    timer = setTimeout(() => on.done(now), PATIENCE);
+    timer = setTimeout(() => element.isConnected && on.done(now), PATIENCE);
   }
 
   element.addEventListener("keydown", (event) => {
@@ -59,7 +62,9 @@ export function wheel({ names, weights, label, on }) {
     event.preventDefault();
     later();
   });
-  element.addEventListener("focusin", (event) => bars.forEach((bar) => bar.setAttribute("tabindex", bar === event.target ? "0" : "-1")));
+  element.addEventListener("focusin", (event) => {
+    bars.forEach((bar) => bar.setAttribute("tabindex", bar === event.target ? "0" : "-1"));
+  });
   dragged(element, (place, share) => change(moved(now, place, share ** 2)), () => on.done(now));
   show();
   return { element };

@@ -10,14 +10,18 @@ export function exampleRow(model, take) {
   const picture = model.inputs.find((input) => input.kind === "image");
   const buttons = model.examples.map((example) => {
     const text = words(model, example);
-    const image = picture && make("img", { src: exampleFile(model.name, example.example, picture.name), alt: "", loading: "lazy" });
-    const content = image ?? make("bdi", {}, text);
-    return make("li", {}, make("button.example", { type: "button", data: { example: example.example }, "aria-label": `example: ${text}`, onclick: () => take(example) }, content));
+    const number = example.example;
+    const source = picture && exampleFile(model.name, number, picture.name);
+    const content = picture ? make("img", { src: source, alt: "", loading: "lazy" }) : make("bdi", {}, text);
+    const told = { type: "button", data: { example: number }, "aria-label": `example: ${text}` };
+    return make("li", {}, make("button.example", { ...told, onclick: () => take(example) }, content));
   });
-  return make("div.examples", {}, make("span.quiet", { id: "examples" }, "Examples"), make("ul", { "aria-labelledby": "examples" }, buttons));
+  const title = make("span.quiet", { id: "examples" }, "Examples");
+  return make("div.examples", {}, title, make("ul", { "aria-labelledby": "examples" }, buttons));
 }
 
 function words(model, example) {
-  const text = model.inputs.map(({ name }) => example.inputs[name]?.file ?? String(example.inputs[name] ?? "")).join(" · ");
+  const parts = model.inputs.map(({ name }) => example.inputs[name]?.file ?? String(example.inputs[name] ?? ""));
+  const text = parts.join(" · ");
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
 }

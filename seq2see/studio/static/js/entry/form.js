@@ -29,7 +29,8 @@ export class EntryForm {
     }
     this.search = searchFields(model, submit);
     const button = make("button.primary", { type: "submit" }, model.inputs.length ? "See where it looks" : "Write");
-    const none = model.inputs.length ? null : make("p.quiet", {}, "This model reads nothing: it goes on from a beginning of yours, or from none.");
+    const reads = "This model reads nothing: it goes on from a beginning of yours, or from none.";
+    const none = model.inputs.length ? null : make("p.quiet", {}, reads);
     fill(this.element, none, make("div.fields", {}, this.fields.map((field) => field.element)),
       make("div.actions", {}, button, this.search.element), exampleRow(model, (example) => this.take(example)));
   }

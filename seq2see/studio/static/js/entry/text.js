@@ -21,8 +21,8 @@ export function textField(input, submit) {
     spellcheck: "false",
   });
   area.addEventListener("keydown", (event) => {
-    const wanted = event.key === "Enter" && !event.isComposing && (event.ctrlKey || event.metaKey || (!long && !event.shiftKey));
-    if (!wanted) return;
+    const sends = event.ctrlKey || event.metaKey || (!long && !event.shiftKey);
+    if (event.key !== "Enter" || event.isComposing || !sends) return;
     event.preventDefault();
     submit();
   });

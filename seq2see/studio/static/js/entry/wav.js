@@ -15,6 +15,7 @@ export function wav(samples, rate) {
   view.setUint16(34, 16, true);
   write(36, "data");
   view.setUint32(40, samples.length * 2, true);
-  samples.forEach((sample, at) => view.setInt16(44 + at * 2, Math.round(Math.max(-1, Math.min(1, sample)) * 32767), true));
+  const level = (sample) => Math.round(Math.max(-1, Math.min(1, sample)) * 32767);
+  samples.forEach((sample, at) => view.setInt16(44 + at * 2, level(sample), true));
   return view.buffer;
 }

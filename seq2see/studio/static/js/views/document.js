@@ -8,7 +8,7 @@ import { listen } from "./pointing.js";
 
 export function documentView({ shown, map, looks, on }) {
   const wordMap = looks.maps[`${map?.input ?? ""}.words`];
-  const byWord = map === wordMap && map !== undefined && map !== null;
+  const byWord = Boolean(map) && map === wordMap;
   const counts = wordMap?.layout?.parts ?? shown.sentences.map((words) => words.length);
   const words = [];
   const badges = [];
@@ -18,7 +18,8 @@ export function documentView({ shown, map, looks, on }) {
     badges.push(badge);
     const text = make("span.sentence");
     for (let at = 0; at < count; at++) {
-      const word = make("span.word", byWord ? { data: { place: words.length } } : {}, visible(shown.sentences[sentence]?.[at] ?? wordMap.inputs[words.length]));
+      const symbol = shown.sentences[sentence]?.[at] ?? wordMap.inputs[words.length];
+      const word = make("span.word", byWord ? { data: { place: words.length } } : {}, visible(symbol));
       words.push(word);
       text.append(word, " ");
     }
@@ -34,7 +35,10 @@ export function documentView({ shown, map, looks, on }) {
       one.title = percent(weights[place]);
       if (!byWord) one.textContent = percent(weights[place]);
     });
-    if (byWord) sums(weights, counts).forEach((sum, at) => { badges[at].textContent = percent(sum); });
+    if (!byWord) return;
+    sums(weights, counts).forEach((sum, at) => {
+      badges[at].textContent = percent(sum);
+    });
   }
   return { element, light: show, clear: () => (byWord ? words : badges).forEach(plain) };
 }

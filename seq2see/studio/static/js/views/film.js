@@ -1,9 +1,10 @@
 // A film strip: the frames that a model is shown, lit by the weight of each, or of the regions of each.
 
 import { make } from "../dom.js";
-import { lit } from "../light.js";
+import { lit, within } from "../light.js";
 import { percent } from "../symbols.js";
 import { painted } from "../theme.js";
+import { addsTo } from "./pointing.js";
 
 const WIDTH = 160;
 
@@ -16,7 +17,8 @@ export function filmView({ shown, map, on }) {
 
   const paint = () => frames.forEach((frame, at) => {
     const shares = last?.weights.slice(at * cells, (at + 1) * cells);
-    if (frame.image.naturalWidth) lit(frame.canvas, frame.image, shares?.map((weight) => weight / last.top), rows, columns);
+    const light = shares?.map((weight) => weight / last.top);
+    if (frame.image.naturalWidth) lit(frame.canvas, frame.image, light, rows, columns);
     frame.weight.textContent = shares ? percent(shares.reduce((sum, weight) => sum + weight, 0)) : "";
   });
   frames.forEach(({ image, source }) => {
@@ -27,13 +29,14 @@ export function filmView({ shown, map, on }) {
   if (map) {
     const placeOf = (event) => {
       const frame = event.target.closest?.("[data-frame]");
-      return frame ? Number(frame.dataset.frame) * cells + cellOf(event, frame.querySelector("canvas"), rows, columns) : null;
+      if (!frame) return null;
+      return Number(frame.dataset.frame) * cells + cellOf(event, frame.querySelector("canvas"), rows, columns);
     };
     element.addEventListener("pointermove", (event) => on.point(placeOf(event)));
     element.addEventListener("pointerleave", () => on.point(null));
     element.addEventListener("click", (event) => {
       const place = placeOf(event);
-      if (place !== null) on.choose(place, event.shiftKey || event.ctrlKey || event.metaKey);
+      if (place !== null) on.choose(place, addsTo(event));
     });
   }
   return {
@@ -63,7 +66,6 @@ function frameOf(shown, number, at) {
 
 function cellOf(event, canvas, rows, columns) {
   const box = canvas.getBoundingClientRect();
-  const within = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
   const row = within((event.clientY - box.top) / box.height, rows);
   return row * columns + within((event.clientX - box.left) / box.width, columns);
 }

@@ -1,9 +1,10 @@
 // A picture under a grid of places; a spectrogram, or a line of writing, is one whose grid has one row.
 
 import { make } from "../dom.js";
-import { gridOf, lit, seen } from "../light.js";
+import { gridOf, lit, seen, within } from "../light.js";
 import { counted } from "../symbols.js";
 import { painted } from "../theme.js";
+import { addsTo } from "./pointing.js";
 
 const WIDE = 720;
 
@@ -22,7 +23,8 @@ export function pictureView({ shown, map, on }) {
 
   const draw = () => {
     if (!image.complete || !image.naturalWidth) return;
-    lit(canvas, image, last && seen(last.weights, grid).map((weight) => weight / last.top), grid?.rows, grid?.columns);
+    const shares = last && seen(last.weights, grid).map((weight) => weight / last.top);
+    lit(canvas, image, shares, grid?.rows, grid?.columns);
   };
   image.addEventListener("load", draw);
   image.src = shown.picture;
@@ -41,8 +43,10 @@ export function pictureView({ shown, map, on }) {
   };
 }
 
-const told = (shown) =>
-  shown.kind === "sound" ? `spectrogram, ${shown.seconds.toFixed(2)} seconds` : `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
+function told(shown) {
+  if (shown.kind === "sound") return `spectrogram, ${shown.seconds.toFixed(2)} seconds`;
+  return `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
+}
 
 function seconds(length) {
   const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", {}, `${(share * length).toFixed(2)} s`));
@@ -53,8 +57,8 @@ function seconds(length) {
 function listen(stage, marker, grid, on) {
   const placeOf = (event) => {
     const box = stage.getBoundingClientRect();
-    const column = Math.min(grid.columns - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * grid.columns)));
-    const row = Math.min(grid.rows - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * grid.rows)));
+    const column = within((event.clientX - box.left) / box.width, grid.columns);
+    const row = within((event.clientY - box.top) / box.height, grid.rows);
     marker.hidden = false;
     marker.style.setProperty("--x", column / grid.columns);
     marker.style.setProperty("--y", row / grid.rows);
@@ -67,5 +71,5 @@ function listen(stage, marker, grid, on) {
     marker.hidden = true;
     on.point(null);
   });
-  stage.addEventListener("click", (event) => on.choose(placeOf(event), event.shiftKey || event.ctrlKey || event.metaKey));
+  stage.addEventListener("click", (event) => on.choose(placeOf(event), addsTo(event)));
 }

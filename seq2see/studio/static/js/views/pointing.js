@@ -1,3 +1,6 @@
+// Whether a click is meant in addition to those before.
+export const addsTo = (event) => event.shiftKey || event.ctrlKey || event.metaKey;
+
 // Pointing and clicking, for elements that carry data-place.
 export function listen(element, on) {
   const placeOf = (event) => {
@@ -8,6 +11,6 @@ export function listen(element, on) {
   element.addEventListener("pointerleave", () => on.point(null));
   element.addEventListener("click", (event) => {
     const place = placeOf(event);
-    if (place !== null) on.choose(place, event.shiftKey || event.ctrlKey || event.metaKey);
+    if (place !== null) on.choose(place, addsTo(event));
   });
 }
