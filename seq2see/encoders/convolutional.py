@@ -42,7 +42,7 @@ class ConvolutionalEncoder(Encoder):
             None if along is None else RecurrentLayers(along, settings.size, bidirectional=along.bidirectional)
         )
         if settings.frozen:
-            self.backbone.requires_grad_(False)
+            self.backbone.requires_grad_(False).eval()
 
     @classmethod
     def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> ConvolutionalEncoder:

@@ -61,7 +61,7 @@ class VideoEncoder(Encoder):
             frames = View(self.size, "frames")
             self.further = {"regions": View(self.size, "frames-grid", inside=frames)}
         if self.backbone is not None and settings.frozen:
-            self.backbone.requires_grad_(False)
+            self.backbone.requires_grad_(False).eval()
 
     @classmethod
     def build(cls, settings: VideoEncoderSettings, material: Material) -> VideoEncoder:

@@ -17,13 +17,19 @@ def idle(recipe: Recipe) -> dict[str, str]:
         reason = "without attention no place is looked at"
     else:
         reason = ""
-    if reason and recipe.copied_from is not None:
-        found["decoder.copy_from"] = reason
+    if recipe.copied_from is not None and (reason or _at_sentences_alone(recipe)):
+        found["decoder.copy_from"] = reason or f"its words are not looked at (attention.over={recipe.copied_places})"
     if reason and alignment.column is not None:
         found["loss.alignment.column"] = reason
     if alignment.column is None and alignment.weight != type(alignment).model_fields["weight"].default:
         found["loss.alignment.weight"] = "loss.alignment.column is not given"
     return found
+
+
+def _at_sentences_alone(recipe: Recipe) -> bool:
+    """Whether a document is looked at whose words could be copied, but not at them."""
+    name = recipe.copied_from
+    return recipe.copied_places != name in recipe.looked_at and recipe.copied_places not in recipe.looked_at
 
 
 def impossible(recipe: Recipe) -> list[str]:
@@ -37,8 +43,6 @@ def _copying(recipe: Recipe, output: TextSettings) -> list[str]:
     name, path = recipe.copied_from, "decoder.copy_from"
     if name is None or name not in recipe.inputs:
         return []
-    if recipe.inputs[name].kind == "texts" and recipe.copied_places not in recipe.looked_at:
-        return [f"{path}: the words of '{name}' are not looked at; set attention.over={recipe.copied_places}"]
     texts = [one.removesuffix(".words") for one in recipe.looked_at if one.removesuffix(".words") in recipe.texts]
     if name not in texts:
         return [f"{path}: '{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"]

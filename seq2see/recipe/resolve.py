@@ -75,7 +75,7 @@ def resolved(recipe: Recipe) -> Recipe:
     recipe = _kinds(recipe)
     attention, decoder = recipe.attention, recipe.decoder
     if attention.score != "none" and attention.over is None:
-        attention = attention.model_copy(update={"over": recipe.with_places})
+        attention = attention.model_copy(update={"over": recipe.looked_at})
     unused = [name for name in recipe.inputs if name not in recipe.used]
     if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})

@@ -301,7 +301,9 @@ class Recipe(Settings):
         """What the decoder looks at: names of inputs, or of further places of theirs; nothing without attention."""
         if self.attention.score == "none":
             return []
-        return self.with_places if self.attention.over is None else names(self.attention.over)
+        if self.attention.over is not None:
+            return names(self.attention.over)
+        return [self.copied_places or name if name == self.copied_from else name for name in self.with_places]
 
     @property
     def with_places(self) -> list[str]:

@@ -58,9 +58,12 @@ def pretrained() -> ConvolutionalEncoder:
     return ConvolutionalEncoder(ConvolutionalEncoderSettings(backbone="efficientnet-lite0", size=16))
 
 
-def test_a_frozen_network_does_not_move(pretrained: ConvolutionalEncoder) -> None:
+@pytest.mark.parametrize("mode", ["as built", "training"])
+def test_a_frozen_network_does_not_move(pretrained: ConvolutionalEncoder, mode: str) -> None:
+    """Features are made before training begins, by an encoder that nobody has told yet whether it learns."""
     pretrained.fetch()
-    pretrained.train()
+    if mode == "training":
+        pretrained.train()
     before = {name: tensor.clone() for name, tensor in pretrained.backbone.state_dict().items()}
     encoded = pretrained(torch.randint(0, 256, (1, 3, 64, 64)))
     encoded.summary.sum().backward()
@@ -68,6 +71,7 @@ def test_a_frozen_network_does_not_move(pretrained: ConvolutionalEncoder) -> Non
     assert all(one.grad is None for one in pretrained.backbone.parameters())
     after = pretrained.backbone.state_dict()
     assert all((before[name] == after[name]).all() for name in before)
+    assert not any(module.training for module in pretrained.backbone.modules())
 
 
 def test_what_is_kept_equals_what_is_made(pretrained: ConvolutionalEncoder, tmp_path: Path) -> None:

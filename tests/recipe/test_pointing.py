@@ -11,6 +11,7 @@ from seq2see.recipe import load_recipe
 from seq2see.recipe.load import notes
 
 COPIED: dict[str, Any] = {"decoder": {"copy_from": "source"}}
+NESTED: dict[str, Any] = {"encoder": {"kind": "hierarchical"}, **COPIED}
 COPYING: dict[str, Any] = {"inputs": {"source": {}}, **COPIED}
 LINKED: dict[str, Any] = {"inputs": {"source": {}}, "loss": {"alignment": {"column": "links"}}}
 LABEL: dict[str, Any] = {"output": {"kind": "label"}}
@@ -23,8 +24,8 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
         ({**COPYING, "attention": "none"}, "decoder.copy_from: has no effect here: without attention no place"),
         ({**COPYING, **LABEL}, "decoder.copy_from: has no effect here: a label has no symbols"),
         (
-            {"inputs": {"source": {"kind": "texts"}}, "encoder": {"kind": "hierarchical"}, **COPIED},
-            "decoder.copy_from: the words of 'source' are not looked at; set attention.over=source.words",
+            {"inputs": {"source": {"kind": "texts"}}, "attention": {"over": "source"}, **NESTED},
+            "decoder.copy_from: has no effect here: its words are not looked at .attention.over=source.words",
         ),
         ({**COPYING, "decoder": {"copy_from": "sauce"}}, r"there is no input 'sauce' \(did you mean 'source'\?\)"),
         ({**TWO, "attention": {"over": "source"}}, "'hint' is no text that is looked at; allowed: source, none"),
