@@ -1,4 +1,4 @@
-"""Pictures of the studio for docs/studio.md and the front page, from trained models; needs the extra `dev` and Chromium.
+"""Pictures of the studio for docs/studio.md and the front page, from trained models; needs the extra `dev`, Chromium.
 
 python docs/make_screenshots.py text=runs/translation other=runs/translation-transformer image=runs/captions \
     document=runs/reviews sound=runs/digits

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from seq2see.cli import main
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE = 90_000
@@ -76,3 +81,20 @@ def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visit]:
     yield visit
     context.close()
     assert visit.faults == []
+
+
+def predicted(capsys: pytest.CaptureFixture[str], folder: Path, given: object, *options: object) -> dict[str, Any]:
+    """What the command line says."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        main(["predict", str(folder), str(given), "--json", "--looks", "-", *map(str, options)])
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def percent(share: float) -> str:
+    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %" if share * 100 < 9.95 else f"{share * 100:.0f} %"
+
+
+def scaled(weights: list[float], everything: list[list[float]]) -> Any:
+    """Weights as shares of the heaviest of all."""
+    return pytest.approx([weight / max(map(max, everything)) for weight in weights], abs=2e-3)
