@@ -29,7 +29,8 @@ class Visit:
 
     def open(self, model: str, *, beside: str = "") -> None:
         self.page.goto(f"{self.address}#model={model}" + (f"&beside={beside}" if beside else ""))
-        self.page.wait_for_selector("body[data-state=ready]")
+        shown = "name => document.body.dataset.state === 'ready' && document.querySelector('#model').value === name"
+        self.page.wait_for_function(shown, arg=model)
 
     def type(self, *texts: str) -> None:
         """Fill the fields, press Enter in the last, wait for the answer."""

@@ -8,11 +8,23 @@ import { themeSwitch } from "./theme.js";
 
 const at = (id) => document.getElementById(id);
 const said = at("said");
+const failure = at("failure");
 const say = (text) => { said.textContent = text; };
 
 const signature = (model) => model.inputs.map((input) => `${input.name}:${input.kind}`).join(" ");
 
 const labelOf = ({ name, task }) => (name === task ? name : `${name} · ${task}`);
+
+// Whatever fails before there is a panel to say so is said at the top.
+async function told(work) {
+  failure.textContent = "";
+  try {
+    await work;
+  } catch (error) {
+    failure.textContent = error.message;
+    document.body.dataset.state = "failed";
+  }
+}
 
 class Studio {
   constructor(models) {
@@ -20,15 +32,17 @@ class Studio {
     this.details = new Map();
     this.panels = [new Panel(say)];
     this.form = new EntryForm(at("entry"), { ask: (asked) => this.ask(asked) });
-    const wanted = new URLSearchParams(location.hash.slice(1));
-    this.names = [wanted.get("model"), wanted.get("beside")];
-    at("model").addEventListener("change", () => this.pick(at("model").value, at("beside").value));
-    at("beside").addEventListener("change", () => this.pick(at("model").value, at("beside").value, { keep: true }));
+    const chosen = (options) => this.pick(at("model").value, at("beside").value, options);
+    at("model").addEventListener("change", () => told(chosen()));
+    at("beside").addEventListener("change", () => told(chosen({ keep: true })));
+    window.addEventListener("hashchange", () => told(this.begin()));
   }
 
+  // The models that the address names, or the first.
   async begin() {
+    const wanted = new URLSearchParams(location.hash.slice(1));
     const known = (name) => this.models.some((model) => model.name === name);
-    const [first, second] = this.names;
+    const [first, second] = [wanted.get("model"), wanted.get("beside")];
     await this.pick(known(first) ? first : this.models[0].name, known(second) ? second : "");
   }
 
@@ -53,7 +67,7 @@ class Studio {
     const area = at("panels");
     area.classList.toggle("two", Boolean(second));
     fill(area, this.panels.map((panel) => panel.element));
-    if (keep && second && last) this.panels[1].ask(await suited(last, second, model));
+    if (keep && second && last) this.one(this.panels[1], last);
     if (!keep) this.asked = null;
     document.body.dataset.state = "ready";
   }
@@ -73,8 +87,15 @@ class Studio {
 
   ask(asked) {
     this.asked = asked;
-    const [first] = this.panels;
-    this.panels.forEach(async (panel) => panel.ask(await suited(asked, panel.model, first.model)));
+    this.panels.forEach((panel) => this.one(panel, asked));
+  }
+
+  async one(panel, asked) {
+    try {
+      await panel.ask(await suited(asked, panel.model, this.panels[0].model));
+    } catch (error) {
+      panel.fail(error);
+    }
   }
 }
 
@@ -89,10 +110,4 @@ async function suited(asked, model, owner) {
 }
 
 themeSwitch(at("theme"));
-try {
-  const models = await api.models();
-  await new Studio(models).begin();
-} catch (error) {
-  at("failure").textContent = error.message;
-  document.body.dataset.state = "failed";
-}
+await told(api.models().then((models) => new Studio(models).begin()));

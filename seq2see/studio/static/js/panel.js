@@ -107,11 +107,16 @@ export class Panel {
       this.draw(step);
     } catch (error) {
       if (error.name === "AbortError" || request !== this.request) return;
-      if (!(error instanceof api.Refusal)) throw error;
-      this.status.textContent = error.message;
-      this.state("failed");
+      this.fail(error);
       if (!begin) this.result?.restore();
     }
+  }
+
+  // What the server refuses is told; what is a fault of ours is also the console's to tell.
+  fail(error) {
+    this.status.textContent = error.message;
+    this.state("failed");
+    if (!(error instanceof api.Refusal)) throw error;
   }
 
   bodyOf(course) {
