@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import SOS, Batch, Sequences
@@ -100,6 +100,13 @@ class EncoderDecoder(nn.Module):
     def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
         """Read every input and prepare for decoding; with `maps` both tell all of their looks."""
         return replace(self.decoder.prepare(self.remember(inputs, rows, maps=maps)), maps=maps)
+
+    def along(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
+        """log P of every symbol (or blank) at the places in their order, and which are real: see `loss.ctc`."""
+        if self.ctc is None or self.read_along is None:
+            raise ValueError("this model was built without a loss along its places")
+        found: tuple[Tensor, Tensor] = self.ctc.log_probs(memory.places[self.read_along])
+        return found
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)

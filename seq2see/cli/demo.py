@@ -1,19 +1,22 @@
 """`seq2see demo`: Train a small model to pronounce English words, then see what it makes of words it has never read.
 
-Takes about two minutes; pictures of where the model looks are saved and shown in the browser.
+Takes about two minutes; pictures of where the model looks are saved, and the studio is served, where you can type words
+of your own and take the wheel.
 """
 
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.dictionary import Entry, entries, held_out, write_table
-from seq2see.cli.gallery import HOST, server, write_index
+from seq2see.cli.gallery import write_index
 from seq2see.cli.parser import Given, Parser, listed, number, whole
 from seq2see.cli.program import program
 from seq2see.cli.saying import say
+from seq2see.cli.serve import HOST, PORT, serve_studio
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -46,11 +49,11 @@ JUDGED, SHOWN, LETTERS = 400, 8, 7
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("--no-serve", action="store_true", help="save the pictures and leave")
+    parser.add_argument("--no-serve", action="store_true", help="save the pictures and leave, without the studio")
     parser.add_argument("--minutes", metavar="M", type=number, default=2.0, help="of training (default: 2)")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs/demo"), help="default: runs/demo")
     parser.add_argument("--words", metavar="A,B", type=listed, help="words to pronounce, instead of some unseen ones")
-    parser.add_argument("--port", metavar="N", type=whole, default=8000, help="of the page (default: 8000)")
+    parser.add_argument("--port", metavar="N", type=whole, default=PORT, help="of the studio (default: 8000)")
 
 
 def run(given: Given) -> None:
@@ -66,7 +69,14 @@ def run(given: Given) -> None:
     say(f"pictures of where it looked: {folder} (open {folder / 'index.html'})")
     say(f"more: {program()} predict {given.out} WORD;  {program()} explain {given.out} WORD")
     if not given.no_serve:
-        _serve(folder, given.port)
+        serve_studio([f"demo={given.out}"], port=given.port if _free(given.port) else 0)
+
+
+def _free(port: int) -> bool:
+    """Two minutes of training should not end in a port that is taken."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return trial.connect_ex((HOST, port)) != 0
 
 
 def _check(given: Given) -> None:
@@ -120,12 +130,3 @@ def _verdict(prediction: Prediction, right: list[str], *, seen: bool) -> str:
         return "not in the dictionary"
     said = "right" if prediction.text in right else f"should be {' or '.join(right)}"
     return f"{said}; seen in training" if seen else said
-
-
-def _serve(folder: Path, port: int) -> None:
-    with server(folder, port) as serving:
-        say(f"the pictures: http://{HOST}:{serving.server_port}/   (Ctrl-C ends)")
-        try:
-            serving.serve_forever()
-        except KeyboardInterrupt:
-            say("")

@@ -1,15 +1,11 @@
-"""A folder of pictures with a page that shows them, and a server for this machine alone."""
+"""A folder of pictures with a page that shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from html import escape
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
-HOST = "127.0.0.1"
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
@@ -41,17 +37,3 @@ def write_index(folder: Path, title: str, about: str, *, pictures: Sequence[tupl
     page = PAGE.format(title=escape(title), about=escape(about), figures="\n".join(figures))
     path.write_text(page, encoding="utf-8")
     return path
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        """The terminal is for the user."""
-
-
-def server(folder: Path, port: int) -> ThreadingHTTPServer:
-    """Serves the folder on this machine alone; where the port is taken, on a free one."""
-    handler = partial(_Quiet, directory=str(folder))
-    try:
-        return ThreadingHTTPServer((HOST, port), handler)
-    except OSError:
-        return ThreadingHTTPServer((HOST, 0), handler)

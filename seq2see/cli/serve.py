@@ -5,6 +5,7 @@ Only this machine is served, unless --host says otherwise; then every request ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 
 from seq2see.cli.options import add_plugin
@@ -17,6 +18,7 @@ EXAMPLES = (
     "seq2see serve soft=runs/captions hard=runs/captions-hard --port 9000",
     "seq2see serve runs/translation --host 0.0.0.0 --token a-long-secret-of-yours",
 )
+HOST, PORT, MAX_UPLOAD, PATIENCE = "127.0.0.1", 8000, 25.0, 60.0
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
 
@@ -27,15 +29,17 @@ def arguments(parser: Parser) -> None:
         nargs="+",
         help="folders that train wrote, or NAME=FOLDER; several joined by + are an ensemble",
     )
-    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
-    parser.add_argument("--port", metavar="N", type=whole, default=8000, help="default: 8000; 0: any that is free")
+    parser.add_argument("--host", metavar="HOST", default=HOST, help="default: 127.0.0.1, this machine alone")
+    parser.add_argument("--port", metavar="N", type=whole, default=PORT, help="default: 8000; 0: any that is free")
     parser.add_argument(
         "--token",
         metavar="TEXT",
         help="what requests must carry (or SEQ2SEE_TOKEN, which others on this machine see not)",
     )
-    parser.add_argument("--max-upload", metavar="MB", type=number, default=25.0, help="of a request (default: 25)")
-    parser.add_argument("--timeout", metavar="S", type=number, default=60.0, help="for an answer (default: 60)")
+    parser.add_argument(
+        "--max-upload", metavar="MB", type=number, default=MAX_UPLOAD, help="of a request (default: 25)"
+    )
+    parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
     add_plugin(parser)
 
 
@@ -43,6 +47,26 @@ def run(given: Given) -> None:
     for name in ("max_upload", "timeout"):
         if not 0 < getattr(given, name) < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
+    serve_studio(
+        given.models,
+        host=given.host,
+        port=given.port,
+        token=given.token,
+        max_upload=given.max_upload,
+        patience=given.timeout,
+    )
+
+
+def serve_studio(
+    models: Sequence[str],
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    token: str | None = None,
+    max_upload: float = MAX_UPLOAD,
+    patience: float = PATIENCE,
+) -> None:
+    """Serve until Ctrl-C; max_upload: megabytes of a request, patience: seconds for an answer."""
     for module in NEEDED:
         imported(module, extra="studio")
     from seq2see.studio.app import make_app
@@ -53,12 +77,12 @@ def run(given: Given) -> None:
     from seq2see.studio.server import run as serve
     from seq2see.studio.settings import MEGABYTE, Limits
 
-    token = token_for(given.host, given.token)
-    limits = Limits(body=int(given.max_upload * MEGABYTE), patience=given.timeout)
+    token = token_for(host, token)
+    limits = Limits(body=int(max_upload * MEGABYTE), patience=patience)
     counters = Counters()
-    with closing(bound(given.host, given.port)) as listening:
-        shelf = shelf_of(given.models, limits, counters)
-        app = make_app(shelf, limits, counters, token=token, local=is_loopback(given.host))
+    with closing(bound(host, port)) as listening:
+        shelf = shelf_of(models, limits, counters)
+        app = make_app(shelf, limits, counters, token=token, local=is_loopback(host))
         names = ", ".join(one.name for one in shelf)
         asks = "?token=..." if token else ""
         serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))

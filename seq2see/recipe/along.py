@@ -13,6 +13,8 @@ def out_of_line(recipe: Recipe) -> list[str]:
     name = recipe.read_along
     if name is None or idle_along(recipe):
         return []
+    if recipe.search.ctc and recipe.copied_from is not None:
+        return ["search.ctc: words that are copied cannot be read along the places; allowed: 0"]
     layout = recipe.view_of(name)[1]
     if layout in (*LINES, None):  # None: only the built encoder knows
         return []
@@ -22,7 +24,7 @@ def out_of_line(recipe: Recipe) -> list[str]:
 def idle_along(recipe: Recipe) -> dict[str, str]:
     """{path: reason} where there is no text, or nothing to read it off."""
     if not recipe.loss.ctc:
-        return {}
+        return {"search.ctc": "loss.ctc is 0: nothing is read along the places"} if recipe.search.ctc else {}
     if recipe.output.kind != "text":
         return {"loss.ctc": f"a {recipe.output.kind} has no symbols to be read one after the other"}
     return {} if recipe.inputs else {"loss.ctc": "a model without inputs has no places to read"}

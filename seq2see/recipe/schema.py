@@ -234,6 +234,9 @@ class SearchSettings(Settings):
     min_length: Count = Field(0, description="symbols of the shortest output")
     avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
+    ctc: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of what is read along the places (loss.ctc) in what is written; 0: the decoder alone"
+    )
 
 
 class EvaluationSettings(Settings):

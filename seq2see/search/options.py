@@ -23,7 +23,7 @@ class SearchOptions:
     length_penalty: score = log_probability / length ** length_penalty, the length counting `<eos>`;
     coverage_penalty: beta in score + beta * sum_j log(min(sum_t a_tj, 1)): outputs that overlook places rank lower;
     patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `stopping.py`);
-    avoid_unknown: `<unk>` is not said;
+    avoid_unknown: `<unk>` is not said; ctc: the share of what is read along the places (see `along.py`);
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
@@ -40,6 +40,7 @@ class SearchOptions:
     max_length: int = 100
     min_length: int = 0
     avoid_unknown: bool = False
+    ctc: Real = 0.0
     sample: bool = False
     temperature: Real = 1.0
     top_k: int = 0
@@ -61,6 +62,7 @@ class SearchOptions:
             _at_least(0, runners_up=self.runners_up),
             _at_least(0, length_penalty=self.length_penalty),
             _at_least(0, coverage_penalty=self.coverage_penalty),
+            "" if 0 <= self.ctc <= 1 else f"ctc is a share from 0 to 1, got {self.ctc}",
             f"min_length {self.min_length} is more than max_length {self.max_length}"
             if self.min_length > self.max_length
             else "",

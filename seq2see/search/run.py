@@ -43,7 +43,7 @@ def search(
     if not rows:
         return []
     with at_rest([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
+        stepper = Stepper(moved(sources, device), len(rows), maps=maps, ctc=options.ctc)
         check_coverage(stepper.places, options)
         allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)

@@ -14,6 +14,7 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
+from seq2see.search.along import Along
 from seq2see.search.inner import inner_looks, inward_name
 from seq2see.search.joint import fitted, joint_looks, joint_places
 from seq2see.search.writable import Writable
@@ -32,8 +33,9 @@ class Stepper:
     they came (compaction leaves them as they are).
     """
 
-    def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False):
-        """maps: also tell each head and each layer apart, and where encoders looked (of one model, not of several)."""
+    def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False, ctc: float = 0.0):
+        """maps: also tell each head and each layer apart, and where encoders looked (of one model, not of several);
+        ctc: the share that what is read along the places has in what each model says."""
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
         self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
@@ -41,13 +43,19 @@ class Stepper:
         self.symbols = self.writable.symbols
         self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
+        self._share, self._along = ctc, list[Along]()
+        if ctc and any(model.ctc is None for model in self._models):
+            raise UserError(f"ctc {ctc:g}: this model was trained without loss.ctc; allowed: 0")
         self.places = joint_places(self._ready)
         self.inner = inner_looks(self._ready)
         self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:
         """`width` hypotheses for each input."""
-        self._states = [model.begin(ready, width=width) for model, ready in zip(self._models, self._ready, strict=True)]
+        pairs = list(zip(self._models, self._ready, strict=True))
+        self._states = [model.begin(ready, width=width) for model, ready in pairs]
+        if self._share:
+            self._along = [Along.begin(*model.along(ready.memory), width=width) for model, ready in pairs]
 
     def step(
         self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
@@ -68,7 +76,7 @@ class Stepper:
             }
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
-            log_probs.append(self.writable.padded(model.log_probs(step, ready)))
+            log_probs.append(self.writable.padded(self._with_line(number, model.log_probs(step, ready), tokens)))
             if self._apart:
                 apart = {name: look.by_head() for name, look in step.by_layer().items()}
                 apart |= {inward_name(layer): weights for layer, weights in enumerate(step.inward, start=1)}
@@ -80,9 +88,20 @@ class Stepper:
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
         return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), joint_looks(looks)
 
+    def _with_line(
+        self, number: int, log_probs: Float[Tensor, "rows _"], tokens: Int[Tensor, " rows"] | None
+    ) -> Float[Tensor, "rows _"]:
+        """A model's own distribution times what is read along its places, each to the power of its share."""
+        if not self._share or tokens is None:
+            return log_probs
+        self._along[number] = self._along[number].read(tokens)
+        read = self._along[number].log_probs().to(log_probs).clamp(min=LEAST)
+        return torch.log_softmax((1 - self._share) * log_probs.clamp(min=LEAST) + self._share * read, dim=-1)
+
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
         """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""
         self._states = [state.select(rows, width) for state in self._states]
+        self._along = [along.select(rows) for along in self._along]
 
     def compact(self, kept: Int[Tensor, " inputs"]) -> None:
         """Go on with these inputs alone: the others leave states and memories."""
@@ -90,6 +109,7 @@ class Stepper:
         rows = (kept[:, None] * width + torch.arange(width, device=kept.device)).flatten()
         self.select(rows, width)
         self._ready = [ready.select(kept) for ready in self._ready]
+        self._along = [along.compact(kept) for along in self._along]
         self._inputs = self._inputs[kept]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
-import threading
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from seq2see.cli import demo
 from seq2see.cli.dictionary import Entry, entries, held_out
-from seq2see.cli.gallery import server, write_index
+from seq2see.cli.gallery import write_index
 from seq2see.recipe import load_recipe
 from seq2see.training.corpus import read_corpus
 from tests.cli.conftest import Run
@@ -68,8 +67,15 @@ def test_it_trains_judges_and_draws(
     monkeypatch.setattr(demo, "entries", lambda: words)
     monkeypatch.setattr(demo, "SETTINGS", (*demo.SETTINGS, "encoder.size=8", "decoder.size=8"))
     out = tmp_path / "demo"
-    run = call("demo", "--no-serve", "--minutes", 0.005, "--out", out, "--words", "ban,zzz")
+    served: list[tuple[list[str], int]] = []
+    monkeypatch.setattr(demo, "serve_studio", lambda models, *, port: served.append((models, port)))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        run = call("demo", "--port", port, "--minutes", 0.005, "--out", out, "--words", "ban,zzz")
     assert run.code == 0, run.err
+    assert served == [([f"demo={out}"], 0)], "where the port is taken, any that is free"
     assert "words it has not seen" in run.lines[0]
     assert run.lines[1].split()[0] == "ban"
     assert "not in the dictionary" in run.lines[2]
@@ -83,16 +89,9 @@ def test_it_trains_judges_and_draws(
     assert json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])["dev"]
 
 
-def test_the_page_escapes_and_is_served_here_alone(tmp_path: Path) -> None:
+def test_the_page_of_pictures_escapes(tmp_path: Path) -> None:
     write_index(tmp_path, "Words", "all of them", pictures=[("ban", "ban: B <unk> N")])
-    with server(tmp_path, 0) as serving:
-        assert serving.server_address[0] == "127.0.0.1"
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        with urllib.request.urlopen(f"http://127.0.0.1:{serving.server_port}/") as answer:
-            page = answer.read().decode()
-        with server(tmp_path, serving.server_port) as second:
-            assert second.server_port != serving.server_port
-        serving.shutdown()
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'src="ban.png"' in page
     assert "B &lt;unk&gt; N" in page
     assert "<unk>" not in page

@@ -35,6 +35,7 @@ def build(
     symbols: int = SYMBOLS,
     seed: int = 0,
     sharpness: float = 4.0,
+    ctc: float = 0.0,
     **decoder: Any,
 ) -> EncoderDecoder:
     """A model whose weights are `sharpness` times as large as at the start of training, so that it has opinions."""
@@ -46,6 +47,7 @@ def build(
             "encoder": {"cell": cell, "size": size, "bidirectional": bidirectional, "embedding": {"size": 5}},
             "attention": "none" if score == "none" else {"score": score},
             "decoder": {"cell": cell, "size": size * (1 + bidirectional), "embedding": {"size": 5}, **decoder},
+            "loss": {"ctc": ctc},
         }
     )
     model = EncoderDecoder(recipe, Sizes({"source": 12}, symbols))
