@@ -1,7 +1,7 @@
 """Pictures of the studio for docs/studio.md and the front page, from trained models; needs the extra `dev`, Chromium.
 
-python docs/make_screenshots.py text=runs/translation other=runs/translation-transformer image=runs/captions \
-    document=runs/reviews sound=runs/digits
+python docs/make_screenshots.py translation=runs/multi30k transformer=runs/multi30k-transformer captions=runs/flickr8k \
+    reviews=runs/imdb digits=runs/fsdd
 
 Views whose model is not given are left as they are.
 """
@@ -85,13 +85,13 @@ def image(page: Any) -> None:
 
 
 VIEWS = (
-    View("text", ("text",), text),
-    View("wheel", ("text",), wheel),
-    View("image", ("image",), image, height=1500),
-    View("document", ("document",), lambda page: typed(page, REVIEW), dark=True),
-    View("sound", ("sound",), lambda page: picked(page, 2)),
-    View("beside", ("text", "other"), typed, height=1500),
-    View("phone", ("text",), text, dark=True, width=390, height=1500),
+    View("text", ("translation",), text),
+    View("wheel", ("translation",), wheel),
+    View("image", ("captions",), image, height=1500),
+    View("document", ("reviews",), lambda page: typed(page, REVIEW), dark=True),
+    View("sound", ("digits",), lambda page: picked(page, 2)),
+    View("beside", ("translation", "transformer"), typed, height=1500),
+    View("phone", ("translation",), text, dark=True, width=390, height=1500),
 )
 
 
@@ -114,7 +114,8 @@ def kept(content: bytes, path: Path) -> None:
     """A PNG of as many colours as fit into the limit."""
     picture = Image.open(BytesIO(content)).convert("RGB")
     for colours in (256, 128, 64, 32):
-        picture.quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
+        few = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
         if path.stat().st_size <= LARGEST:
             break
     print(f"{path} {path.stat().st_size:,} bytes")

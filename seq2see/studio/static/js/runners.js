@@ -1,7 +1,7 @@
 // What else could have been said at a step: the likeliest symbols; choosing one goes on from there.
 
 import { bdi, make } from "./dom.js";
-import { percent, visible } from "./symbols.js";
+import { isEnd, isSpecial, percent, visible } from "./symbols.js";
 
 export function runnersUp(token, { canChoose, choose }) {
   const items = (token.runners_up ?? []).map((one) => {
@@ -12,7 +12,7 @@ export function runnersUp(token, { canChoose, choose }) {
       make("span.probability", {}, percent(one.probability)),
     ];
     const style = { "--p": one.probability.toFixed(4) };
-    if (said || !canChoose) {
+    if (said || !canChoose || (isSpecial(one.text) && !isEnd(one.text))) {
       return make("li", {}, make("span.runner", { style, "aria-current": said ? "true" : null }, parts));
     }
     const label = `say ${visible(one.text)} instead, ${percent(one.probability)}`;
