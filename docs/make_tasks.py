@@ -66,8 +66,9 @@ def _baseline(recipe: Recipe) -> str:
 
 
 def _columns(recipe: Recipe) -> list[str]:
-    *inputs, output = (f"`{column}`" for _, column in wanted_columns(recipe))
-    return [", ".join(inputs), output] if inputs else [output]
+    columns = [f"`{column}`" for _, column in wanted_columns(recipe)]
+    inputs, output = columns[: len(recipe.inputs)], columns[len(recipe.inputs) :] or ["nothing more: outputs are made"]
+    return [", ".join(inputs), *output] if inputs else output
 
 
 def _use(recipe: Recipe) -> str:

@@ -13,6 +13,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
+from seq2see.data.turning import both_ways
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
@@ -299,11 +300,11 @@ class Model:
     def rows_of(
         self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
     ) -> list[Mapping[str, str]]:
-        """Rows with outputs, from a table or as given."""
+        """Rows with outputs, from a table (both ways, where the direction is the output) or as given."""
         if not isinstance(data, str | Path):
             return list(data)
         table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
-        rows: list[Mapping[str, str]] = list(resolution.rows(table, filled=filled(self.recipe)))
+        rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
         tell(table.notes)
         return rows
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from seq2see.samples.films import write_film
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 
@@ -15,21 +18,9 @@ STEPS = {"left": (0, -2), "right": (0, 2), "up": (-2, 0), "down": (2, 0)}
 
 
 def written(path: Path, frames: np.ndarray, *, rate: int = 10, rotation: int = 0, codec: str = "mpeg4") -> Path:
-    """A file of frames (number, height, width, 3)."""
+    """A file of frames (number, height, width, 3), in a folder that need not be there yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate)
-        stream.height, stream.width = frames.shape[1:3]
-        stream.pix_fmt = "yuv420p"
-        stream.bit_rate = 1_000_000
-        if rotation:
-            stream.set_display_rotation(rotation)
-        for frame in frames:
-            for packet in stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")):
-                container.mux(packet)
-        for packet in stream.encode():
-            container.mux(packet)
-    return path
+    return write_film(path, frames, rate=rate, rotation=rotation, codec=codec)
 
 
 def counted(number: int, height: int = 32, width: int = 48) -> np.ndarray:
@@ -64,6 +55,22 @@ def filmed(folder: Path, number: int, seed: int, directions: tuple[str, ...] = t
     return rows
 
 
-def table(path: Path, rows: list[tuple[str, str]], columns: str = "video\ttext") -> Path:
+def table(path: Path, rows: Sequence[tuple[str, ...]], columns: str = "video\ttext") -> Path:
     path.write_text("\n".join([columns, *("\t".join(row) for row in rows)]) + "\n", encoding="utf-8")
     return path
+
+
+def fading(draw: random.Random, *, frames: int = 8) -> np.ndarray:
+    """A square that goes any way and loses its light: two frames tell which way time runs, and no single one does."""
+    film = moving(draw.choice(list(STEPS)), draw, frames=frames)
+    light = np.linspace(draw.uniform(0.8, 1.0), draw.uniform(0.2, 0.4), frames)
+    return 30 + ((film - 30) * light[:, None, None, None]).astype(np.uint8)
+
+
+def faded(folder: Path, number: int, seed: int) -> list[tuple[str]]:
+    """Files of squares that lose their light, nothing said of them."""
+    draw = random.Random(seed)
+    paths = [f"clips/{seed}-{i}.mp4" for i in range(number)]
+    for path in paths:
+        written(folder / path, fading(draw))
+    return [(path,) for path in paths]

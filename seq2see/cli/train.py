@@ -5,19 +5,26 @@ Progress goes to stderr; at the end the dev metrics of the model are printed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seq2see.cli.options import add_json, add_training
 from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.program import program
 from seq2see.cli.saying import emit, say
-from seq2see.errors import UserError
+from seq2see.errors import UserError, imported
 
+if TYPE_CHECKING:
+    from seq2see.training.reports import Listener
+
+PORT = 8000
 EXAMPLES = (
     "seq2see train transliteration --data names.csv --minutes 10",
     "seq2see train translation --data multi30k --set attention.score=dot --set encoder.size=256",
     "seq2see train runs/translation --resume",
+    "seq2see train translation --data multi30k --studio",
 )
 
 
@@ -34,6 +41,10 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="begin anew where a run lies already")
     parser.add_argument("--from", dest="start", metavar="MODEL", help="begin from the weights of a model (fine-tuning)")
     parser.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps ...")
+    parser.add_argument(
+        "--studio", action="store_true", help="a page on this machine that shows the run while it goes, and its film"
+    )
+    parser.add_argument("--studio-port", metavar="N", type=whole, help="its port (default: 8000; 0: any that is free)")
     add_json(parser)
 
 
@@ -46,23 +57,45 @@ def run(given: Given) -> None:
     table, beside = (None, None) if given.data is None else locate(given.data)
     if given.resume:
         beside = None  # what the run was begun with holds, unless --dev says it again
-    api.train(
-        given.recipe,
-        table,
-        dev=beside if given.dev is None else locate(given.dev)[0],
-        columns=given.columns,
-        out=folder,
-        overrides=given.changes,
-        epochs=given.epochs,
-        updates=given.updates,
-        minutes=given.minutes,
-        seed=given.seed,
-        device=given.device,
-        resume=given.resume,
-        overwrite=given.overwrite,
-        start=given.start,
-    )
+    with _watched(folder, given) as listeners:
+        api.train(
+            given.recipe,
+            table,
+            dev=beside if given.dev is None else locate(given.dev)[0],
+            columns=given.columns,
+            out=folder,
+            overrides=given.changes,
+            epochs=given.epochs,
+            updates=given.updates,
+            minutes=given.minutes,
+            seed=given.seed,
+            device=given.device,
+            resume=given.resume,
+            overwrite=given.overwrite,
+            start=given.start,
+            listeners=listeners,
+        )
     _tell(folder, as_json=given.json, plugins=given.plugins)
+    if given.studio:
+        brought = "".join(f" --plugin {name}" for name in given.plugins)
+        say(f"  {program()} serve {folder}{brought}   (its film is at /live)")
+
+
+@contextmanager
+def _watched(folder: Path, given: Given) -> Iterator[Sequence[Listener]]:
+    """Whoever listens to the run: the terminal, and with --studio a page."""
+    from seq2see.training.progress import Progress
+
+    if not given.studio:
+        yield [Progress()]
+        return
+    for module in ("fastapi", "uvicorn"):
+        imported(module, extra="studio")
+    from seq2see.studio.live import watching
+
+    with watching(folder, PORT if given.studio_port is None else given.studio_port) as (address, live):
+        say(f"the run can be watched at {address}")
+        yield [Progress(), live]
 
 
 def _check(given: Given) -> None:
@@ -70,6 +103,8 @@ def _check(given: Given) -> None:
         value = getattr(given, name)
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"--{name} must be above 0, got {value}")
+    if given.studio_port is not None and not given.studio:
+        raise UserError(f"--studio-port {given.studio_port}: no meaning without --studio")
     if given.resume:
         useless = ["--from"] if given.start is not None else []
         useless += ["--overwrite"] if given.overwrite else []

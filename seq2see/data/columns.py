@@ -27,13 +27,15 @@ _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 class Resolution:
     """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
     whose values may be lists of texts, with how these become one; files: names whose values are paths, with what tells
-    why a file cannot be used (None: it can); numbers: names whose values are rows of numbers, with the like."""
+    why a file cannot be used (None: it can); numbers: names whose values are rows of numbers, with the like; known:
+    values that no column holds and that every row has."""
 
     mapping: dict[str, str]
     note: str | None = None
     lists: Mapping[str, Joined] = field(default_factory=dict)
     files: Mapping[str, Check] = field(default_factory=dict)
     numbers: Mapping[str, Check] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
         """The table's rows by the recipe's names.
@@ -55,7 +57,7 @@ class Resolution:
             if not self._counted(table, row, values) or not self._usable(table, row, values):
                 continue
             used += 1
-            yield Values(values, table, row.line)
+            yield Values({**values, **self.known}, table, row.line)
         table.judge_files()
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))

@@ -63,7 +63,7 @@ class MediaField(Field):
         known: dict[str, int] = {}
         found = np.empty(len(store), dtype=np.int64)
         for row in range(len(store)):
-            value = self.value(store[row])
+            value = self.file(self.value(store[row]))
             if value not in known:
                 known[value] = self.width(value)
             found[row] = known[value]

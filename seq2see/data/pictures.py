@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import warnings
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +172,11 @@ def _natural_width(height: int, width: int, settings: ImageInput) -> int:
 
 def _paper(picture: Image.Image) -> tuple[int, ...] | int:
     return (255, 255, 255) if picture.mode == "RGB" else 255
+
+
+def data_url(pixels: Pixels) -> str:
+    """A picture (height, width), or (height, width, channels), as a PNG that a page can show without a request."""
+    flat = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
+    file = BytesIO()
+    Image.fromarray(np.ascontiguousarray(flat)).save(file, format="PNG")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

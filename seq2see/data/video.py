@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,16 +19,14 @@ from seq2see.data.kept_clips import KEPT
 from seq2see.data.media import MediaField
 from seq2see.data.pictures import MediaError
 from seq2see.data.store import Ragged
-from seq2see.data.videos import Clip, frames_in, read_video
+from seq2see.data.turning import BACKWARDS, forwards
+from seq2see.data.videos import Clip, frames_in, read_video, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Film
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 CELL = 32 * 32
 """Pixels that take about as much room in a batch as a symbol of text."""
-
-BACKWARDS = "\0backwards"
-"""Behind a path: the clip from its end to its beginning. No path of a file has such a character in it."""
 
 
 @dataclass
@@ -85,7 +83,8 @@ class VideoField(MediaField):
 
     def batch(self, values: Sequence[str]) -> Clips:
         """Values as they are; frames are named by the second at which they are shown."""
-        return self._read(values, [None] * len(values))
+        column = self._read(values, [None] * len(values))
+        return column if column.names is not None else replace(column, names=[self._times(value) for value in values])
 
     def file(self, value: str) -> str:
         return forwards(value)
@@ -111,8 +110,15 @@ class VideoField(MediaField):
         pixels = np.zeros((*mask.shape, *clips[0].pixels.shape[1:]), dtype=np.uint8)
         for row, clip in zip(pixels, clips, strict=True):
             row[: len(clip.times)] = clip.pixels
-        names = [[f"{second:.2f} s" for second in clip.times] for clip in clips]
-        return Clips(torch.from_numpy(pixels), mask, maps, names)
+        return Clips(torch.from_numpy(pixels), mask, maps, [_named(clip.times) for clip in clips])
+
+    def _times(self, value: str) -> list[str]:
+        """What the frames of a clip are called of which no pixel is needed."""
+        try:
+            times = times_in(forwards(value), self.settings)
+        except MediaError as error:
+            raise UserError(f"{forwards(value)}: {error}") from None
+        return _named(times[::-1] if value.endswith(BACKWARDS) else times)
 
     def _one(self, value: str, random: np.random.Generator | None) -> Clip:
         try:
@@ -134,19 +140,5 @@ class VideoField(MediaField):
         return self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
 
 
-def forwards(value: str) -> str:
-    """The path of a clip, whichever way it is read.
-
-    >>> forwards("a.mp4" + BACKWARDS), forwards("a.mp4")
-    ('a.mp4', 'a.mp4')
-    """
-    return value.removesuffix(BACKWARDS)
-
-
-def turned(value: str) -> str:
-    """The same clip read the other way.
-
-    >>> turned(turned("a.mp4"))
-    'a.mp4'
-    """
-    return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS
+def _named(times: Iterable[float]) -> list[str]:
+    return [f"{second:.2f} s" for second in times]

@@ -54,10 +54,16 @@ def read_video(path: str | Path, settings: VideoInput) -> Clip:
     return Clip(np.stack(pixels)[where], np.asarray(times, dtype=np.float32)[where])
 
 
+def times_in(path: str | Path, settings: VideoInput) -> NDArray[np.float64]:
+    """(frames,), the second each frame of a file is shown at, of those that a model reads; nothing is decoded."""
+    with _opened(path, settings) as (container, stream):
+        times = _shown_at(container, stream, settings)
+        return times[chosen(times, settings)]
+
+
 def frames_in(path: str | Path, settings: VideoInput) -> int:
     """Frames of a file as a model reads it; nothing is decoded."""
-    with _opened(path, settings) as (container, stream):
-        return len(chosen(_shown_at(container, stream, settings), settings))
+    return len(times_in(path, settings))
 
 
 def problem_of(path: str | Path, settings: VideoInput) -> str | None:

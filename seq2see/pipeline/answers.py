@@ -13,9 +13,11 @@ from seq2see.pipeline.counting import Counted, in_order, of_network, of_recipe, 
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import Recipe
 from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.output_settings import BACKWARD, FORWARD
 from seq2see.recipe.schema import (
     ImageInput,
     ImageOutput,
+    LabelOutput,
     SetInput,
     SoundInput,
     TextSettings,
@@ -129,6 +131,8 @@ def _stated(recipe: Recipe) -> dict[str, int]:
             limit = settings.vocabulary or (BPE if settings.tokens == "bpe" else 0)
             if limit:
                 found[name] = limit + SPECIALS
+        elif isinstance(settings, LabelOutput) and settings.made:
+            found[name] = len((FORWARD, BACKWARD))
     return found
 
 
@@ -140,8 +144,9 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
         lines.append(
             f"{' and '.join(f'|{name}|' for name in unknown)}: {_counted(recipe, unknown)}, known once there is data"
         )
-    if known:
-        said = ", ".join(f"{name} {size:,}" for name, size in known.items())
+    limits = {name: size for name, size in known.items() if recipe.sized_by_data(name)}
+    if limits:
+        said = ", ".join(f"{name} {size:,}" for name, size in limits.items())
         lines.append(
             f"counted with vocabularies as large as the recipe allows ({said}); data with fewer symbols needs less"
         )
@@ -176,6 +181,8 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     if isinstance(settings, VectorInput | VectorOutput | ImageInput | ImageOutput):
         return _numbers(name, settings, column, size)
     many = "" if size is None else f", {'' if exact else 'at most '}{size:,} symbols"
+    if isinstance(settings, LabelOutput) and settings.made:
+        return f"output y: {FORWARD} or {BACKWARD}, no column's: each row is read with its videos either way"
     if settings.kind == "label":
         return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
     role = "output y" if name == "output" else f"input x ({name})"

@@ -14,6 +14,7 @@ import torch
 from seq2see.data.batches import EOS, SOS, UNK, Batch
 from seq2see.data.media import MediaField
 from seq2see.data.text import TextField
+from seq2see.data.turning import named
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
@@ -190,9 +191,8 @@ def assemble(
 
 def shown_input(row: Row) -> str | dict[str, str] | None:
     """The one input itself, several by name."""
-    if len(row) == 1:
-        return next(iter(row.values()))
-    return dict(row) or None
+    shown = {name: named(value) for name, value in row.items()}
+    return next(iter(shown.values())) if len(shown) == 1 else shown or None
 
 
 def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> Alternative:

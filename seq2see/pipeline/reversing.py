@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seq2see.data.video import VideoField, turned
+from seq2see.data.turning import turned_row
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.scoring import Row
@@ -12,7 +12,8 @@ from seq2see.pipeline.scoring import Row
 
 def backwards(bundle: Bundle, rows: Sequence[Row]) -> list[Row]:
     """The same rows, every video read from its end to its beginning."""
-    videos = [name for name, field in bundle.fields.inputs.items() if isinstance(field, VideoField)]
-    if not videos:
+    if bundle.recipe.made:
+        raise UserError("--reverse: no meaning here: the model tells directions, and is measured both ways as it is")
+    if not bundle.recipe.videos:
         raise UserError("--reverse: no meaning here: the model reads no videos, which alone can be read backwards")
-    return [{**row, **{name: turned(row[name]) for name in videos}} for row in rows]
+    return [turned_row(bundle.recipe, row) for row in rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from seq2see.errors import nearest
 from seq2see.recipe.along import idle_along
 from seq2see.recipe.decoder_settings import ONE_STEP
+from seq2see.recipe.directions import needless
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.media_checks import unseen
 from seq2see.recipe.numbers import pointless
@@ -50,6 +51,7 @@ def inert(recipe: Recipe) -> dict[str, str]:
     found |= pointless(recipe)
     found |= silent(recipe)
     found |= unwatched(recipe)
+    found |= needless(recipe)
     found |= idle_along(recipe)
     for name, given in recipe.inputs.items():
         if isinstance(given, TextsInput) and not given.max_sentences:
@@ -340,6 +342,9 @@ def _training(recipe: Recipe) -> dict[str, str]:
         found |= _changed(settings, "training", ["betas"], "sgd has momentum instead")
     else:
         found |= _changed(settings, "training", ["momentum"], "only sgd has momentum")
+    if not recipe.inputs or recipe.output.numeric:
+        what = f"{recipe.output.said} has no steps to look at" if recipe.inputs else "a language model has no input"
+        found |= _changed(settings, "training", ["film"], f"nothing is filmed: {what}")
     if settings.schedule == "constant":
         found |= _changed(settings, "training", ["floor"], "with schedule constant the rate does not fall")
     if not (settings.epochs or settings.updates or settings.minutes):

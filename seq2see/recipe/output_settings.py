@@ -13,6 +13,9 @@ from seq2see.recipe.basics import Positive, Settings, TextSettings
 
 KINDS = "text, label, vector or image"
 
+FORWARD, BACKWARD = "forward", "backward"
+"""The labels of `made: direction`; a clip as it lies on the disk is the first."""
+
 
 class TextOutput(TextSettings):
     """An output written symbol by symbol."""
@@ -31,6 +34,11 @@ class LabelOutput(Settings):
     numeric: ClassVar[bool] = False
     kind: Literal["label"] = Field("label", description=KINDS)
     column: str | None = Field(None, description="column of the table; not given: `output`")
+    made: Literal["direction"] | None = Field(
+        None,
+        description="labels that no column holds; direction: each row is read both ways, its videos forward as they "
+        "are and backward, and the label says which",
+    )
 
 
 class VectorOutput(Settings):

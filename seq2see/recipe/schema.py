@@ -213,6 +213,9 @@ class TrainingSettings(Settings):
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
     samples: Count = Field(3, description="outputs shown with each report")
+    film: Annotated[int, Field(ge=0, le=12)] = Field(
+        3, description="dev examples whose attention is filmed while the model learns (film.jsonl); 0: no film"
+    )
     seed: int = Field(1, description="same seed, same result")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps ...")
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
@@ -278,7 +281,19 @@ class Recipe(Settings):
     def sized_by_data(self, name: str) -> bool:
         """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""
         settings = self.output if name == "output" else self.inputs[name]
+        if isinstance(settings, LabelOutput) and settings.made:
+            return False
         return isinstance(settings, TextSettings | LabelOutput | VectorInput | VectorOutput)
+
+    @property
+    def made(self) -> str | None:
+        """What the labels tell that are no column's; None where outputs are found in the data."""
+        return self.output.made if isinstance(self.output, LabelOutput) else None
+
+    @property
+    def videos(self) -> list[str]:
+        """The inputs that can be read backwards."""
+        return [name for name, given in self.inputs.items() if isinstance(given, VideoInput)]
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""

@@ -15,4 +15,9 @@ SAMPLES = {
         "1,797 handwritten digits, as pictures and as rows of numbers (extra `samples`)",
         ("autoencoder", "image-autoencoder"),
     ),
+    "moving-shapes": Sample(
+        "seq2see.samples.moving_shapes",
+        "1,200 videos of a coloured shape that moves, with captions and labels (extra `video`)",
+        ("video-captioning", "video-classification", "arrow-of-time"),
+    ),
 }

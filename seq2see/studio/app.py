@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,29 +11,26 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, PlainTextResponse, Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
-from seq2see.errors import UserError
 from seq2see.recipe.kinds import first_line
 from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
 from seq2see.studio.counters import Counters
+from seq2see.studio.failing import tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
+from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
-from seq2see.studio.replies import refusal, reply
+from seq2see.studio.replies import reply
+from seq2see.studio.runs import add_run
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
 from seq2see.studio.settings import Limits
 
-STATIC = Path(__file__).parent / "static"
-LOG = logging.getLogger("seq2see.studio")
 ACTIONS: dict[str, type[asked.Asked]] = {
     "predict": asked.Predict,
     "oracle": asked.Oracle,
@@ -47,7 +42,6 @@ ACTIONS: dict[str, type[asked.Asked]] = {
 
 def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | None = None, local: bool = True) -> Any:
     """The whole server as an ASGI application; local: only this machine can reach it."""
-    mimetypes.add_type("text/javascript", ".js")  # modules of another type are refused by browsers
 
     @asynccontextmanager
     async def alive(_: FastAPI) -> AsyncIterator[None]:
@@ -60,14 +54,9 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     for name, kind in ACTIONS.items():
         route = _action(name, kind, shelf, limits)
         app.post(f"/api/{name}", tags=["ask"], summary=first_line(kind), openapi_extra=_body(kind))(route)
-    app.get("/", include_in_schema=False)(_page("index.html"))
-    app.get("/docs", include_in_schema=False)(_page("docs.html"))
-    app.mount("/static", StaticFiles(directory=STATIC))
-    app.add_exception_handler(UserError, _user_error)
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(ClientDisconnect, _left)
-    app.add_exception_handler(Exception, _failed)
+    add_run(app, shelf.run)
+    add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
+    tell_failures(app)
     return Counting(Guard(Bounds(app, limits), token=token, local=local), counters)
 
 
@@ -152,36 +141,3 @@ def _watching(app: FastAPI, shelf: Shelf, counters: Counters) -> None:
     def metrics() -> Response:
         text = counters.text({one.name: one.batcher.waiting for one in shelf})
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-
-def _page(name: str) -> Callable[[], Response]:
-    def page() -> Response:
-        return FileResponse(STATIC / name)
-
-    return page
-
-
-async def _user_error(_: Request, error: Exception) -> Response:
-    return refusal(422, str(error))
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return refusal(error.status, str(error), headers=error.headers)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    said = {404: f"nothing is at {request.url.path}; /docs lists what there is", 405: f"{request.method}: not here"}
-    return refusal(error.status_code, said.get(error.status_code, str(error.detail)), headers=dict(error.headers or {}))
-
-
-async def _left(_: Request, error: Exception) -> Response:
-    """A client that hangs up in the middle of its body is no fault of ours: nothing to log, nobody to tell."""
-    return refusal(400, "the client left before its request was whole")
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """What went wrong is the log's to tell, not the client's."""
-    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return refusal(500, "the server failed at this; its log says more")

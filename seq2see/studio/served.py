@@ -19,18 +19,21 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.examples import examples_of
 from seq2see.studio.refusing import Refused
 from seq2see.studio.settings import Limits
+from seq2see.studio.watched import Watched
+from seq2see.training.reports import METRICS
 
 FILES = ("image", "sound", "video")
 
 
 @dataclass
 class Served:
-    """A model, its queue, and inputs to begin with."""
+    """A model, its queue, and inputs to begin with; run: how it was trained, as far as its folder tells."""
 
     name: str
     model: Model
     batcher: Batcher
     examples: list[dict[str, str]] = field(default_factory=list)
+    run: Watched | None = None
 
     def summary(self) -> dict[str, Any]:
         """One entry of the list of models: enough to make an entry form of."""
@@ -56,6 +59,7 @@ class Served:
             | ({} if recipe.looked_at else {"reason": why_no_looks(recipe)}),
             "search": recipe.search.model_dump(mode="json") if not recipe.output.one_step else {},
             "ensemble": len(self.model.bundles),
+            "run": self.run is not None,
         }
 
     @cached_property
@@ -95,6 +99,17 @@ class Shelf:
             raise Refused(404, f"model: '{name}' is not served{nearest(name, self._models)}; allowed: {names}")
         return self._models[name]
 
+    def run(self, name: str | None) -> Watched:
+        """How that model was trained; not said: the first one of which it is known."""
+        known = [one for one in self._models.values() if one.run is not None]
+        served = known[0] if name is None and known else self.named(name)
+        if served.run is None:
+            why = (
+                "an ensemble has no run of its own" if len(served.model.bundles) > 1 else f"its folder has no {METRICS}"
+            )
+            raise Refused(404, f"nothing was recorded of the training of '{served.name}': {why}")
+        return served.run
+
     def close(self) -> None:
         for one in self._models.values():
             one.batcher.close()
@@ -108,8 +123,13 @@ def shelf_of(given: Sequence[str], limits: Limits, counters: Counters) -> Shelf:
 def serve(name: str, model: Model, limits: Limits, counters: Counters, *, folder: str | None = None) -> Served:
     """One model made ready for clients."""
     batcher = Batcher(model.bundles, rows=limits.rows, waiting=limits.waiting, told=partial(counters.batch, name))
-    first = None if folder is None else Path(folders_of(folder)[0])
-    return Served(name, model, batcher, [] if first is None else examples_of(model, first))
+    made = Served(name, model, batcher)
+    if folder is not None:
+        first = Path(folders_of(folder)[0])
+        made.examples = examples_of(model, first)
+        run = Watched(name, first, answers=lambda: made.details["answers"][0])
+        made.run = run if run.recorded and len(model.bundles) == 1 else None
+    return made
 
 
 def named(given: Sequence[str]) -> dict[str, str]:

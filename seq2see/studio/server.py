@@ -35,10 +35,13 @@ def token_for(host: str, given: str | None) -> str | None:
     return token
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0: any that is free. Whoever connects before the server is ready waits."""
+def bound(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """A socket that listens there; port 0: any that is free; option: what the port is said by, for the message.
+
+    Whoever connects before the server is ready waits.
+    """
     if not 0 <= port < 1 << 16:
-        raise UserError(f"--port must be from 0 to 65535, got {port}")
+        raise UserError(f"{option} must be from 0 to 65535, got {port}")
     made: socket.socket | None = None
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -50,7 +53,7 @@ def bound(host: str, port: int) -> socket.socket:
         if made is not None:
             made.close()
         said = error.strerror or error
-        raise UserError(f"cannot serve on {host}:{port}: {said}; --port 0 finds a free one") from None
+        raise UserError(f"cannot serve on {host}:{port}: {said}; {option} 0 finds a free one") from None
     return made
 
 
@@ -60,11 +63,12 @@ def address(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | None = None) -> None:
-    """Serve until Ctrl-C (or SIGTERM)."""
+def server_of(app: Any) -> uvicorn.Server:
+    """uvicorn as we want it: silent, and gone within seconds when it is told to end."""
     config = uvicorn.Config(
         app,
         log_level="warning",
+        ws="none",
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -72,7 +76,12 @@ def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | Non
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=CONNECTIONS,
     )
-    server = uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | None = None) -> None:
+    """Serve until Ctrl-C (or SIGTERM)."""
+    server = server_of(app)
     if started is not None:
         started()
     server.run(sockets=[listening])

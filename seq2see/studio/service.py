@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from seq2see.data.columns import OUTPUT
+from seq2see.data.pictures import data_url
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import perplexity
 from seq2see.looks import Prediction
@@ -26,7 +27,7 @@ from seq2see.studio.inputs import Reader, Row
 from seq2see.studio.refusing import Refused
 from seq2see.studio.served import Served
 from seq2see.studio.settings import Limits
-from seq2see.studio.shown import data_url, shown
+from seq2see.studio.shown import shown
 
 SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),

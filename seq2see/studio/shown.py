@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from seq2see.data.field import Field
 from seq2see.data.fields import Fields
 from seq2see.data.media import MediaField
+from seq2see.data.pictures import data_url
 from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
@@ -61,14 +59,6 @@ def spans(text: str, symbols: Sequence[str]) -> list[list[int] | None]:
         found.append(None if at < 0 else [at, at + len(wanted)])
         start = start if at < 0 else at + len(wanted)
     return found
-
-
-def data_url(pixels: NDArray[np.uint8]) -> str:
-    """A picture (height, width), or (height, width, channels), as a PNG that a page can show without a request."""
-    flat = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
-    file = BytesIO()
-    Image.fromarray(np.ascontiguousarray(flat)).save(file, format="PNG")
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
 
 
 def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from seq2see.training.run import SOURCES
 
 MEASURED = re.compile(
     r"(data|evaluation)\..*|training\.dev_rows|loss\.alignment\.column"
-    r"|inputs\.[^.]+\.column|output\.(kind|column|case|punctuation|unicode)"
+    r"|inputs\.[^.]+\.column|output\.(kind|column|made|case|punctuation|unicode)"
 )
 """Keys that decide which rows are measured, against which outputs and by what."""
 

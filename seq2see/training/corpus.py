@@ -21,6 +21,7 @@ from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
+from seq2see.data.turning import both_ways
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
 from seq2see.evaluation.bag_of_words import BagOfWords
@@ -29,6 +30,7 @@ from seq2see.evaluation.mean import Mean
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
 from seq2see.recipe.media_settings import MediaSettings
+from seq2see.recipe.output_settings import FORWARD
 from seq2see.recipe.schema import ImageOutput, SetInput, TextSettings, TextsInput, VectorInput, VectorOutput
 
 ON_DISK_FROM = 256 << 20
@@ -54,9 +56,9 @@ class Corpus:
 
 
 def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
-    """(name in the recipe, column it names), inputs first, the output last."""
+    """(name in the recipe, column it names), inputs first, the output last, unless it is made of the inputs."""
     inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
-    return [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
+    return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
 
 
 def open_table(
@@ -81,7 +83,8 @@ def open_table(
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
     numbers = numbers_in(recipe, fields) if numbers is None else numbers
-    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers)
+    known = {OUTPUT: FORWARD} if recipe.made else {}
+    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers, known=known)
 
 
 def lists_in(recipe: Recipe) -> dict[str, Joined]:
@@ -204,7 +207,7 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
 
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
     if dev is not None:
-        return rows, list(dev()), []
+        return (lambda: both_ways(recipe, rows())), list(both_ways(recipe, dev())), []
     names = list(recipe.inputs) or [OUTPUT]
     split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
@@ -212,7 +215,8 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
-    return (lambda: split.train(rows())), list(split.dev(rows())), [split.note]
+    dev_rows = list(both_ways(recipe, split.dev(rows())))
+    return (lambda: both_ways(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
 def _read_stream(

@@ -63,8 +63,8 @@ class Journal:
         if up_to is None or not self.path.exists():
             write_bytes(self.path, b"")
             return
-        kept = [line for line in self.path.read_text("utf-8").splitlines() if _update(line) <= up_to]
-        write_bytes(self.path, "".join(line + "\n" for line in kept).encode())
+        kept = [line for line in self.path.read_bytes().splitlines() if update_of(line) <= up_to]
+        write_bytes(self.path, b"".join(line + b"\n" for line in kept))
 
     def write(self, report: Report) -> None:
         try:
@@ -74,7 +74,7 @@ class Journal:
             raise unwritable(self.path, error) from None
 
 
-def _update(line: str) -> float:
+def update_of(line: bytes) -> float:
     """The update of a line; a line cut short by a kill counts as after everything."""
     try:
         return int(json.loads(line)["update"])
@@ -84,7 +84,7 @@ def _update(line: str) -> float:
 
 def best_report(folder: Path) -> dict[str, Any]:
     """The report of metrics.jsonl whose weights were kept."""
-    lines = (folder / METRICS).read_text("utf-8").splitlines()
+    lines = (folder / METRICS).read_bytes().splitlines()
     reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})
 

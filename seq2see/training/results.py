@@ -67,7 +67,9 @@ def fingerprint(recipe: Recipe, sources: Sources) -> str:
 
     A score, encoder or decoder that was changed in its module is another one, whatever its name.
     """
-    made = hashlib.sha256(json.dumps([recipe.to_dict(), asdict(sources)], sort_keys=True).encode())
+    settings = recipe.to_dict()
+    del settings["training"]["film"]  # whoever watches a run does not change it
+    made = hashlib.sha256(json.dumps([settings, asdict(sources)], sort_keys=True).encode())
     for path in (sources.data, sources.dev):
         if path is not None and Path(path).is_file():
             made.update(_digest(Path(path)))

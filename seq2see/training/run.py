@@ -29,6 +29,7 @@ from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.features import Say, keep_features
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
+from seq2see.training.film import FILM, Film
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
 from seq2see.training.starting import carried_over
@@ -84,6 +85,7 @@ def train(
         folder=folder,
         listeners=listeners,
         prepare=partial(_prepare, bundle, corpus),
+        film=Film(bundle, corpus.dev, folder=folder) if settings.film else None,
     )
     trainer.run(resume=resume)
     return bundle
@@ -188,7 +190,7 @@ def _clear(folder: Path) -> None:
     """A folder for a new run: what an old one left goes, weights first, lest they meet another vocabulary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in [folder / WEIGHTS, folder / METRICS, *(folder / CHECKPOINTS).glob("*.safetensors")]:
+        for path in [folder / WEIGHTS, folder / METRICS, folder / FILM, *(folder / CHECKPOINTS).glob("*.safetensors")]:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from None

@@ -24,6 +24,7 @@ from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
 from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
+from seq2see.training.film import Film
 from seq2see.training.objective import Loss, Objective
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 from seq2see.training.precision import working_precision
@@ -41,7 +42,8 @@ class Trainer:
     """Minimises the loss of a bundle over a feed.
 
     judge: measures the model on the dev rows (metrics, baseline, samples); metric: the one that picks the best model;
-    prepare: what is to be done once the weights are there, before the first update; it is given somebody to tell.
+    prepare: what is to be done once the weights are there, before the first update; it is given somebody to tell;
+    film: takes pictures on the way.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Trainer:
         folder: Path,
         listeners: Sequence[Listener] = (),
         prepare: Callable[[Callable[[str], None]], None] | None = None,
+        film: Film | None = None,
     ):
-        self.prepare = prepare
+        self.prepare, self.film = prepare, film
         self.bundle, self.feed, self.judge, self.metric = bundle, feed, judge, metric
         self.folder, self.listeners = folder, list(listeners)
         self.settings = bundle.recipe.training
@@ -121,6 +124,9 @@ class Trainer:
         else:
             self.checkpoint()  # a run that is killed before its next one can go on from here
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
+        if self.film is not None:
+            standing = self.standing
+            self.film.begin(standing.updates, epoch=self._epochs(), seconds=standing.seconds, resumed=resume)
         self._clock = self._saved = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
 
@@ -137,6 +143,7 @@ class Trainer:
         standing.finished = self._over()
         if standing.finished or self._report_due(epoch_ended):
             self.report()
+        self._filmed()
         if self._checkpoint_due():
             self.checkpoint()
 
@@ -179,6 +186,20 @@ class Trainer:
         if said is not None:
             self._say(said)
         self.feed.restore({})
+
+    def _filmed(self) -> None:
+        """A frame where one is due, unless the weights may be lost; the speed that is told is that of learning."""
+        standing, began = self.standing, time.perf_counter()
+        if self.film is None or standing.on_end:
+            return
+        self.film.after(
+            standing.updates,
+            epoch=self._epochs(),
+            seconds=standing.seconds,
+            reported=standing.reported == standing.updates,
+            finished=standing.finished,
+        )
+        self._speed_clock += time.perf_counter() - began
 
     def report(self) -> Report:
         """Judge the model, write it down, keep it if it is the best so far."""

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from seq2see.data.clip_changes import changed, jittered
+from seq2see.data.feature_store import FeatureStore
 from seq2see.data.kept_clips import KeptClips
 from seq2see.data.store import RaggedWriter
-from seq2see.data.video import VideoField, turned
+from seq2see.data.turning import turned
+from seq2see.data.video import VideoField
 from seq2see.data.videos import Clip, chosen, frames_in, problem_of, read_video
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
@@ -158,6 +160,27 @@ def test_a_clip_is_read_backwards(tmp_path: Path) -> None:
     assert field.value(field.ids(turned(path))) == turned(path)
     assert field.problem(turned(path)) is None
     assert turned(turned(path)) == path
+
+
+def test_what_is_kept_of_a_clip_stands_in_for_it_either_way(tmp_path: Path) -> None:
+    path = str(written(tmp_path / "a.mp4", counted(20)))
+    field = VideoField(but(frames=4))
+    seen = field.batch([path, turned(path)])
+    made = np.arange(4, dtype=np.float16).reshape(1, 4, 1, 1, 1)
+    field.features = FeatureStore(tmp_path / "kept", made.shape[1:])
+    field.features.add([path], made)
+    kept = field.batch([path, turned(path)])
+    assert kept.pixels is None
+    assert kept.maps is not None
+    assert kept.maps.flatten(1).tolist() == [[0, 1, 2, 3], [3, 2, 1, 0]]
+    assert kept.mask.all()
+    assert (
+        kept.names == seen.names == [["0.20 s", "0.70 s", "1.20 s", "1.70 s"], ["1.70 s", "1.20 s", "0.70 s", "0.20 s"]]
+    )
+    field.files_too = True
+    both = field.batch([path])
+    assert both.maps is not None
+    assert both.pixels is not None
 
 
 def test_frames_are_left_out_and_doubled_in_their_order() -> None:

@@ -54,6 +54,36 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
 ]
 
+DIRECTION = {"kind": "label", "made": "direction"}
+WRONG += [
+    (
+        {"inputs": {"source": {"kind": "text"}}, "output": DIRECTION},
+        r"output\.made: direction is that of a video, and the inputs are text; allowed: with a video",
+    ),
+    ({"output": DIRECTION}, r"output\.made: direction is that of a video, and the inputs are none"),
+    (recipe(output={"kind": "label", "made": "speed"}), r"output\.made: .*direction"),
+    (recipe(output={"kind": "text", "made": "direction"}), r"output\.made"),
+    (recipe({"frames": 1}, output=DIRECTION), r"video\.frames: 1, and a single frame is the same both ways"),
+    (recipe({"most": 1}, output=DIRECTION), r"video\.most: 1, and a single frame is the same both ways"),
+    (recipe({"rate": 5}, output=DIRECTION), r"video\.rate: 5 a second are seldom evenly spaced"),
+    (recipe(encoder={"recurrent": False}, output=DIRECTION), r"encoder\.recurrent: false, and no level of motion sees"),
+    (
+        recipe(encoder={"recurrent": False, "motion": [4], "spans": [1]}, output=DIRECTION),
+        r"encoder\.recurrent: false, and no level of motion sees",
+    ),
+    (recipe(output=DIRECTION | {"column": "way"}), r"output\.column: has no effect here: output\.made: direction"),
+    (
+        recipe(output=DIRECTION, loss={"class_weights": "balanced"}),
+        r"loss\.class_weights: has no effect here",
+    ),
+]
+
+
+def test_a_direction_needs_an_order() -> None:
+    assert load_recipe(recipe(encoder={"recurrent": False, "motion": [4]}, output=DIRECTION)).made == "direction"
+    by_place = recipe({"frames": 8}, {"recurrent": False}, output=DIRECTION, attention={"score": "location"})
+    assert load_recipe(by_place).videos == ["video"]
+
 
 @pytest.mark.parametrize(("given", "said"), WRONG)
 def test_what_cannot_work_is_refused(given: dict[str, Any], said: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
 import pytest
 
 import seq2see
+from seq2see.cli.app import run
 from seq2see.errors import Notice, UserError
 from tests.clips import av, filmed, table
 
@@ -63,7 +65,7 @@ def test_words_are_written_of_what_moves(tmp_path: Path) -> None:
     assert answer.looks.save(tmp_path / "look.png").stat().st_size > 1000
 
 
-def test_labels_are_learned_and_turn_round_with_the_clip(tmp_path: Path) -> None:
+def test_labels_are_learned_and_turn_round_with_the_clip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = filmed(tmp_path, 140, 2, ("left", "right"))
     data = table(tmp_path / "train.tsv", rows[:100], "video\tlabel")
     dev = table(tmp_path / "dev.tsv", rows[100:], "video\tlabel")
@@ -76,8 +78,26 @@ def test_labels_are_learned_and_turn_round_with_the_clip(tmp_path: Path) -> None
     assert report.reversed["accuracy"] < 0.15, "what goes left goes right when time runs backwards"
     assert report.to_dict()["reversed"]["accuracy"] == report.reversed["accuracy"]
     assert "backwards" in report.text()
+    capsys.readouterr()
+    run(["evaluate", str(out), "--data", str(dev), "--reverse", "--json"])
+    assert json.loads(capsys.readouterr().out)["reversed"] == pytest.approx(report.reversed)
     mixed = table(tmp_path / "blind.tsv", blind(rows[100:]), "video\tlabel")
     assert model.evaluate(mixed).metrics["accuracy"] < 0.75
+
+
+def test_regions_of_frames_are_looked_at(tmp_path: Path) -> None:
+    rows = filmed(tmp_path, 12, 4)
+    data = table(tmp_path / "train.tsv", rows, "video\tlabel")
+    small = [*SMALL, "inputs.video.frames=3", "encoder.channels=[4,8]", "encoder.motion=[4]", "encoder.regions=true"]
+    small += ["attention.over=video.regions"]
+    model = seq2see.train("video-classification", data=data, dev=data, out=tmp_path / "run", updates=3, overrides=small)
+    answer = model.predict(str(tmp_path / rows[0][0]))
+    layout = {"kind": "frames-grid", "shape": [3, 6, 6], "parts": [36] * 3}
+    assert answer.looks.layouts["video.regions"] == layout
+    assert answer.looks.weights.shape == (1, 3 * 6 * 6)
+    assert answer.looks.weights.sum() == pytest.approx(1.0, abs=1e-4)
+    assert model.places(str(tmp_path / rows[0][0]))[37].endswith(" s 1,2")
+    assert answer.looks.save(tmp_path / "look.png").stat().st_size > 1000
 
 
 def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:

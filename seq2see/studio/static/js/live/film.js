@@ -1,0 +1,89 @@
+// The film: a frame for each update at which attention was recorded, scrubbed by hand or played.
+
+import { fill } from "../dom.js";
+import { top as topOf } from "../weights.js";
+import { example } from "./example.js";
+import { whole } from "./words.js";
+
+const PACE = 220; // milliseconds of a frame
+
+// shown(update): told which update is on the screen.
+export function film({ scrubber, play, at, place, unfilmed, shown }) {
+  let frames = [];
+  let examples = [];
+  let tops = [];
+  let counted = 0;
+  let timer = null;
+
+  const current = () => Number(scrubber.value);
+
+  function draw() {
+    const frame = frames[current()];
+    if (!frame) return;
+    examples.forEach((one, number) => one.show(frame.examples[number], tops[number]));
+    const said = `update ${whole(frame.update)}, frame ${current() + 1} of ${frames.length}`;
+    at.textContent = said;
+    scrubber.setAttribute("aria-valuetext", said);
+    place.dataset.update = frame.update;
+    shown(frame.update);
+  }
+
+  function go(number) {
+    scrubber.value = String(Math.min(frames.length - 1, Math.max(0, number)));
+    draw();
+  }
+
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = "Play";
+    play.setAttribute("aria-pressed", "false");
+  }
+
+  function start() {
+    if (current() === frames.length - 1) go(0);
+    play.textContent = "Pause";
+    play.setAttribute("aria-pressed", "true");
+    timer = setInterval(() => (current() < frames.length - 1 ? go(current() + 1) : stop()), PACE);
+  }
+
+  const toggle = () => (timer ? stop() : start());
+  play.addEventListener("click", toggle);
+  scrubber.addEventListener("input", () => {
+    stop();
+    draw();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!frames.length || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.target.closest("input, select, button, textarea, summary, a, .scroll")) return;
+    const moves = { ArrowLeft: current() - 1, ArrowRight: current() + 1, Home: 0, End: frames.length - 1 };
+    if (event.key === " ") toggle();
+    else if (event.key in moves) {
+      stop();
+      go(moves[event.key]);
+    } else return;
+    event.preventDefault();
+  });
+
+  return {
+    // all frames so far; anew: the examples are others than before. Whoever looks at the last frame goes on with the film.
+    show(scenes, all, anew) {
+      const follows = !frames.length || (current() === frames.length - 1 && !timer);
+      if (anew || all.length < counted) {
+        examples = scenes.map(example);
+        fill(place, examples.map((one) => one.element));
+        tops = scenes.map(() => 0);
+        counted = 0;
+      }
+      for (const frame of all.slice(counted)) frame.examples.forEach((one, number) => { tops[number] = Math.max(tops[number], topOf(one.weights ?? [])); });
+      const grown = anew || all.length !== frames.length || counted !== all.length;
+      frames = all;
+      counted = all.length;
+      for (const one of [play, scrubber]) one.disabled = !frames.length;
+      unfilmed.textContent = frames.length ? "" : "Nothing was filmed yet. Models without inputs, those that give numbers, and runs with training.film=0 have no film.";
+      if (!grown || !frames.length) return;
+      scrubber.max = String(frames.length - 1);
+      go(follows ? frames.length - 1 : current());
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// How the run stands: update, loss, speed, time left.
+
+import { fill, make } from "../dom.js";
+import { amount, duration, whole } from "./words.js";
+
+const STATES = { learning: "learning", ended: "ended", failed: "broken off", recorded: "recorded" };
+
+const fact = (name, value) => make("div.fact", {}, make("b", {}, value), make("span", {}, name));
+
+export function standing(place, { state, status, reports, metric }) {
+  const last = reports[reports.length - 1];
+  const at = !status || (last && last.update > status.update) ? last : status;
+  const facts = [fact("state", STATES[state] ?? state)];
+  if (at) {
+    const best = reports.findLast((one) => one.best);
+    facts.push(
+      fact("updates", whole(at.update)),
+      fact("epochs", at.epoch.toFixed(2)),
+      fact("loss", amount(at.loss || last?.loss || 0)),
+      fact(`${at.unit ?? "tokens"} in a second`, whole(at.tokens_per_second)),
+      fact("time so far", duration(at.seconds)),
+    );
+    if (best && Number.isFinite(best.dev?.[metric])) facts.push(fact(`best ${metric}, update ${whole(best.update)}`, amount(best.dev[metric])));
+    if (state === "learning" && status?.seconds_left !== null && status) facts.push(fact("left", `about ${duration(status.seconds_left)}`));
+  }
+  const share = state === "learning" ? status?.share : undefined;
+  const bar = share ? make("progress", { max: "1", value: String(Math.min(1, share)), "aria-label": "share of the run that is done" }) : null;
+  fill(place, bar, facts);
+}

@@ -1,0 +1,142 @@
+"""A run to be watched: what its folder tells, and, while it goes on in this process, how it stands just now."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from seq2see.evaluation import higher_is_better
+from seq2see.pipeline.answers import answers_of
+from seq2see.pipeline.bundle import RECIPE
+from seq2see.pipeline.measures import followed
+from seq2see.recipe import load_recipe
+from seq2see.studio.tail import Tail
+from seq2see.training.film import FILM
+from seq2see.training.reports import METRICS, Report
+
+NOTES, FRAMES = 100, 24
+ATTENTIVE, PATIENCE = 5.0, 4.0
+"""Seconds: a page that asked so recently still looks on; so long it may take to ask for the end."""
+
+Record = dict[str, Any]
+
+
+class Live:
+    """A listener that remembers how a run stands, for whoever asks from another thread."""
+
+    def __init__(self) -> None:
+        self.status: Record | None = None
+        self.notes: list[str] = []
+        self.ended, self.failure = False, ""
+
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
+    ) -> None:
+        left = seconds * (1 - min(share, 1.0)) / share if share > 0.005 else None
+        self.status = {
+            "update": updates,
+            "epoch": epoch,
+            "share": share,
+            "seconds": seconds,
+            "loss": loss,
+            "tokens_per_second": speed,
+            "unit": unit,
+            "seconds_left": left,
+        }
+
+    def reported(self, report: Report, metric: str) -> None:
+        """Reports are read from the run's folder."""
+
+    def said(self, message: str) -> None:
+        self.notes = [*self.notes[-NOTES + 1 :], message]
+
+    def close(self) -> None:
+        self.ended = True
+
+    @property
+    def state(self) -> str:
+        if self.failure:
+            return "failed"
+        return "ended" if self.ended else "learning"
+
+
+class Watched:
+    """The run in a folder. live: it goes on in this process; answers: the five answers of its model, where it is here
+    whole (otherwise they are those of the recipe)."""
+
+    def __init__(
+        self, name: str, folder: Path, *, live: Live | None = None, answers: Callable[[], Record] | None = None
+    ):
+        self.name, self.folder, self.live, self._answers = name, folder, live, answers
+        self._metrics, self._film = Tail(folder / METRICS), Tail(folder / FILM)
+        self._asked, self._told = float("-inf"), threading.Event()
+
+    @property
+    def recorded(self) -> bool:
+        return (self.folder / METRICS).is_file()
+
+    def about(self) -> Record:
+        """The recipe, the five answers, and which metric leads; only the name before the run has written them down."""
+        told: Record = {"name": self.name, "state": self._state, "ready": (self.folder / RECIPE).is_file()}
+        if not told["ready"]:
+            return told
+        recipe = load_recipe(self.folder / RECIPE, complete=True)
+        metric = followed(recipe)[1]
+        return told | {
+            "task": recipe.task,
+            "description": recipe.description,
+            "recipe": recipe.to_dict(),
+            "metric": metric,
+            "higher_is_better": higher_is_better(metric),
+            "answers": self._answers() if self._answers is not None else _told(self.folder),
+        }
+
+    def metrics(self, after: int, file: str | None = None) -> Record:
+        """Reports from number `after` on, and how the run stands."""
+        part = self._metrics.since(after, file)
+        told: Record = {"file": part.file, "first": part.first, "next": part.following, "state": self._state}
+        told["reports"] = [_without_folders(json.loads(line)) for line in part.lines]
+        if self.live is not None:
+            self._asked = monotonic()
+            told |= {"status": self.live.status, "notes": self.live.notes, "failure": self.live.failure}
+        return told
+
+    def film(self, after: int, file: str | None = None) -> bytes:
+        """Frames from number `after` on, as JSON; with those from 0 on the examples. At most so many at once."""
+        head = 1
+        part = self._film.since(after + head if after else 0, file, most=FRAMES)
+        first, lines = max(part.first - head, 0), part.lines
+        told: Record = {"file": part.file, "first": first, "next": max(part.following - head, 0), "whole": part.whole}
+        scenes = b"null"
+        if part.first == 0 and lines:
+            scenes, lines = lines[0], lines[1:]
+        if self.live is not None and self.live.state != "learning" and part.whole:
+            self._told.set()
+        written = json.dumps(told, separators=(",", ":")).encode()[:-1]
+        return written + b',"film":' + scenes + b',"frames":[' + b",".join(lines) + b"]}"
+
+    def seen_to_its_end(self) -> None:
+        """Wait, a little, until a page that looks on has been told how the run ended."""
+        if monotonic() - self._asked < ATTENTIVE:
+            self._told.wait(PATIENCE)
+
+    @property
+    def _state(self) -> str:
+        return "recorded" if self.live is None else self.live.state
+
+
+def _told(folder: Path) -> Record:
+    answers = answers_of(load_recipe(folder / RECIPE, complete=True))
+    return answers.to_dict() | {"description": answers.description, "text": answers.text()}
+
+
+def _without_folders(report: Record) -> Record:
+    """Samples name files by their whole paths; a page is told their names."""
+    for sample in report.get("samples", []):
+        parts = str(sample.get("input", "")).split(" | ")
+        sample["input"] = " | ".join(Path(part).name if Path(part).is_absolute() else part for part in parts)
+    return report

@@ -1,0 +1,190 @@
+"""Watching a run: afterwards, from what it left in its folder, and while it goes on."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from starlette.testclient import TestClient
+
+from seq2see import api
+from seq2see.cli import main
+from seq2see.errors import UserError
+from seq2see.studio.live import live_app, watching
+from seq2see.studio.watched import Live, Watched
+from seq2see.training.film import FILM
+from seq2see.training.reports import METRICS
+from tests.studio.conftest import SMALL, SPELLING
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_model_that_is_served_has_the_run_it_was_made_by(client: TestClient, speller: Path) -> None:
+    about = client.get("/api/run", params={"model": "speller"}).json()
+    assert (about["task"], about["state"], about["ready"]) == ("spelling", "recorded", True)
+    assert about["recipe"]["decoder"]["size"] == 16
+    assert about["answers"] == client.get("/api/models/speller").json()["answers"][0]
+    metrics = client.get("/api/run/metrics", params={"model": "speller"}).json()
+    assert metrics["reports"] == lines(speller / METRICS)
+    assert about["metric"] in metrics["reports"][-1]["dev"]
+
+
+def test_a_film_is_told_in_parts_and_each_frame_once(client: TestClient, speller: Path) -> None:
+    head, *frames = lines(speller / FILM)
+    found: list[dict[str, Any]] = []
+    part: dict[str, Any] = {"next": 0, "whole": False, "file": None}
+    rounds = 0
+    while not part["whole"]:
+        asked = {"model": "speller", "after": part["next"]} | ({"file": part["file"]} if part["file"] else {})
+        part = client.get("/api/run/film", params=asked).json()
+        assert part["film"] == (head if part["first"] == 0 else None)
+        assert part["first"] == len(found)
+        found += part["frames"]
+        rounds += 1
+    assert found == frames
+    assert rounds == -(-(len(frames) + 1) // 24)
+
+
+def test_which_models_have_a_run_is_told(client: TestClient) -> None:
+    assert client.get("/api/run").json()["name"] == "speller"
+    told = {one["name"]: one["run"] for one in client.get("/api/models").json()["models"]}
+    assert told == {"speller": True, "captions": True, "judge": True, "babbler": True}
+    assert client.get("/api/run/film", params={"model": "babbler"}).json()["frames"] == []
+
+
+def test_files_are_told_by_name_alone(client: TestClient, home: Path) -> None:
+    for route in ("/api/run/metrics", "/api/run/film"):
+        assert str(home) not in client.get(route, params={"model": "captions"}).text
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        ({"model": "spellar"}, 404, "'spellar' is not served (did you mean 'speller'?)"),
+        ({"model": "speller", "after": "-1"}, 422, "after: '-1' is no number"),
+        ({"model": "speller", "after": "9" * 5000}, 422, "is no number"),
+    ],
+)
+def test_what_is_refused(client: TestClient, asked: dict[str, str], status: int, said: str) -> None:
+    answer = client.get("/api/run/film", params=asked)
+    assert answer.status_code == status
+    assert said in answer.json()["error"]
+
+
+def test_a_run_that_has_not_begun_is_no_failure(tmp_path: Path) -> None:
+    run = Watched("new", tmp_path / "new", live=Live())
+    client = TestClient(live_app(run), base_url="http://127.0.0.1:8000")
+    assert client.get("/api/run").json() == {"name": "new", "state": "learning", "ready": False}
+    assert client.get("/api/run/metrics").json()["reports"] == []
+    assert client.get("/api/run/film").json()["frames"] == []
+    assert client.get("/api/run", params={"model": "old"}).status_code == 404
+    assert client.get("/").headers["content-type"].startswith("text/html")
+    assert client.get("/api/predict").status_code == 404
+
+
+class Onlooker:
+    """A listener that asks what a page asks, in the middle of the run."""
+
+    def __init__(self, address: str) -> None:
+        self.client = httpx.Client(base_url=address, trust_env=False, timeout=60)
+        self.seen: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
+
+    def updated(self, **numbers: float) -> None:
+        answers = [self.client.get(f"/api/run{route}").json() for route in ("", "/metrics", "/film")]
+        self.seen.append((answers[0], answers[1], answers[2]))
+
+    def reported(self, report: object, metric: str) -> None: ...
+    def said(self, message: str) -> None: ...
+    def close(self) -> None: ...
+
+
+def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller: Path, tmp_path: Path) -> None:
+    recipe = {"task": "spelling", **SMALL, **SPELLING}
+    given: dict[str, Any] = {"updates": 30, "overrides": ["training.report_every=15", "training.threads=1"]}
+    with watching(tmp_path / "seen", 0) as (address, live):
+        onlooker = Onlooker(address)
+        listeners = [live, onlooker]
+        seen = api.train(recipe, home / "pairs.tsv", out=tmp_path / "seen", listeners=listeners, **given)
+    onlooker.client.close()
+    unseen = api.train(recipe, home / "pairs.tsv", out=tmp_path / "unseen", listeners=[], **given)
+    ours, theirs = seen.bundle.network.state_dict(), unseen.bundle.network.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+    assert [metrics["status"]["update"] for _, metrics, _ in onlooker.seen] == [10, 20, 30]
+    assert [len(metrics["reports"]) for _, metrics, _ in onlooker.seen] == [0, 1, 1]
+    assert all(about["ready"] and about["state"] == "learning" for about, _, _ in onlooker.seen)
+    counts = [len(film["frames"]) for _, _, film in onlooker.seen]
+    assert 0 < counts[0] < counts[1] < counts[2]
+    assert live.state == "ended"
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(address, trust_env=False, timeout=5)
+
+
+def test_whoever_looks_on_is_told_of_a_failure(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = []
+    asked = threading.Event()
+
+    def look(address: str) -> None:
+        with httpx.Client(base_url=address, trust_env=False, timeout=30) as client:
+            while not told or told[-1]["state"] == "learning":
+                told.append(client.get("/api/run/metrics").json())
+                client.get("/api/run/film")
+                asked.set()
+
+    def fail() -> None:
+        with watching(tmp_path / "run", 0) as (address, _):
+            page.append(threading.Thread(target=look, args=(address,)))
+            page[0].start()
+            assert asked.wait(30)
+            raise UserError("the run diverges")
+
+    page: list[threading.Thread] = []
+    with pytest.raises(UserError, match="diverges"):
+        fail()
+    page[0].join(30)
+    assert (told[-1]["state"], told[-1]["failure"]) == ("failed", "the run diverges")
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        yield one.getsockname()[1]
+
+
+def test_mistakes_on_the_command_line(
+    home: Path, speller: Path, taken: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", str(speller / "recipe.yaml"), "--data", str(home / "pairs.tsv"), "--out", str(tmp_path / "run")]
+    for more, said in (
+        (["--studio-port", "0"], "--studio-port 0: no meaning without --studio"),
+        (["--studio", "--studio-port", "70000"], "--studio-port must be from 0 to 65535, got 70000"),
+        (["--studio", "--studio-port", str(taken)], "--studio-port 0 finds a free one"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main([*command, *more])
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_train_says_where_it_can_be_watched(
+    home: Path, speller: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    data = ["--data", str(home / "pairs.tsv"), "--out", str(folder), "--updates", "2"]
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", str(speller / "recipe.yaml"), *data, "--studio", "--studio-port", "0"])
+    said = capsys.readouterr().err
+    assert "the run can be watched at http://127.0.0.1:" in said
+    assert f"serve {folder}   (its film is at /live)" in said
+    assert (folder / FILM).is_file()
