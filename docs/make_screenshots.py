@@ -111,13 +111,13 @@ def served(models: dict[str, str]) -> Iterator[str]:
 
 
 def kept(content: bytes, path: Path) -> None:
-    """A PNG of as many colours as fit into the limit."""
+    """A PNG with all its colours, or with as many as fit into the limit."""
     picture = Image.open(BytesIO(content)).convert("RGB")
+    picture.save(path, optimize=True)
     for colours in (256, 128, 64, 32):
-        few = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(path, optimize=True)
         if path.stat().st_size <= LARGEST:
             break
+        picture.quantize(colours, kmeans=3, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path} {path.stat().st_size:,} bytes")
 
 
