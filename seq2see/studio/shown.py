@@ -15,6 +15,7 @@ from seq2see.data.pictures import data_url
 from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
+from seq2see.looks import Film
 
 TALLEST = 240
 """Pixels of a spectrogram, low to high."""
@@ -29,8 +30,10 @@ def _one(field: Field, value: str) -> dict[str, Any]:
     if isinstance(field, SoundField):
         return _sound(field, value)
     if isinstance(field, MediaField):
-        picture = field.shown(value)
-        return _picture(picture) if isinstance(picture, np.ndarray) else {}
+        seen = field.shown(value)
+        if isinstance(seen, Film):
+            return _film(seen)
+        return _picture(seen) if isinstance(seen, np.ndarray) else {}
     if isinstance(field, TextsField):
         return {"text": value, "sentences": field.sentences(value)}
     if isinstance(field, TextField):
@@ -60,6 +63,12 @@ def spans(text: str, symbols: Sequence[str]) -> list[list[int] | None]:
 
 def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
     return {"picture": data_url(pixels), "height": pixels.shape[0], "width": pixels.shape[1]}
+
+
+def _film(film: Film) -> dict[str, Any]:
+    """The frames that the model is shown, with the second of each."""
+    height, width = film.frames.shape[1:3]
+    return {"frames": [data_url(frame) for frame in film.frames], "times": film.times, "height": height, "width": width}
 
 
 def _sound(field: SoundField, value: str) -> dict[str, Any]:

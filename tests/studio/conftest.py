@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -15,7 +18,9 @@ from seq2see import api
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.served import Shelf, shelf_of
+from seq2see.studio.server import address, bound
 from seq2see.studio.settings import Limits
+from tests.studio.browsing import CHROMIUM, Visit, visiting
 
 SMALL: dict[str, Any] = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
@@ -64,7 +69,7 @@ def captions(home: Path) -> Path:
         "encoder": {"kind": "convolutional", "channels": [4, 8], "size": 8},
         "output": {"column": "caption", "min_count": 1},
     }
-    api.train(recipe, table, out=home / "captions", listeners=[])
+    api.train(recipe, table, out=home / "captions", updates=30, listeners=[])
     return home / "captions"
 
 
@@ -119,3 +124,57 @@ def client(shelf: Shelf, counters: Counters) -> TestClient:
     """A client in this process (without the server's end, so that all tests share the models)."""
     app = make_app(shelf, LIMITS, counters)
     return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="session")
+def reviews(home: Path) -> Path:
+    """Documents of three sentences, and whether they are glad."""
+    moods = {"good": "glad", "bad": "sad"}
+    rows = [f"This is a {word}. I saw {n}. It was {word}.\t{mood}\n" for n in range(20) for word, mood in moods.items()]
+    table = home / "reviews.tsv"
+    table.write_text("text\tlabel\n" + "".join(rows), "utf-8")
+    recipe = {
+        "task": "reviews",
+        "inputs": {"document": {"kind": "texts", "column": "text", "case": "lower"}},
+        "encoder": {"kind": "hierarchical", "size": 6, "pooling_size": 4, "embedding": {"size": 5}},
+        "output": {"kind": "label", "column": "label"},
+        "decoder": {"kind": "label", "size": 8, "start": "none"},
+        "attention": {"over": "document", "score": "static", "size": 4},
+        "training": {**SMALL["training"], "updates": 12},
+    }
+    api.train(recipe, table, out=home / "reviews", listeners=[])
+    return home / "reviews"
+
+
+@pytest.fixture(scope="session")
+def site(speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path) -> Iterator[str]:
+    """A server on a port of its own, in a thread of this process."""
+    counters = Counters()
+    folders = [*map(str, (speller, captions, reviews, judge, babbler)), f"twin={speller}"]
+    app = make_app(shelf_of(folders, LIMITS, counters), LIMITS, counters)
+    with closing(bound("127.0.0.1", 0)) as listening:
+        listening.listen()
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        yield address(listening)
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; one for each file of tests, since only one may be driven at a time."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with the extra `dev`")
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no browser at {CHROMIUM}")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Any, site: str) -> Iterator[Visit]:
+    with visiting(browser, site) as made:
+        yield made

@@ -1,0 +1,33 @@
+// The five answers of a model: data, encoder, decoder, parameters, loss.
+
+import { make } from "./dom.js";
+
+const QUESTIONS = [
+  ["data", "What is the data?"],
+  ["encoder", "What is the encoder?"],
+  ["decoder", "What is the decoder?"],
+  ["parameters", "What are the parameters?"],
+  ["loss", "What is the loss, and how is it minimised?"],
+];
+
+export function answers(model) {
+  const several = model.answers.length > 1;
+  return model.answers.map((one, at) => make("div.answers", {},
+    several ? make("h4", {}, `Model ${at + 1} of ${model.answers.length}`) : null,
+    QUESTIONS.map(([key, question]) => [make("h4", {}, question), answer(one, key)]),
+    (one.notes ?? []).map((note) => make("p.quiet", {}, note))));
+}
+
+function answer(one, key) {
+  return key === "parameters" ? parameters(one) : make("pre", { dir: "ltr" }, one[key].join("\n"));
+}
+
+// Parts with their sums; every matrix stands in `seq2see show`.
+function parameters(one) {
+  const parts = new Map();
+  for (const { part, count } of one.parameters) parts.set(part, (parts.get(part) ?? 0) + count);
+  const rows = [...parts, ["in all", one.total]].map(([part, count]) => make("tr", {},
+    make("th", { scope: "row" }, part),
+    make("td", {}, count.toLocaleString("en"))));
+  return make("table.figures", {}, make("tbody", {}, rows));
+}

@@ -1,0 +1,48 @@
+// Elements without markup: whatever comes from a model or a person becomes a text node, never HTML.
+
+// make("button.token", { type: "button", onclick: f, "aria-label": "…" }, "text", otherElement)
+// Keys that begin with "on" are listeners, `data` is a set of data-*, `style` custom properties; null leaves a key out.
+export function make(name, attributes = {}, ...children) {
+  const [tag, ...classes] = name.split(".");
+  const made = document.createElement(tag);
+  made.classList.add(...classes);
+  for (const [key, value] of Object.entries(attributes)) set(made, key, value);
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function set(element, key, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+  else if (key === "data") Object.assign(element.dataset, value);
+  else if (key === "style") for (const [name, one] of Object.entries(value)) element.style.setProperty(name, one);
+  else element.setAttribute(key, value === true ? "" : value);
+}
+
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// Text that keeps its own direction among other text.
+export const bdi = (text) => make("bdi", {}, text);
+
+// A part that can be opened; `built` is called when it is opened for the first time. opened: the names of the parts that
+// are open, so that they still are when the page is made anew.
+export function folded(title, built, { name, opened = new Set() }) {
+  const body = make("div.folded");
+  const part = make("details", { data: { part: name } }, make("summary", {}, title), body);
+  let done = false;
+  const show = () => {
+    opened[part.open ? "add" : "delete"](name);
+    if (done || !part.open) return;
+    done = true;
+    fill(body, built());
+  };
+  part.addEventListener("toggle", show);
+  if (opened.has(name)) {
+    part.open = true;
+    show();
+  }
+  return part;
+}

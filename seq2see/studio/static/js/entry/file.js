@@ -1,0 +1,71 @@
+// A field for a file: dropped, pasted, picked, recorded, or that of an example.
+
+import { exampleFile } from "../api.js";
+import { fill, make } from "../dom.js";
+import { recordButton } from "./record.js";
+
+const ACCEPTED = { image: "image/*", sound: "audio/*", video: "video/*" };
+const ARTICLES = { image: "an image", sound: "a sound", video: "a video" };
+
+export function fileField(input, submit) {
+  const id = `entry-${input.name}`;
+  const preview = make("div.preview");
+  const chooser = make("input", { id, type: "file", accept: ACCEPTED[input.kind] });
+  const hint = `Drop ${ARTICLES[input.kind]} here, paste it, or pick one`;
+  const zone = make("label.drop", { for: id }, make("span", {}, hint), chooser, preview);
+  const said = make("p.complaint", { role: "alert" });
+  let value;
+  let address = null;
+
+  function show(source, name) {
+    said.textContent = "";
+    fill(preview, seen(input.kind, source), make("span.quiet", { dir: "auto" }, name));
+    zone.classList.add("filled");
+  }
+  function take(file) {
+    if (!file) return;
+    if (address) URL.revokeObjectURL(address);
+    address = URL.createObjectURL(file);
+    value = file;
+    show(address, file.name);
+    submit();
+  }
+
+  chooser.addEventListener("change", () => take(chooser.files[0]));
+  zone.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    zone.classList.add("over");
+  });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+  zone.addEventListener("paste", (event) => take(event.clipboardData.files[0]));
+  const record = input.kind === "sound" ? recordButton(take, (message) => { said.textContent = message; }) : null;
+  return {
+    name: input.name,
+    kind: input.kind,
+    element: make("div.field", {}, make("span.label", {}, input.name), zone, record, said),
+    value: () => value,
+    set(given, model) {
+      if (given instanceof Blob) {
+        value = given;
+        address = URL.createObjectURL(given);
+        show(address, given.name);
+      } else if (given) {
+        value = { example: given.example };
+        show(exampleFile(model, given.example, input.name), given.file);
+      }
+    },
+    focus: () => chooser.focus(),
+    complain() { said.textContent = `${input.name}: ${ARTICLES[input.kind]} is needed.`; },
+  };
+}
+
+function seen(kind, source) {
+  if (kind === "image") return make("img", { src: source, alt: "" });
+  const tag = kind === "video" ? "video" : "audio";
+  return make(tag, { src: source, controls: true, preload: "metadata" });
+}

@@ -1,0 +1,51 @@
+// A field for what is typed: text, sentences of a document, elements of a set, numbers of a vector.
+
+import { make } from "../dom.js";
+
+const HINTS = {
+  text: "Type a text, then press Enter",
+  texts: "Type or paste a document, then press Ctrl+Enter",
+  set: "Type the elements, then press Enter",
+  vector: "Type the numbers, then press Enter",
+};
+
+export function textField(input, submit) {
+  const long = input.kind === "texts";
+  const id = `entry-${input.name}`;
+  const area = make("textarea", {
+    id,
+    rows: long ? 7 : 2,
+    dir: "auto",
+    placeholder: HINTS[input.kind] ?? HINTS.text,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  area.addEventListener("keydown", (event) => {
+    const sends = event.ctrlKey || event.metaKey || (!long && !event.shiftKey);
+    if (event.key !== "Enter" || event.isComposing || !sends) return;
+    event.preventDefault();
+    submit();
+  });
+  const said = make("p.complaint", { role: "alert" });
+  area.addEventListener("input", () => { said.textContent = ""; });
+  return {
+    name: input.name,
+    kind: input.kind,
+    element: make("div.field", {}, make("label", { for: id }, input.name), area, said),
+    value: () => (area.value.trim() === "" ? undefined : read(area.value, input.kind)),
+    set(value) {
+      area.value = Array.isArray(value) ? value.join(" ") : String(value ?? "");
+      said.textContent = "";
+    },
+    focus: () => area.focus(),
+    complain() { said.textContent = `${input.name}: there is nothing yet.`; },
+  };
+}
+
+// Numbers go as numbers; what is none goes as it stands, for the server to say what is wrong with it.
+function read(text, kind) {
+  if (kind !== "vector") return text;
+  const parts = text.trim().split(/[\s,;]+/);
+  const numbers = parts.map(Number);
+  return numbers.every(Number.isFinite) ? numbers : text;
+}

@@ -1,0 +1,73 @@
+// Outputs against inputs: a table that is read aloud as well as seen; where it would be huge, a picture of it.
+
+import { bdi, make } from "./dom.js";
+import { shade } from "./shade.js";
+import { counted, directionOf, percent, visible } from "./symbols.js";
+import { painted } from "./theme.js";
+import { top as topOf } from "./weights.js";
+
+const MOST = 8000; // cells of a table; a browser takes seconds over more
+
+// rows: what asks; on: {point(step | null), choose(step)}. A heatmap is {element, mark(step)}.
+export function heatmap({ map, weights, rows, on }) {
+  const top = topOf(weights);
+  if (weights.length * map.inputs.length > MOST) return { element: drawn(map, weights, rows, top), mark() {} };
+  const long = map.inputs.some((symbol) => visible(symbol).length > 2);
+  const dense = map.inputs.length > 30;
+  const heads = map.inputs.map((symbol) => make("th", { scope: "col" }, bdi(label(symbol))));
+  const lines = weights.map((line, step) => make("tr", { data: { step } },
+    make("th", { scope: "row" }, bdi(label(rows[step] ?? ""))),
+    line.map((weight, place) => {
+      const cell = make("td", { title: percent(weight) }, weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, ""));
+      if (map.chosen?.[step] === place) cell.classList.add("chosen");
+      shade(cell, weight / top);
+      return cell;
+    })));
+  const caption = make("caption.unseen", {}, `${map.name}: weights, outputs in rows, inputs in columns`);
+  const head = make("thead", {}, make("tr", {}, make("td"), heads));
+  const table = make("table.heat", {}, caption, head, make("tbody", {}, lines));
+  table.classList.toggle("long", long);
+  table.classList.toggle("dense", dense);
+  table.dir = directionOf(map.inputs);
+  table.addEventListener("pointerover", (event) => {
+    const line = event.target.closest("tbody tr");
+    on.point(line ? Number(line.dataset.step) : null);
+  });
+  table.addEventListener("pointerleave", () => on.point(null));
+  table.addEventListener("click", (event) => {
+    const line = event.target.closest("tbody tr");
+    if (line) on.choose(Number(line.dataset.step));
+  });
+  return {
+    element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": `heatmap of ${map.name}` }, table),
+    mark: (step) => lines.forEach((line, at) => line.classList.toggle("active", at === step)),
+  };
+}
+
+const label = (symbol) => {
+  const text = visible(symbol);
+  return text.length > 24 ? `${text.slice(0, 23)}…` : text;
+};
+
+function drawn(map, weights, rows, top) {
+  const width = map.inputs.length;
+  const canvas = make("canvas.heat", { width, height: weights.length, role: "img" });
+  const size = `${counted(weights.length, "output")} by ${counted(width, "place")}`;
+  canvas.setAttribute("aria-label", `heatmap of ${map.name}: ${size}`);
+  const pen = canvas.getContext("2d");
+  const paint = () => {
+    const style = getComputedStyle(document.documentElement);
+    pen.fillStyle = style.getPropertyValue("--ramp-0");
+    pen.fillRect(0, 0, width, weights.length);
+    pen.fillStyle = style.getPropertyValue("--ramp-6");
+    weights.forEach((line, step) => line.forEach((weight, place) => {
+      pen.globalAlpha = Math.min(1, weight / top);
+      pen.fillRect(place, step, 1, 1);
+    }));
+    pen.globalAlpha = 1;
+  };
+  paint();
+  painted(canvas, paint);
+  const names = make("ol.names", {}, rows.map((row) => make("li", {}, bdi(label(row)))));
+  return make("div.drawn", {}, names, canvas);
+}

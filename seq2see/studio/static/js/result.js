@@ -1,0 +1,191 @@
+// What a model said, and everything that can be seen of it; one step is chosen, and another may be pointed at.
+
+import { changes, comparison } from "./comparison.js";
+import { fill, make } from "./dom.js";
+import { heatmap } from "./heatmap.js";
+import { looksOf, mapOver, weightsOf } from "./looks.js";
+import { mapChooser } from "./maps.js";
+import { nBest } from "./nbest.js";
+import { numbers } from "./numbers.js";
+import { plain, shade } from "./shade.js";
+import { sheet } from "./sheet.js";
+import { stepDetail } from "./step.js";
+import { percent, visible } from "./symbols.js";
+import { tokenRow } from "./tokens.js";
+import { viewOf } from "./views/index.js";
+import { heaviest, top as topOf } from "./weights.js";
+
+export class Result {
+  // first: what the model said by itself; course: what was done to it since.
+  constructor({ panel, prediction, course, first, step }) {
+    Object.assign(this, { panel, prediction, course, first, step });
+    this.model = panel.model;
+    this.tokens = prediction.tokens ?? [];
+    this.looks = looksOf(prediction, this.model);
+    this.chosen = this.looks.main;
+    this.head = null;
+    this.pointed = null;
+    this.onStep = { point: (at) => this.point(at), choose: (at) => this.select(at) };
+    this.detail = make("section.step", { "aria-label": "the chosen step" });
+    this.inputs = make("section.inputs", { "aria-label": "the input, as the model reads it" });
+    this.map = make("section.map", { "aria-label": "all steps" });
+    this.parts = make("div.parts", {}, this.inputs, this.detail, this.map);
+    const others = nBest(prediction, (text) => panel.follow(text));
+    this.element = make("div.seen", {}, this.said(), this.compared(), this.parts, others);
+    this.drawInputs();
+    this.drawMap();
+    this.select(step);
+  }
+
+  // ------------------------------------------------------------ what was said
+
+  said() {
+    const { prediction } = this;
+    if (!this.tokens.length) return make("section.said", {}, numbers(prediction));
+    const marked = this.edited ? changes(this.first, prediction).come : [];
+    const describe = (step) => this.described(step);
+    this.row = tokenRow(this.tokens, { marked, selected: this.step, describe, on: this.onStep });
+    const whole = percent(Math.exp(prediction.log_probability));
+    const given = prediction.given ? ` (${prediction.given})` : "";
+    return make("section.said", {},
+      make("p.answer", { dir: "auto" }, (prediction.text ?? prediction.label) || "(nothing)"),
+      make("p.quiet", {}, `probability ${whole}, log P ${prediction.log_probability.toFixed(2)}${given}`),
+      this.row.element);
+  }
+
+  // Where a step looked, in words.
+  described(step) {
+    const map = this.looks.maps[this.looks.main];
+    if (!map?.weights[step]) return "";
+    const told = ({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`;
+    return `looks at ${heaviest(map.weights[step]).map(told).join(", ")}`;
+  }
+
+  get edited() {
+    return this.course.edits.length > 0;
+  }
+
+  compared() {
+    if (!this.edited || !this.tokens.length) return null;
+    const places = (name) => (this.looks.maps[name] ?? this.looks.maps[this.looks.main])?.inputs ?? [];
+    const { tokens } = this.model.output;
+    return comparison({ before: this.first, after: this.prediction, edits: this.course.edits, tokens, places });
+  }
+
+  // ------------------------------------------------------------ where it looked
+
+  drawInputs() {
+    const shown = Object.entries(this.prediction.shown ?? {});
+    this.views = shown.map(([name, record]) => {
+      const map = mapOver(this.looks, name, this.chosen);
+      const tokens = this.model.inputs.find((input) => input.name === name)?.tokens;
+      const choose = (place, more) => this.lookAt(map, place, more);
+      const on = { point: (place) => this.pointPlace(map, place), choose };
+      return { name, map, ...viewOf({ shown: record, map, looks: this.looks, tokens, on }) };
+    });
+    const title = (name) => make("h3", {}, "Input", shown.length > 1 ? ` · ${name}` : "");
+    const boxes = this.views.map((view) =>
+      make("div.view", { data: { input: view.name } }, title(view.name), view.element));
+    fill(this.inputs, boxes, this.looks.reason ? make("p.quiet.reason", {}, this.looks.reason) : null);
+  }
+
+  drawMap() {
+    const map = this.looks.maps[this.chosen];
+    this.heat = null;
+    const inSight = map?.layout.kind === "sentences" && map.weights.length === 1; // beside the sentences themselves
+    if (!map || inSight) {
+      fill(this.map);
+      return;
+    }
+    const weights = weightsOf(map, this.head);
+    const rows = map.rows ?? this.looks.outputs;
+    const on = map.rows ? { point() {}, choose() {} } : this.onStep;
+    const shown = this.prediction.shown?.[map.input];
+    const pictured = Boolean(shown?.picture) && shown.kind === "image" && !map.rows && this.tokens.length > 0;
+    this.heat = pictured ? sheet({ shown, map, weights, tokens: this.tokens, on }) : heatmap({ map, weights, rows, on });
+    this.parts.classList.toggle("pictured", pictured);
+    const title = make("h3", {}, pictured ? "Where each symbol looked" : "All steps");
+    const chooser = mapChooser(this.looks, this.chosen, this.head, (name, head) => this.choose(name, head));
+    fill(this.map, title, chooser, this.heat.element);
+  }
+
+  // Another map, or another head of it.
+  choose(name, head) {
+    this.chosen = name;
+    this.head = head;
+    this.drawInputs();
+    this.drawMap();
+    this.light(this.step);
+  }
+
+  // ------------------------------------------------------------ one step
+
+  select(step) {
+    const changed = step !== this.step || !this.detail.hasChildNodes();
+    this.step = step;
+    this.row?.select(step);
+    this.light(step);
+    if (changed) this.drawStep();
+  }
+
+  // As it was before an edit that was refused.
+  restore() {
+    this.drawStep();
+    this.light(this.step);
+  }
+
+  point(step) {
+    this.pointed = step;
+    this.light(step ?? this.step);
+  }
+
+  // changed: weights of the editable map that are being dragged, in place of its own.
+  light(step, changed = null) {
+    this.row?.buttons.forEach(plain);
+    for (const view of this.views) {
+      if (!view.map) continue;
+      const all = weightsOf(view.map, view.map.name === this.chosen ? this.head : null);
+      const row = changed && view.map === this.editable ? changed : all[step];
+      if (row) view.light(row, Math.max(topOf(all), changed ? topOf([row]) : 0));
+    }
+    this.heat?.mark(step);
+  }
+
+  // Pointing at a place shades the outputs by how much each looked there.
+  pointPlace(map, place) {
+    if (place === null) {
+      this.light(this.pointed ?? this.step);
+      return;
+    }
+    const weights = weightsOf(map, map.name === this.chosen ? this.head : null);
+    const top = topOf(weights);
+    this.row?.buttons.forEach((button, step) => weights[step] && shade(button, (weights[step][place] ?? 0) / top));
+  }
+
+  // The map whose weights can be handed in: one that the decoder itself looks through.
+  get editable() {
+    const { over } = this.model.attention;
+    const handed = (name) => over.includes(name) && this.looks.maps[name] && !this.looks.maps[name].rows;
+    return this.looks.maps[[this.chosen, this.looks.main, ...over].find(handed)] ?? null;
+  }
+
+  lookAt(map, place, more) {
+    if (map !== this.editable || place >= map.inputs.length || !this.tokens.length) return;
+    this.panel.lookAt(this.step, map.name, place, map.inputs.length, more);
+  }
+
+  drawStep() {
+    const { step, editable: map } = this;
+    const token = this.tokens[step];
+    if (!token) return;
+    const on = {
+      choose: (symbol) => this.panel.choose(step, symbol),
+      change: (weights) => this.light(step, weights),
+      done: (weights) => this.panel.look(step, map.name, weights),
+      explain: () => this.panel.explain(step),
+    };
+    const text = this.model.output.kind === "text";
+    const explained = this.model.ensemble === 1;
+    fill(this.detail, stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on }));
+  }
+}

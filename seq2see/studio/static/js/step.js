@@ -1,0 +1,38 @@
+// The chosen step: what else could have been said, the wheel, and the numbers behind it.
+
+import { bdi, fill, folded, make } from "./dom.js";
+import { explanation } from "./explanation.js";
+import { runnersUp } from "./runners.js";
+import { visible } from "./symbols.js";
+import { wheel } from "./wheel.js";
+
+const HINT = "Drag a bar, or click a place in the input, and it goes on from there. "
+  + "Shift-click adds a place; arrow keys work too.";
+
+// map: the one whose weights can be handed in, if any; text: whether the output is written symbol by symbol.
+// on: {choose(symbol), change(weights), done(weights), explain() -> promise}; opened: parts that are open.
+export function stepDetail({ token, step, text, map, explained, opened, on }) {
+  return [
+    make("h3", {}, text ? `Step ${step + 1} · ` : "", bdi(visible(token.text))),
+    runnersUp(token, { canChoose: text, choose: on.choose }),
+    map ? bars(map, step, on) : null,
+    explained ? numbers(on.explain, opened) : null,
+  ];
+}
+
+function bars(map, step, on) {
+  const made = wheel({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on });
+  return [make("h4", {}, "The wheel"), made.element, make("p.quiet.hint", {}, HINT)];
+}
+
+function numbers(explain, opened) {
+  const place = make("div", { role: "status" }, make("p.quiet", {}, "Working it out …"));
+  const build = () => {
+    explain().then(
+      (told) => fill(place, explanation(told.explanation)),
+      (error) => fill(place, make("p.complaint", {}, error.message)),
+    );
+    return place;
+  };
+  return folded("The numbers behind it", build, { name: "numbers", opened });
+}

@@ -1,0 +1,40 @@
+// Symbols as a person should see them. The server tells them as the model knows them: "▁Kopf", " ", "<eos>".
+
+const START = "▁";
+const BLANKS = { " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "": "∅" };
+const NAMES = { "<eos>": "end", "<sos>": "start", "<unk>": "unknown", "<pad>": "nothing" };
+
+export const isEnd = (symbol) => symbol === "<eos>";
+export const isSpecial = (symbol) => symbol in NAMES;
+
+// A label that never looks empty: a mark that stands on a letter gets a circle to stand on.
+export function visible(symbol) {
+  if (symbol in NAMES) return NAMES[symbol];
+  if (symbol in BLANKS) return BLANKS[symbol];
+  const text = symbol.startsWith(START) ? symbol.slice(1) || "␣" : symbol;
+  return /^\p{M}/u.test(text) ? `\u25cc${text}` : text;
+}
+
+// How symbols follow each other in running text: pieces of words and characters stick together, words do not.
+export function gluedTo(symbols, tokens) {
+  const pieces = symbols.some((symbol) => symbol.startsWith(START));
+  return symbols.map((symbol, at) => at > 0 && (pieces ? !symbol.startsWith(START) : tokens === "character"));
+}
+
+// The way most letters run: Hebrew, Arabic and their kin to the left.
+export function directionOf(symbols) {
+  const text = symbols.filter((symbol) => !isSpecial(symbol)).join("");
+  const leftward = text.match(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/g)?.length ?? 0;
+  return leftward > (text.match(/\p{L}/gu)?.length ?? 0) / 2 ? "rtl" : "ltr";
+}
+
+export const percent = (share) => {
+  const hundred = share * 100;
+  if (hundred > 0 && hundred < 0.1) return "< 0.1 %";
+  return `${hundred < 9.95 ? hundred.toFixed(1) : Math.round(hundred)} %`;
+};
+export const figure = (number) => {
+  const size = Math.abs(number);
+  return size !== 0 && (size < 0.001 || size >= 10000) ? number.toExponential(2) : number.toFixed(3);
+};
+export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,57 @@
+// Light or dark: as the system has it, until a person says otherwise; what was said is kept in this browser.
+
+const KEY = "seq2see-theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+export const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+
+function kept() {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // browsers that keep nothing still have a theme
+  }
+}
+
+function keep(theme) {
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // as above
+  }
+}
+
+// Pictures are drawn, not styled: they are told of a change by the event "theme" on the document.
+export function themeSwitch(button) {
+  const show = () => {
+    button.setAttribute("aria-pressed", String(isDark()));
+    button.title = isDark() ? "Light colours" : "Dark colours";
+    document.dispatchEvent(new Event("theme"));
+  };
+  const chosen = kept();
+  if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+  button.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    keep(theme);
+    show();
+  });
+  system.addEventListener("change", show);
+  show();
+}
+
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Paint again whenever colours change, for as long as the element is on the page.
+export function painted(element, paint) {
+  let shown = false;
+  const again = () => {
+    if (element.isConnected) shown = true;
+    else if (shown) {
+      document.removeEventListener("theme", again);
+      return;
+    }
+    paint();
+  };
+  document.addEventListener("theme", again);
+}

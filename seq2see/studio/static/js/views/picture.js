@@ -1,0 +1,75 @@
+// A picture under a grid of places; a spectrogram, or a line of writing, is one whose grid has one row.
+
+import { make } from "../dom.js";
+import { gridOf, lit, seen, within } from "../light.js";
+import { counted } from "../symbols.js";
+import { painted } from "../theme.js";
+import { addsTo } from "./pointing.js";
+
+const WIDE = 720;
+
+export function pictureView({ shown, map, on }) {
+  const sound = shown.kind === "sound";
+  const width = sound ? WIDE : shown.width;
+  const height = sound ? 180 : shown.height;
+  const canvas = make("canvas", { width, height, role: "img", "aria-label": told(shown) });
+  const marker = make("i.cell", { hidden: true });
+  const stage = make("div.stage", { style: { "--ratio": `${width} / ${height}` } }, canvas, marker);
+  const element = make(sound ? "figure.picture.sound" : "figure.picture", {}, stage);
+  if (shown.seconds) element.append(seconds(shown.seconds));
+  const image = new Image();
+  const grid = map ? gridOf(map.layout) : null;
+  let last = null;
+
+  const draw = () => {
+    if (!image.complete || !image.naturalWidth) return;
+    const shares = last && seen(last.weights, grid).map((weight) => weight / last.top);
+    lit(canvas, image, shares, grid?.rows, grid?.columns);
+  };
+  image.addEventListener("load", draw);
+  image.src = shown.picture;
+  painted(element, draw);
+  if (grid) listen(stage, marker, grid, on);
+  return {
+    element,
+    light(weights, top) {
+      last = { weights, top };
+      draw();
+    },
+    clear() {
+      last = null;
+      draw();
+    },
+  };
+}
+
+function told(shown) {
+  if (shown.kind === "sound") return `spectrogram, ${shown.seconds.toFixed(2)} seconds`;
+  return `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
+}
+
+function seconds(length) {
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", {}, `${(share * length).toFixed(2)} s`));
+  return make("figcaption.seconds", {}, marks);
+}
+
+// Which cell is pointed at; a frame marks it.
+function listen(stage, marker, grid, on) {
+  const placeOf = (event) => {
+    const box = stage.getBoundingClientRect();
+    const column = within((event.clientX - box.left) / box.width, grid.columns);
+    const row = within((event.clientY - box.top) / box.height, grid.rows);
+    marker.hidden = false;
+    marker.style.setProperty("--x", column / grid.columns);
+    marker.style.setProperty("--y", row / grid.rows);
+    marker.style.setProperty("--dx", 1 / grid.columns);
+    marker.style.setProperty("--dy", 1 / grid.rows);
+    return row * grid.columns + (grid.turned ? grid.columns - 1 - column : column);
+  };
+  stage.addEventListener("pointermove", (event) => on.point(placeOf(event)));
+  stage.addEventListener("pointerleave", () => {
+    marker.hidden = true;
+    on.point(null);
+  });
+  stage.addEventListener("click", (event) => on.choose(placeOf(event), addsTo(event)));
+}

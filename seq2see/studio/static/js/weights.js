@@ -1,0 +1,23 @@
+// Rows of attention weights, changed by hand: whatever is done to them they still sum to one.
+
+// Raise or lower one place to `value`; the others keep their proportions.
+export function moved(weights, place, value) {
+  const wanted = Math.min(1, Math.max(0, value));
+  const rest = weights.reduce((sum, weight, at) => (at === place ? sum : sum + weight), 0);
+  if (weights.length === 1) return [1];
+  const others = weights.length - 1;
+  return weights.map((weight, at) => {
+    if (at === place) return wanted;
+    return rest > 1e-9 ? (weight / rest) * (1 - wanted) : (1 - wanted) / others;
+  });
+}
+
+// All weight on these places, each alike.
+export const onto = (places, count) =>
+  Array.from({ length: count }, (_, at) => (places.includes(at) ? 1 / places.length : 0));
+
+// The places that hold weight, the heaviest first.
+export const heaviest = (weights, most = 3) =>
+  weights.map((weight, place) => ({ weight, place })).sort((a, b) => b.weight - a.weight).slice(0, most);
+
+export const top = (rows) => rows.reduce((most, row) => row.reduce((a, b) => Math.max(a, b), most), 1e-9);

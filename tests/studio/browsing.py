@@ -1,0 +1,101 @@
+"""A browser before the studio's page, and words for what a person does there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seq2see.cli import main
+
+CHROMIUM = Path("/usr/bin/chromium")
+PATIENCE = 90_000
+"""Milliseconds before a page that never comes to rest fails a test; nothing is measured by it."""
+
+
+@dataclass
+class Visit:
+    """One page of the browser, and what it complained of or asked elsewhere."""
+
+    page: Any
+    address: str
+    faults: list[str] = field(default_factory=list)
+
+    def open(self, model: str, *, beside: str = "") -> None:
+        self.page.goto(f"{self.address}#model={model}" + (f"&beside={beside}" if beside else ""))
+        shown = "name => document.body.dataset.state === 'ready' && document.querySelector('#model').value === name"
+        self.page.wait_for_function(shown, arg=model)
+
+    def type(self, *texts: str) -> None:
+        """Fill the fields, press Enter in the last, wait for the answer."""
+        areas = self.page.locator("#entry textarea")
+        for number, text in enumerate(texts):
+            areas.nth(number).fill(text)
+        areas.nth(len(texts) - 1).press("Enter")
+        self.rest()
+
+    def rest(self, *, edits: int = 0, panels: int = 1) -> None:
+        """Wait until that many panels have answered, that many edits after the first answer."""
+        ready = f'.panel[data-state="ready"][data-edits="{edits}"]'
+        self.page.wait_for_function("([name, n]) => document.querySelectorAll(name).length === n", arg=[ready, panels])
+
+    def answer(self, panel: int = 0) -> str:
+        return str(self.page.locator(".panel").nth(panel).locator(".answer").inner_text())
+
+    def tokens(self) -> list[str]:
+        return list(self.page.locator(".token .symbol").all_inner_texts())
+
+    def texts(self, selector: str) -> list[str]:
+        return list(self.page.locator(selector).all_inner_texts())
+
+    def shares(self, selector: str) -> list[float]:
+        """How strongly each of the elements is shaded, 0 to 1."""
+        read = "all => all.map(one => one.classList.contains('shade') ? Number(one.style.getPropertyValue('--w')) : -1)"
+        return list(self.page.locator(selector).evaluate_all(read))
+
+    def colour(self, selector: str, of: str = "background-color") -> str:
+        """As #rrggbb."""
+        said = self.page.locator(selector).first.evaluate("(one, of) => getComputedStyle(one)[of]", of)
+        return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", said)[:3])
+
+    def direction(self, selector: str) -> str:
+        return str(self.page.locator(selector).first.evaluate("one => getComputedStyle(one).direction"))
+
+
+@contextmanager
+def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visit]:
+    """A fresh page; afterwards it must have asked nobody else, and complained of nothing."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    visit = Visit(page, address)
+    page.on("console", lambda message: visit.faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: visit.faults.append(str(error)))
+    allowed = (address, "data:", f"blob:{address}")
+    page.on("request", lambda one: None if one.url.startswith(allowed) else visit.faults.append(f"asked {one.url}"))
+    yield visit
+    context.close()
+    assert visit.faults == []
+
+
+def predicted(capsys: pytest.CaptureFixture[str], folder: Path, given: object, *options: object) -> dict[str, Any]:
+    """What the command line says."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        main(["predict", str(folder), str(given), "--json", "--looks", "-", *map(str, options)])
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def percent(share: float) -> str:
+    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %" if share * 100 < 9.95 else f"{share * 100:.0f} %"
+
+
+def scaled(weights: list[float], everything: list[list[float]]) -> Any:
+    """Weights as shares of the heaviest of all."""
+    return pytest.approx([weight / max(map(max, everything)) for weight in weights], abs=2e-3)

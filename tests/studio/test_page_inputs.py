@@ -1,0 +1,99 @@
+"""Pictures, documents, films, sounds, several inputs and none on the page."""
+
+from __future__ import annotations
+
+import wave
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seq2see
+from seq2see.data.pictures import data_url
+from tests.studio.browsing import Visit, percent, predicted
+
+
+def test_a_picture_is_lit_where_it_is_looked_at(
+    visit: Visit, captions: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = predicted(capsys, captions, home / "1.png")
+    visit.open("captions")
+    visit.page.set_input_files("#entry-image", home / "1.png")
+    visit.rest()
+    assert visit.answer() == expected["text"]
+    assert visit.page.locator(".scene").count() == len(expected["tokens"])
+    painted = "document.querySelector('.stage canvas').toDataURL()"
+    first = visit.page.evaluate(painted)
+    visit.page.locator(".stage").click(position={"x": 30, "y": 30})
+    visit.rest(edits=1)
+    visit.page.wait_for_function(f"first => {painted} !== first", arg=first)
+    bars = visit.page.locator(".bar")
+    assert bars.count() == len(expected["looks"]["inputs"])
+    assert bars.first.get_attribute("aria-valuenow") == "100.0"
+    visit.page.click(".example[data-example='0']")
+    visit.rest()
+
+
+def test_a_document_shows_its_sentences(visit: Visit, reviews: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "This is good. I saw 3. It was good."
+    expected = predicted(capsys, reviews, text)
+    visit.open("reviews")
+    visit.page.fill("textarea", text)
+    visit.page.press("textarea", "Control+Enter")
+    visit.rest()
+    assert visit.answer() == expected["label"]
+    assert visit.texts(".document .share") == [percent(weight) for weight in expected["looks"]["weights"][0]]
+    assert visit.texts(".document .word")[:4] == ["this", "is", "good", "."]
+    assert all(share >= 0 for share in visit.shares(".document .word"))
+    visit.page.locator(".document li").nth(1).click()
+    visit.rest(edits=1)
+    assert visit.texts(".document .share") == ["0.0 %", "100 %", "0.0 %"]
+    oracle = seq2see.load(reviews).predict(text, oracle={0: [0, 1, 0]})
+    assert visit.texts(".token .probability") == [percent(oracle.tokens[0].probability)]
+
+
+def test_several_inputs_and_none(visit: Visit, judge: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = predicted(capsys, judge, "aab\tbab")
+    visit.open("judge")
+    visit.type("aab", "bab")
+    assert visit.answer() == expected["label"]
+    visit.page.select_option("#model", "babbler")
+    visit.page.wait_for_selector("text=reads nothing")
+    visit.page.fill("#search-prefix", "fa")
+    visit.page.press("#search-prefix", "Enter")
+    visit.rest()
+    assert visit.answer().startswith("fa")
+
+
+def test_a_film_is_lit_frame_by_frame(visit: Visit) -> None:
+    visit.open("speller")
+    frame = data_url(np.full((4, 6, 3), 200, np.uint8))
+    shown = {"kind": "video", "frames": [frame] * 6, "times": [n / 10 for n in range(6)], "height": 4, "width": 6}
+    lit = """async ([shown, shape, weights]) => {
+        const { filmView } = await import("./static/js/views/film.js");
+        const chosen = [];
+        const on = { point() {}, choose: (place) => chosen.push(place) };
+        const view = filmView({ shown, map: { layout: { kind: "frames", shape } }, on });
+        document.querySelector("#panels").replaceChildren(view.element);
+        view.light(weights, 1);
+        view.element.lastChild.querySelector("canvas").click();
+        return [[...view.element.children].map((one) => one.innerText.split(/\\s+/).slice(0, 4).join(" ")), chosen];
+    }"""
+    captions, chosen = visit.page.evaluate(lit, [shown, [3], [0.25, 0.5, 0.25]])
+    assert captions == ["0.10 s 25 %", "0.30 s 50 %", "0.50 s 25 %"]
+    assert chosen == [2]
+    captions, chosen = visit.page.evaluate(lit, [shown, [3, 1, 2], [0.25, 0, 0.5, 0, 0, 0.25]])
+    assert captions == ["0.10 s 25 %", "0.30 s 50 %", "0.50 s 25 %"]
+    assert chosen == [4]
+
+
+def test_a_recording_is_a_sound_file(visit: Visit) -> None:
+    visit.open("speller")
+    made = visit.page.evaluate("""async () => {
+        const { wav } = await import("./static/js/entry/wav.js");
+        return [...new Uint8Array(wav(new Float32Array([0, 0.5, -1, 2]), 8000))];
+    }""")
+    with wave.open(BytesIO(bytes(made))) as sound:
+        assert (sound.getnchannels(), sound.getsampwidth(), sound.getframerate()) == (1, 2, 8000)
+        assert np.frombuffer(sound.readframes(4), "<i2").tolist() == [0, 16384, -32767, 32767]
