@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +15,12 @@ from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.live import watching
 from seq2see.studio.served import shelf_of
-from seq2see.studio.server import address, bound, server_of
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
+from tests.studio.browsing import visiting
 from tests.studio.conftest import LIMITS, SMALL, SPELLING
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with the extra `dev`")
-browsing = pytest.importorskip("tests.studio.browsing", reason="there is no studio whose colours and tables it shares")
-visiting = browsing.visiting
-pytestmark = pytest.mark.skipif(not browsing.CHROMIUM.exists(), reason=f"there is no browser at {browsing.CHROMIUM}")
-
 PHONE = {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        made = started.chromium.launch(executable_path=str(browsing.CHROMIUM), args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-@pytest.fixture(scope="module")
-def site(speller: Path, captions: Path) -> Iterator[str]:
-    """A server of two models in a thread of this process."""
-    counters = Counters()
-    app = make_app(shelf_of([str(speller), str(captions)], LIMITS, counters), LIMITS, counters)
-    with closing(bound("127.0.0.1", 0)) as listening:
-        server = server_of(app)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        yield address(listening)
-        server.should_exit = True
-        thread.join(20)
 
 
 def film(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
