@@ -25,6 +25,9 @@ class ConvolutionalEncoder(Encoder):
     """Places are the cells of the map, row by row, or its columns, each through W_p and, where there is one, a network
     along the row; the summary is their mean.
 
+    What a frozen network makes is centred and scaled first, channel by channel, by what training showed of it: behind a
+    ReLU all pictures share a large part, which would drive s_0 = tanh(W summary) to its ends and make them all alike.
+
     >>> encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(size=8, channels=[4, 4]), channels=1)
     >>> encoder(torch.zeros(2, 1, 16, 24), torch.tensor([24, 12])).places.mask.sum(1)
     tensor([24, 12])
@@ -36,6 +39,7 @@ class ConvolutionalEncoder(Encoder):
         self.layout = cast(LayoutKind, settings.layout)
         self.settings = settings
         self.backbone: Backbone = backbone_of(settings, channels)
+        self.centred = nn.BatchNorm2d(self.backbone.size, affine=False) if settings.frozen else nn.Identity()
         self.W_p = nn.Linear(self.backbone.size * self._joined(channels, height, width), settings.size)
         along = settings.recurrent
         self.layers = (
@@ -106,6 +110,7 @@ class ConvolutionalEncoder(Encoder):
         self, found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"], *, leftward: bool
     ) -> Encoded:
         """real: how many columns of each map are."""
+        found = self.centred(found.float())
         if leftward:
             found = from_the_right(found, real)
         if self.settings.places == "columns":
@@ -133,6 +138,8 @@ class ConvolutionalEncoder(Encoder):
             "flat": "m_1 = all cells of its map of the picture, one behind the other: one place",
         }
         lines = [f"convolutional network {settings.backbone}, {how}", made[settings.places]]
+        if settings.frozen:
+            lines.append("m_j becomes (m_j - mean) / deviation, channel by channel, over the pictures trained on")
         along = settings.recurrent
         if along is None:
             return [*lines, "h_j = W_p m_j + b_p;  summary = the mean of the h_j"]

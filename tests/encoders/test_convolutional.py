@@ -93,3 +93,19 @@ def test_pictures_need_no_word_of_their_encoder() -> None:
     recipe = load_recipe({"inputs": {"image": {"kind": "image"}, "question": {}}, "output": {"kind": "label"}})
     assert recipe.encoder_of("image").kind == "convolutional"
     assert recipe.encoder_of("question").kind == "recurrent"
+
+
+def test_what_a_frozen_network_makes_is_centred(pretrained: ConvolutionalEncoder) -> None:
+    """Channels of maps that share a large part; at rest each picture is read alike alone and beside others."""
+    torch.manual_seed(0)
+    maps = 3 + torch.rand(1, 1280, 1, 1) * 5 + torch.randn(40, 1280, 2, 2).abs()
+    both, one = (Pictures(None, torch.full((len(some),), 64), maps=some) for some in (maps, maps[:1]))
+    pretrained.train()
+    for _ in range(60):
+        pretrained.read(both)
+    pretrained.eval()
+    with torch.no_grad():
+        pretrained.W_p.bias.zero_()
+        together, alone = pretrained.read(both).summary, pretrained.read(one).summary
+    assert together.mean(0).abs().max() < 0.1 * together.std()
+    torch.testing.assert_close(alone, together[:1], atol=1e-5, rtol=1e-4)
