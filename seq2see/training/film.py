@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from seq2see.data.output import unwritable, write_bytes
+from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.training.frames import Camera, Record, examples
@@ -62,13 +63,17 @@ class Film:
         self.last = int(update_of(lines[-1]))
 
     def after(self, update: int, *, epoch: float, seconds: float, reported: bool, finished: bool) -> None:
-        """Told after each update; a frame is taken where one is due, and of the last update in any case."""
+        """Told after each update; a frame is taken where one is due, and of the last update in any case. Of a model
+        that has just diverged there is nothing to be seen: the training itself tells what happened."""
         if self.camera is None or not (due(update, self.last, reported=reported) or finished) or update == self.last:
             return
-        _, frames = self._taken(self.camera)
+        try:
+            frame = _frame(update, epoch, seconds, self._taken(self.camera)[1])
+        except (UserError, ValueError):
+            return
         try:
             with self.path.open("ab") as file:
-                file.write(_frame(update, epoch, seconds, frames))
+                file.write(frame)
         except OSError as error:
             raise unwritable(self.path, error) from None
         self.last = update

@@ -105,6 +105,7 @@ def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
     draw.shuffle(turns)
     rows, held_out = part(turns, held_out=20)
     small = [*SMALL_TEXT, *SMALL_WRITER, "attention.size=32", "training.batch_tokens=800"]
+    small.append("inputs.history.max_sentences=5")
     made = learn("dialog-history", rows, held_out, tmp_path, updates=200, overrides=small, kind="jsonl")
 
     assert made.model.evaluate(made.rows).metrics["bleu_lc"] >= 85
