@@ -38,10 +38,15 @@ def test_colours_are_those_of_the_pictures(browser: Any, site: str) -> None:
     with visiting(browser, site, color_scheme="dark") as visit:
         visit.open("speller")
         assert visit.colour(".panel") == THEMES["dark"].paper
+        told = "() => { const all = getComputedStyle(document.documentElement); return [...all].filter("
+        told += "name => name.startsWith('--')).map(name => [name, all.getPropertyValue(name)]) }"
+        by_system = visit.page.evaluate(told)
         for name, theme in THEMES.items():
             visit.page.evaluate("name => { document.documentElement.dataset.theme = name }", name)
             read = "n => getComputedStyle(document.documentElement).getPropertyValue(`--ramp-${n}`)"
             assert [visit.page.evaluate(read, n) for n in range(7)] == list(theme.ramp)
+        assert visit.page.evaluate(told) == by_system, "dark by choice is dark as the system has it"
+        assert len(by_system) > 15
 
 
 def test_arabic_runs_from_right_to_left(visit: Visit) -> None:
