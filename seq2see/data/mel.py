@@ -82,9 +82,19 @@ def middles_of(settings: SoundInput) -> Float[Tensor, " mels"]:
     return _edges(settings.mels, settings.rate)[1:-1].float()
 
 
+def mel(frequencies: Float[Tensor, " number"]) -> Float[Tensor, " number"]:
+    """Hz on the mel scale."""
+    return 2595 * torch.log10(1 + frequencies / 700)
+
+
+def hertz(mels: Float[Tensor, " number"]) -> Float[Tensor, " number"]:
+    """Mels in Hz."""
+    return 700 * (10 ** (mels / 2595) - 1)
+
+
 def _edges(mels: int, rate: int) -> Float[Tensor, " edges"]:
-    top = 2595 * torch.log10(torch.tensor(1 + rate / 2 / 700, dtype=torch.float64))
-    return 700 * (10 ** (torch.linspace(0, float(top), mels + 2, dtype=torch.float64) / 2595) - 1)
+    top = float(mel(torch.tensor([rate / 2], dtype=torch.float64)))
+    return hertz(torch.linspace(0, top, mels + 2, dtype=torch.float64))
 
 
 @lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from torch import Tensor
 from seq2see.data.mel import frames_in, hop_of, log_mels
 from seq2see.data.pictures import MediaError
 from seq2see.data.resampling import Samples, resampled
+from seq2see.data.voices import in_voice
 from seq2see.errors import imported
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
@@ -30,7 +31,11 @@ def read_sound(
     if random is not None:
         samples, rate = spoken_otherwise(samples, rate, settings.augment, random)
     frames = log_mels(torch.from_numpy(resampled(samples, rate, settings.rate)), settings)
-    return frames if random is None else masked(frames, settings, random)
+    if random is None:
+        return frames
+    if settings.augment.voice:
+        frames = in_voice(frames, random.uniform(1 - settings.augment.voice, 1 + settings.augment.voice), settings)
+    return masked(frames, settings, random)
 
 
 def decoded(path: str | Path, settings: SoundInput) -> tuple[Samples, int]:

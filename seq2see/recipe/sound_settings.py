@@ -18,6 +18,9 @@ class SoundAugmentSettings(Settings):
     frequency_masks: Count = Field(0, description="so many bands of frequencies are blotted out")
     frequency_width: Positive = Field(10, description="... each of up to so many mels")
     speed: Annotated[float, Field(ge=0, le=0.5)] = Field(0.0, description="faster or slower by up to this share")
+    voice: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        0.0, description="frequencies higher or deeper by up to this share, as other throats would speak"
+    )
     noise: Amount = Field(0.0, description="white noise, up to this share of the sound's own loudness")
 
 

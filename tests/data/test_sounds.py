@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from seq2see.data.media import MediaField
+from seq2see.data.mel import log_mels
 from seq2see.data.resampling import resampled
 from seq2see.data.sound import SoundField
 from seq2see.data.sounds import decoded, frames_of, masked, problem_of, read_sound, spoken_otherwise
 from seq2see.data.store import RaggedWriter
+from seq2see.data.voices import in_voice
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
@@ -144,6 +146,24 @@ def test_speed_and_noise_change_what_is_heard() -> None:
     noisy, rate = spoken_otherwise(samples, 8000, SoundAugmentSettings(noise=0.5), random)
     assert rate == 8000
     assert 0 < np.std(noisy - samples) < 0.5 * np.std(samples)
+
+
+def test_a_higher_voice_is_heard_in_the_bands_of_a_higher_tone() -> None:
+    settings = SoundInput(rate=16_000, mels=40, normalise="none")
+    heard = {pitch: log_mels(torch.from_numpy(tone(pitch, 0.5, 16_000)), settings)[10] for pitch in (1000, 1200)}
+    made = in_voice(heard[1000][None], 1.2, settings)[0]
+    assert made.argmax() == heard[1200].argmax() != heard[1000].argmax()
+    torch.testing.assert_close(in_voice(heard[1000][None], 1.0, settings)[0], heard[1000], atol=1e-3, rtol=0)
+    assert torch.equal(in_voice(torch.ones(3, 40), 0.7, settings), torch.ones(3, 40))
+
+
+def test_voices_are_drawn_between_deeper_and_higher(tmp_path: Path) -> None:
+    settings = SoundInput(rate=16_000, mels=80, augment=SoundAugmentSettings(voice=0.3))
+    path = written(tmp_path / "a.wav", tone(1000, 0.3, 16_000), 16_000)
+    bands = {int(read_sound(path, settings, np.random.default_rng(seed))[10].argmax()) for seed in range(20)}
+    plain = int(read_sound(path, settings)[10].argmax())
+    assert len(bands) > 5
+    assert min(bands) < plain < max(bands)
 
 
 def stored(field: MediaField, paths: list[Path]) -> object:
