@@ -5,6 +5,11 @@ from __future__ import annotations
 from seq2see.samples.base import Sample
 
 SAMPLES = {
+    "shapes": Sample(
+        "seq2see.samples.shapes",
+        "3,300 pictures of two coloured shapes, with captions that say which lies where",
+        ("image-captioning",),
+    ),
     "easy-vqa": Sample(
         "seq2see.samples.easy_vqa",
         "5,000 pictures of a coloured shape and 48,248 questions about them (extra `samples`)",

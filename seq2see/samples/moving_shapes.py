@@ -17,12 +17,10 @@ from PIL import Image, ImageDraw
 from seq2see.data.tables import write as write_table
 from seq2see.errors import imported
 from seq2see.samples.base import Written
+from seq2see.samples.drawing import COLOURS, SHAPES, draw_shape
 from seq2see.samples.films import write_film
 
 COLUMNS = ("video", "text", "label")
-COLOURS = {"red": (205, 30, 40), "green": (40, 185, 60), "blue": (40, 60, 215), "yellow": (245, 225, 50)}
-"""As far apart in grey as in colour: some recipes read no more."""
-SHAPES = ("square", "circle", "triangle")
 WAYS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 
 CLIPS = {"train": 1000, "dev": 200}
@@ -72,11 +70,5 @@ def _frame(
     colour: str, shape: str, left: float, top: float, ground: tuple[int, int, int]
 ) -> UInt8[np.ndarray, "height width 3"]:
     picture = Image.new("RGB", (SIDE * FINER, SIDE * FINER), ground)
-    x, y, side = left * FINER, top * FINER, SHAPE * FINER
-    brush = ImageDraw.Draw(picture)
-    if shape == "triangle":
-        brush.polygon([(x + side / 2, y), (x, y + side), (x + side, y + side)], fill=COLOURS[colour])
-    else:
-        outline = brush.rectangle if shape == "square" else brush.ellipse
-        outline((x, y, x + side, y + side), fill=COLOURS[colour])
+    draw_shape(ImageDraw.Draw(picture), shape, colour, left=left * FINER, top=top * FINER, side=SHAPE * FINER)
     return np.asarray(picture.reduce(FINER))

@@ -15,7 +15,8 @@ from seq2see.errors import MissingExtra
 from seq2see.recipe import load_recipe
 from seq2see.recipe.video_settings import VideoInput
 from seq2see.samples import SAMPLES, moving_shapes
-from seq2see.samples.moving_shapes import COLOURS, FRAMES, SHAPE, SIDE, WAYS
+from seq2see.samples.drawing import COLOURS
+from seq2see.samples.moving_shapes import FRAMES, SHAPE, SIDE, WAYS
 from seq2see.training.corpus import wanted_columns
 
 EVERY = VideoInput(height=SIDE, width=SIDE)
