@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +25,7 @@ from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import reply
 from seq2see.studio.runs import add_run
+from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
 from seq2see.studio.settings import Limits
@@ -91,10 +90,10 @@ def _action(
         return list(shelf.named(model).model.recipe.inputs)
 
     async def answer(request: Request) -> Response:
-        with TemporaryDirectory(prefix="seq2see-", ignore_cleanup_errors=True) as folder:
-            body = asked.checked(kind, await body_of(request, Path(folder), names))
+        with Scratch() as scratch:
+            body = asked.checked(kind, await body_of(request, scratch, names))
             served = shelf.named(body.model)
-            reader = Reader(served.model, Path(folder), limits, served.examples)
+            reader = Reader(served.model, scratch, limits, served.examples)
             record = await getattr(Service(served, reader, limits), name)(body)
         return await run_in_threadpool(reply, record)
 

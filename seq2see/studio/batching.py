@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 from seq2see.looks import Prediction
@@ -14,6 +15,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.oracles import Oracle
 from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions
+from seq2see.studio.company import Company
 from seq2see.studio.refusing import Refused
 
 Listener = Callable[[int], None]
@@ -50,14 +52,15 @@ class _Asked:
 class Batcher:
     """Answers questions in the order in which they come, those asked in the same manner together.
 
-    Nothing waits for company: while a batch is being answered the next one gathers. So a single client is answered at
-    once, and many share the cost of a step. What an input gets does not depend on its batch, and what is wrong with one
-    of them is told to the one who asked.
+    While a batch is being answered the next one gathers, and waits a little for those who were answered just now
+    (`Company`). A single client is answered at once, and many share the cost of a step. What an input gets does not
+    depend on its batch, and what is wrong with one of them is told to the one who asked.
     """
 
     def __init__(self, bundles: Sequence[Bundle], *, rows: int, waiting: int, told: Listener | None = None):
         self._bundles, self._rows, self._most, self._told = list(bundles), rows, waiting, told
         self._queue: deque[_Asked] = deque()
+        self._company = Company()
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="seq2see-batches", daemon=True)
@@ -104,12 +107,15 @@ class Batcher:
                 if not isinstance(asked.work, Question):
                     _settle(asked.future, asked.work)
             if questions:
+                start = perf_counter()
                 self._answer(questions)
+                self._company.answered(len(questions), perf_counter() - start)
 
     def _next(self) -> list[_Asked]:
         """The oldest question with all that are asked in its manner; nothing once closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
+            self._gather()
             if self._closed:
                 return []
             first = self._queue.popleft()
@@ -122,6 +128,14 @@ class Batcher:
                 (batch if alike else rest).append(other)
             self._queue.extendleft(reversed(rest))
             return batch
+
+    def _gather(self) -> None:
+        """Wait while others keep coming; the lock is held on entry and on return."""
+        self._company.begin(len(self._queue))
+        while not self._closed and isinstance(self._queue[0].work, Question) and len(self._queue) < self._rows:
+            seconds = self._company.wait(len(self._queue))
+            if not seconds or not self._changed.wait(seconds):
+                return
 
     def _answer(self, asked: list[tuple[Question, Future[Any]]]) -> None:
         """Halve a batch that fails until the one at fault is alone."""

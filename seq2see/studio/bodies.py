@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from seq2see.errors import UserError
 from seq2see.studio.refusing import Refused
+from seq2see.studio.scratch import Scratch
 
 JSON, FORM = "application/json", "multipart/form-data"
 TEXTS = ("model", "prefix", "target", "output")
@@ -33,7 +34,7 @@ class Upload:
         self.path, self.name = path, name
 
 
-async def body_of(request: Request, folder: Path, names: Names) -> Any:
+async def body_of(request: Request, scratch: Scratch, names: Names) -> Any:
     """What was asked; names: of inputs, which a form may hold as fields or files of their own."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
@@ -42,7 +43,7 @@ async def body_of(request: Request, folder: Path, names: Names) -> Any:
         try:
             async with request.form(max_files=FILES, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
                 model = form.get("model")
-                return await _from_form(form, folder, names(model if isinstance(model, str) else None))
+                return await _from_form(form, scratch, names(model if isinstance(model, str) else None))
         except MultiPartException as error:
             raise Refused(400, f"the form cannot be read: {error.message}") from None
     raise Refused(415, f"Content-Type '{kind or 'none'}' is not read; allowed: {JSON}, {FORM}")
@@ -60,7 +61,7 @@ def parsed(body: bytes) -> Any:
         raise Refused(400, f"the body is no JSON: {error}") from None
 
 
-async def _from_form(form: FormData, folder: Path, names: Collection[str]) -> dict[str, Any]:
+async def _from_form(form: FormData, scratch: Scratch, names: Collection[str]) -> dict[str, Any]:
     asked: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     for number, (key, value) in enumerate(form.multi_items()):
@@ -70,7 +71,7 @@ async def _from_form(form: FormData, folder: Path, names: Collection[str]) -> di
         if isinstance(value, UploadFile):
             if key not in names:
                 raise UserError(f"file '{key}': no input has this name; the model's inputs: {', '.join(names)}")
-            into[key] = await _kept(value, folder, number)
+            into[key] = await _kept(value, scratch, number)
         else:
             into[key] = value if key in names else _option(key, value)
     if inputs:
@@ -90,11 +91,11 @@ def _option(key: str, value: str) -> Any:
         return value
 
 
-async def _kept(upload: UploadFile, folder: Path, number: int) -> Upload:
+async def _kept(upload: UploadFile, scratch: Scratch, number: int) -> Upload:
     """A file under a name of ours: the client's may be anything, its suffix is kept where it is an ordinary one."""
     name = Path(upload.filename or "file").name
     suffix = Path(name).suffix if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", Path(name).suffix) else ""
-    path = folder / f"upload-{number}{suffix}"
+    path = scratch.file(f"upload-{number}{suffix}")
     with path.open("wb") as file:
         while chunk := await upload.read(CHUNK):
             await run_in_threadpool(file.write, chunk)

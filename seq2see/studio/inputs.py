@@ -14,6 +14,7 @@ from seq2see.api import Model
 from seq2see.data.media import MediaField
 from seq2see.errors import UserError, counted
 from seq2see.studio.bodies import Upload
+from seq2see.studio.scratch import Scratch
 from seq2see.studio.settings import Limits
 
 DATA = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
@@ -24,13 +25,13 @@ Row = dict[str, str]
 
 @dataclass
 class Reader:
-    """Reads the inputs of one request; files that are sent along go into `folder`, which lives as long as it does.
+    """Reads the inputs of one request; files that are sent along go into `scratch`, which lives as long as it does.
 
     examples: rows that clients may name by number; names: what to call the files, which a client knows by their own.
     """
 
     model: Model
-    folder: Path
+    scratch: Scratch
     limits: Limits
     examples: list[Row] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Reader:
         except (binascii.Error, ValueError) as error:
             raise UserError(f"input '{name}': the data: URL is damaged: {error}") from None
         suffix = re.sub(r"[^a-z0-9]", "", head[1].lower().removeprefix("x-"))[:8]
-        path = self.folder / f"sent-{len(self.names)}.{suffix}"
+        path = self.scratch.file(f"sent-{len(self.names)}.{suffix}")
         path.write_bytes(content)
         self.names[str(path)] = f"{name}.{suffix}"
         return str(path)

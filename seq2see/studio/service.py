@@ -45,16 +45,17 @@ class Service:
 
     async def predict(self, body: asked.Predict) -> dict[str, Any]:
         given = self._inputs(body)
-        rows = await asyncio.to_thread(lambda: [self.reader.row(one) for one in given])
         if body.target is not None:
             _alone(body)
-            return await self._followed(body, rows)
-        questions = await asyncio.to_thread(self._questions, body, rows)
+            return await self._followed(body, await asyncio.to_thread(self._rows, given))
+        rows, questions = await asyncio.to_thread(self._read, body, given)
         found = await self._answered(self.served.batcher.ask(questions))
         notices = self._noticed(rows, body.prefix)
         if body.oracle is not None:
             notices += unreached(questions[0].oracle, found)
-        return await asyncio.to_thread(self._told, body, rows, found, notices)
+        if body.looks or body.shown or self.served.model.recipe.output.kind == "image":
+            return await asyncio.to_thread(self._told, body, rows, found, notices)
+        return self._told(body, rows, found, notices)
 
     async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
         """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
@@ -137,6 +138,13 @@ class Service:
         if not 1 <= len(body.rows) <= self.limits.inputs:
             raise UserError(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
         return body.rows
+
+    def _rows(self, given: Sequence[Any]) -> list[Row]:
+        return [self.reader.row(one) for one in given]
+
+    def _read(self, body: asked.Searching, given: Sequence[Any]) -> tuple[list[Row], list[Question]]:
+        rows = self._rows(given)
+        return rows, self._questions(body, rows)
 
     def _questions(self, body: asked.Searching, rows: Sequence[Row]) -> list[Question]:
         recipe, bundle = self.served.model.recipe, self.served.model.bundle
