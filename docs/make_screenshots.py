@@ -1,6 +1,6 @@
 """Pictures of the studio for docs/studio.md and the front page, from trained models; needs the extra `dev`, Chromium.
 
-python docs/make_screenshots.py translation=runs/multi30k transformer=runs/multi30k-transformer captions=runs/flickr8k \
+python docs/make_screenshots.py translation=runs/multi30k transformer=runs/multi30k-transformer captions=runs/shapes \
     reviews=runs/imdb digits=runs/fsdd
 
 Views whose model is not given are left as they are.
@@ -81,7 +81,7 @@ def wheel(page: Any) -> None:
 
 def image(page: Any) -> None:
     picked(page, 2)
-    looked(page, "dog")
+    looked(page, "green")
 
 
 VIEWS = (

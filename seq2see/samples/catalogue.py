@@ -7,7 +7,7 @@ from seq2see.samples.base import Sample
 SAMPLES = {
     "shapes": Sample(
         "seq2see.samples.shapes",
-        "3,300 pictures of two coloured shapes, with captions that say which lies where",
+        "3,300 pictures of two coloured shapes, with captions that name the larger one first",
         ("image-captioning",),
     ),
     "easy-vqa": Sample(

@@ -1,7 +1,7 @@
-"""Pictures of two coloured shapes somewhere on a pale ground, with captions that say which lies where: drawn here.
+"""Pictures of two coloured shapes somewhere on a pale ground, with captions that name the larger one first: drawn here.
 
-`a red square left of a blue circle`, `a green triangle above a red circle`: nothing but the picture tells the words,
-and each of them is about one place in it.
+`a large red square and a small blue circle`: nothing but the picture tells the words, and each of them is about one
+place in it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from seq2see.samples.drawing import COLOURS, SHAPES, draw_shape
 
 COLUMNS = ("image", "caption")
 PICTURES = {"train": 3000, "dev": 300}
-SIDE, SMALLEST, LARGEST = 96, 26, 36
-"""Pixels: of a picture, and of a shape."""
+SIDE = 96
+"""Pixels of a picture."""
+SIZES = {"large": (36, 44), "small": (16, 24)}
+"""Pixels of a shape, from and to."""
 FINER = 2
 """Pictures are drawn so many times larger, so that edges are smooth."""
 
@@ -42,15 +44,16 @@ def write(folder: Path, pictures: Mapping[str, int] = PICTURES) -> Written:
 
 def drawn(draw: random.Random) -> tuple[Image.Image, str]:
     """(a picture, its caption). One shape lies in each half, left and right or above and below."""
-    across = draw.random() < 0.5
+    across, begins = draw.random() < 0.5, [0, SIDE // 2]
+    draw.shuffle(begins)
     ground = tuple(draw.randint(215, 250) for _ in range(3))
     picture = Image.new("RGB", (SIDE * FINER, SIDE * FINER), ground)
     brush, said = ImageDraw.Draw(picture), list[str]()
-    for begin in (0, SIDE // 2):
-        side = draw.randint(SMALLEST, LARGEST)
-        near, far = begin + draw.randint(2, SIDE // 2 - side - 2), draw.randint(4, SIDE - side - 4)
+    for begin, (size, pixels) in zip(begins, SIZES.items(), strict=True):
+        side = draw.randint(*pixels)
+        near, far = begin + draw.randint(1, SIDE // 2 - side - 1), draw.randint(2, SIDE - side - 2)
         left, top = (near, far) if across else (far, near)
         colour, shape = draw.choice(list(COLOURS)), draw.choice(SHAPES)
         draw_shape(brush, shape, colour, left=left * FINER, top=top * FINER, side=side * FINER)
-        said.append(f"a {colour} {shape}")
-    return picture.reduce(FINER), f" {'left of' if across else 'above'} ".join(said)
+        said.append(f"a {size} {colour} {shape}")
+    return picture.reduce(FINER), " and ".join(said)
