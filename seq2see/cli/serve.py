@@ -19,6 +19,7 @@ EXAMPLES = (
     "seq2see serve runs/translation --host 0.0.0.0 --token a-long-secret-of-yours",
 )
 HOST, PORT, MAX_UPLOAD, PATIENCE = "127.0.0.1", 8000, 25.0, 60.0
+MAX_SYMBOLS, MAX_WORK = 20_000, 200_000
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
 
@@ -39,12 +40,22 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--max-upload", metavar="MB", type=number, default=MAX_UPLOAD, help="of a request (default: 25)"
     )
+    parser.add_argument(
+        "--max-symbols", metavar="N", type=whole, default=MAX_SYMBOLS, help="of one text (default: 20,000)"
+    )
+    parser.add_argument(
+        "--max-work",
+        metavar="N",
+        type=whole,
+        default=MAX_WORK,
+        help="symbols that one request has read and written, looking counted (default: 200,000)",
+    )
     parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
     add_plugin(parser)
 
 
 def run(given: Given) -> None:
-    for name in ("max_upload", "timeout"):
+    for name in ("max_upload", "max_symbols", "max_work", "timeout"):
         if not 0 < getattr(given, name) < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
     serve_studio(
@@ -53,6 +64,8 @@ def run(given: Given) -> None:
         port=given.port,
         token=given.token,
         max_upload=given.max_upload,
+        max_symbols=given.max_symbols,
+        max_work=given.max_work,
         patience=given.timeout,
     )
 
@@ -64,9 +77,12 @@ def serve_studio(
     port: int = PORT,
     token: str | None = None,
     max_upload: float = MAX_UPLOAD,
+    max_symbols: int = MAX_SYMBOLS,
+    max_work: int = MAX_WORK,
     patience: float = PATIENCE,
 ) -> None:
-    """Serve until Ctrl-C; max_upload: megabytes of a request, patience: seconds for an answer."""
+    """Serve until Ctrl-C; max_upload: megabytes of a request, max_symbols: of one text, max_work: symbols that one
+    request has read and written, patience: seconds for an answer."""
     for module in NEEDED:
         imported(module, extra="studio")
     from seq2see.studio.app import make_app
@@ -78,7 +94,7 @@ def serve_studio(
     from seq2see.studio.settings import MEGABYTE, Limits
 
     token = token_for(host, token)
-    limits = Limits(body=int(max_upload * MEGABYTE), patience=patience)
+    limits = Limits(body=int(max_upload * MEGABYTE), symbols=max_symbols, work=max_work, patience=patience)
     counters = Counters()
     with closing(bound(host, port)) as listening:
         shelf = shelf_of(models, limits, counters)

@@ -28,7 +28,7 @@ from seq2see.studio.runs import add_run
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
-from seq2see.studio.settings import Limits
+from seq2see.studio.settings import GRACE, Limits
 
 ACTIONS: dict[str, type[asked.Asked]] = {
     "predict": asked.Predict,
@@ -45,7 +45,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     @asynccontextmanager
     async def alive(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(shelf.close)
+        await run_in_threadpool(shelf.close, GRACE)
 
     app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, lifespan=alive)
     _models(app, shelf)

@@ -17,6 +17,7 @@ from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions
 from seq2see.studio.company import Company
 from seq2see.studio.refusing import Refused
+from seq2see.studio.work import hypotheses
 
 Listener = Callable[[int], None]
 """Told how many rows a batch had."""
@@ -25,7 +26,7 @@ Listener = Callable[[int], None]
 @dataclass(frozen=True)
 class Question:
     """One input and how it is asked about. What lies in `options` is the same for all of a batch; prefix and oracle
-    are each input's own. number: of the row in its request, by which samples are drawn."""
+    are each input's own. number: of the row in its request, by which samples are drawn; room: symbols of the row."""
 
     row: Mapping[str, str]
     options: SearchOptions
@@ -34,11 +35,17 @@ class Question:
     oracle: Oracle = field(default_factory=dict)
     replace_unknown: bool | None = None
     maps: bool = False
+    room: int = 0
 
     @property
     def manner(self) -> tuple[Any, ...]:
         """What questions of one batch have in common."""
         return (self.options, self.replace_unknown, self.maps)
+
+    @property
+    def weight(self) -> int:
+        """Symbols that it takes up in a batch, hypotheses counted as `pipeline/chunks.py` counts them."""
+        return (self.room + 1) * max(hypotheses(self.options) // 2, 1)
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,15 @@ class Batcher:
     """Answers questions in the order in which they come, those asked in the same manner together.
 
     While a batch is being answered the next one gathers, and waits a little for those who were answered just now
-    (`Company`). A single client is answered at once, and many share the cost of a step. What an input gets does not
-    depend on its batch, and what is wrong with one of them is told to the one who asked.
+    (`Company`). A single client is answered at once, and many share the cost of a step. All of a batch are answered
+    when the longest is, so long and short questions do not share one: `padded` bounds its rows times the longest of
+    them. What an input gets does not depend on its batch, and what is wrong with one is told to the one who asked.
     """
 
-    def __init__(self, bundles: Sequence[Bundle], *, rows: int, waiting: int, told: Listener | None = None):
-        self._bundles, self._rows, self._most, self._told = list(bundles), rows, waiting, told
+    def __init__(
+        self, bundles: Sequence[Bundle], *, rows: int, padded: int, waiting: int, told: Listener | None = None
+    ):
+        self._bundles, self._rows, self._padded, self._most, self._told = list(bundles), rows, padded, waiting, told
         self._queue: deque[_Asked] = deque()
         self._company = Company()
         self._changed = threading.Condition()
@@ -79,15 +89,19 @@ class Batcher:
         """Whatever else needs the model, when its turn comes."""
         return self._put([work])[0]
 
-    def close(self) -> None:
-        """Finish the batch that is being answered; what still waits is cancelled."""
+    def stop(self) -> None:
+        """Begin nothing more; what still waits is cancelled."""
         with self._changed:
             self._closed = True
             for asked in self._queue:
                 asked.future.cancel()
             self._queue.clear()
             self._changed.notify()
-        self._thread.join()
+
+    def close(self, grace: float | None = None) -> None:
+        """Stop, and finish the batch that is being answered, where it takes no longer than so many seconds."""
+        self.stop()
+        self._thread.join(grace)
 
     def _put(self, work: Sequence[Question | Callable[[], Any]]) -> list[Future[Any]]:
         asked = [_Asked(one, Future()) for one in work]
@@ -121,11 +135,16 @@ class Batcher:
             first = self._queue.popleft()
             if not isinstance(first.work, Question):
                 return [first]
-            manner, batch, rest = first.work.manner, [first], deque[_Asked]()
+            manner, longest, batch, rest = first.work.manner, first.work.weight, [first], deque[_Asked]()
             while self._queue and len(batch) < self._rows:
                 other = self._queue.popleft()
-                alike = isinstance(other.work, Question) and other.work.manner == manner
-                (batch if alike else rest).append(other)
+                if isinstance(other.work, Question) and other.work.manner == manner:
+                    padded = max(longest, other.work.weight)
+                    if (len(batch) + 1) * padded <= self._padded:
+                        batch.append(other)
+                        longest = padded
+                        continue
+                rest.append(other)
             self._queue.extendleft(reversed(rest))
             return batch
 

@@ -18,8 +18,8 @@ from seq2see.studio.guard import Guard
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.runs import add_run
-from seq2see.studio.server import GRACE, address, bound, server_of
-from seq2see.studio.settings import Limits
+from seq2see.studio.server import address, bound, server_of
+from seq2see.studio.settings import GRACE, Limits
 from seq2see.studio.watched import Live, Watched
 
 HERE = "127.0.0.1"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from seq2see.api import Model, load
@@ -110,9 +111,13 @@ class Shelf:
             raise Refused(404, f"nothing was recorded of the training of '{served.name}': {why}")
         return served.run
 
-    def close(self) -> None:
+    def close(self, grace: float | None = None) -> None:
+        """End all queues; grace: seconds for the batches that are being answered, together (None: all they need)."""
+        until = None if grace is None else monotonic() + grace
         for one in self._models.values():
-            one.batcher.close()
+            one.batcher.stop()
+        for one in self._models.values():
+            one.batcher.close(None if until is None else max(until - monotonic(), 0.0))
 
 
 def shelf_of(given: Sequence[str], limits: Limits, counters: Counters) -> Shelf:
@@ -122,7 +127,8 @@ def shelf_of(given: Sequence[str], limits: Limits, counters: Counters) -> Shelf:
 
 def serve(name: str, model: Model, limits: Limits, counters: Counters, *, folder: str | None = None) -> Served:
     """One model made ready for clients."""
-    batcher = Batcher(model.bundles, rows=limits.rows, waiting=limits.waiting, told=partial(counters.batch, name))
+    told = partial(counters.batch, name)
+    batcher = Batcher(model.bundles, rows=limits.rows, padded=limits.padded, waiting=limits.waiting, told=told)
     made = Served(name, model, batcher)
     if folder is not None:
         first = Path(folders_of(folder)[0])

@@ -12,11 +12,10 @@ import uvicorn
 
 from seq2see.errors import UserError
 from seq2see.studio.guard import is_loopback
+from seq2see.studio.settings import GRACE
 
 TOKEN = "SEQ2SEE_TOKEN"
 SHORTEST = 12
-GRACE = 5
-"""Seconds that requests under way have when the server ends."""
 CONNECTIONS, BACKLOG = 1000, 1024
 
 

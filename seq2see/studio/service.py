@@ -21,7 +21,8 @@ from seq2see.pipeline.predictor import answer_options, predict
 from seq2see.pipeline.prefixes import given_ids
 from seq2see.pipeline.scoring import Score, score_rows
 from seq2see.pipeline.targets import follow
-from seq2see.studio import asked
+from seq2see.search import SearchOptions
+from seq2see.studio import asked, work
 from seq2see.studio.batching import Question
 from seq2see.studio.inputs import Reader, Row
 from seq2see.studio.refusing import Refused
@@ -47,7 +48,7 @@ class Service:
         given = self._inputs(body)
         if body.target is not None:
             _alone(body)
-            return await self._followed(body, await asyncio.to_thread(self._rows, given))
+            return await self._followed(body, body.target, await asyncio.to_thread(self._rows, given))
         rows, questions = await asyncio.to_thread(self._read, body, given)
         found = await self._answered(self.served.batcher.ask(questions))
         notices = self._noticed(rows, body.prefix)
@@ -89,16 +90,17 @@ class Service:
         row = await asyncio.to_thread(self.reader.row, body.input)
         bundles, recipe = self.served.model.bundles, self.served.model.recipe
         oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+        options = answer_options(recipe, beam=body.beam, oracle=oracle)
+        await asyncio.to_thread(self._bounded, [row], options, body.target)
 
-        def work() -> dict[str, Any]:
+        def made_of_it() -> dict[str, Any]:
             if body.target is not None:
                 said = follow(bundles, row, body.target, oracle=oracle)
             else:
-                options = answer_options(recipe, beam=body.beam, oracle=oracle)
                 said = predict(bundles, [row], options, replace_unknown=False)[0]
             return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
-        (made,) = await self._answered([self.served.batcher.do(work)])
+        (made,) = await self._answered([self.served.batcher.do(made_of_it)])
         notices = self._noticed([row], body.target, what="target")
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
@@ -108,7 +110,7 @@ class Service:
         if model.recipe.data.stream:
             raise UserError("score: the model reads one contiguous text; `seq2see score` takes a file of it")
         pairs = self._pairs(body)
-        rows = await asyncio.to_thread(lambda: [self.reader.row(one.input) | {OUTPUT: one.output} for one in pairs])
+        rows = await asyncio.to_thread(self._scored, pairs)
         (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
         total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
         given = model.recipe.attention.conditions
@@ -146,16 +148,40 @@ class Service:
         rows = self._rows(given)
         return rows, self._questions(body, rows)
 
+    def _scored(self, pairs: Sequence[asked.Pair]) -> list[Row]:
+        for one in pairs:
+            work.check_given("output", one.output, self.limits)
+        rows = [self.reader.row(one.input) | {OUTPUT: one.output} for one in pairs]
+        self._check_work(rows, width=1, steps=work.scored(self.served.model.bundle.fields, rows))
+        return rows
+
+    def _bounded(self, rows: Sequence[Row], options: SearchOptions, target: asked.Symbols | None = None) -> list[int]:
+        """Symbols of each row, where searching (or following the target) is not too much for one request."""
+        model = self.served.model
+        if target is not None:
+            work.check_given("target", target, self.limits)
+            return self._check_work(rows, width=1, steps=work.written(model.bundle.fields, target))
+        steps = 1 if model.recipe.output.one_step else options.max_length
+        return self._check_work(rows, width=work.hypotheses(options), steps=steps)
+
+    def _check_work(self, rows: Sequence[Row], *, width: int, steps: int) -> list[int]:
+        model = self.served.model
+        symbols = work.rooms(model.bundle.fields, rows, self.limits)
+        work.check_work(symbols, self.limits, width=width, steps=steps, models=len(model.bundles))
+        return symbols
+
     def _questions(self, body: asked.Searching, rows: Sequence[Row]) -> list[Question]:
         recipe, bundle = self.served.model.recipe, self.served.model.bundle
         options = answer_options(recipe, **{name: getattr(body, name) for name in SEARCH})
         if body.seed is not None and not options.sample:
             raise UserError("seed: no meaning without sample: a search finds the same each time")
         oracle = {} if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+        work.check_given("prefix", body.prefix, self.limits)
+        symbols = self._bounded(rows, options)
         prefixes = [() if body.prefix is None else tuple(given_ids(bundle, row, body.prefix)) for row in rows]
         return [
-            Question(row, options, number, prefix, oracle, body.replace_unknown, body.maps)
-            for number, (row, prefix) in enumerate(zip(rows, prefixes, strict=True))
+            Question(row, options, number, prefix, oracle, body.replace_unknown, body.maps, room)
+            for number, (row, prefix, room) in enumerate(zip(rows, prefixes, symbols, strict=True))
         ]
 
     def _spoken(self, what: str) -> None:
@@ -165,14 +191,13 @@ class Service:
 
     # ------------------------------------------------------------ what is answered
 
-    async def _followed(self, body: asked.Predict, rows: Sequence[Row]) -> dict[str, Any]:
+    async def _followed(self, body: asked.Predict, target: asked.Symbols, rows: Sequence[Row]) -> dict[str, Any]:
         self._spoken("target")
-        bundles, target = self.served.model.bundles, body.target
+        bundles = self.served.model.bundles
+        await asyncio.to_thread(self._bounded, rows, answer_options(self.served.model.recipe), target)
         oracle = None if body.oracle is None else read_oracle(body.oracle, self.served.model.recipe.looked_at)
-        if target is None:
-            raise ValueError("there is no target to follow")
-        work = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
-        found = await self._answered(work)
+        tasks = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
+        found = await self._answered(tasks)
         notices = self._noticed(rows, target, what="target")
         return await asyncio.to_thread(self._told, body, rows, found, notices)
 

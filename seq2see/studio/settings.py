@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEGABYTE = 1_000_000
+GRACE = 5
+"""Seconds that work under way has when the server ends."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """body: bytes of a request; characters: of one text; inputs: in one request; waiting: inputs that may wait for a
-    model; rows: inputs that are read in one batch; patience: seconds for an answer; upload: seconds for a body."""
+    """body: bytes of a request; characters: of one text; symbols: the same, as the model reads it; inputs: in one
+    request; work: symbols that one request has read and written (`work.py`); waiting: inputs that may wait for a model;
+    rows, padded: inputs that are read in one batch, and their symbols with those that fill them up to the longest;
+    patience: seconds for an answer; upload: seconds for a body."""
 
     body: int = 25 * MEGABYTE
     characters: int = 50_000
+    symbols: int = 20_000
     inputs: int = 64
+    work: int = 200_000
     waiting: int = 1024
     rows: int = 256
+    padded: int = 16_000
     patience: float = 60.0
     upload: float = 60.0

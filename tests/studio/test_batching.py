@@ -16,7 +16,7 @@ from seq2see.pipeline.predictor import answer_options
 from seq2see.search import SearchOptions
 from seq2see.studio.batching import Batcher, Question
 from seq2see.studio.refusing import Refused
-from seq2see.studio.served import named
+from seq2see.studio.served import Served, Shelf, named
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def sizes() -> list[int]:
 
 @pytest.fixture
 def batcher(model: Model, sizes: list[int]) -> Iterator[Batcher]:
-    made = Batcher(model.bundles, rows=8, waiting=20, told=sizes.append)
+    made = Batcher(model.bundles, rows=8, padded=400, waiting=20, told=sizes.append)
     yield made
     made.close()
 
@@ -90,7 +90,7 @@ def test_more_than_may_wait_is_refused_whole(batcher: Batcher, model: Model) -> 
 
 
 def test_what_still_waits_at_the_end_is_cancelled(model: Model) -> None:
-    made = Batcher(model.bundles, rows=8, waiting=20)
+    made = Batcher(model.bundles, rows=8, padded=400, waiting=20)
     go = hold(made)
     (asked,) = made.ask([question("a", answer_options(model.recipe))])
     closing = threading.Thread(target=made.close)
@@ -101,6 +101,35 @@ def test_what_still_waits_at_the_end_is_cancelled(model: Model) -> None:
     closing.join(60)
     with pytest.raises(Refused):
         made.do(lambda: None)
+
+
+def test_a_short_question_does_not_wait_for_the_end_of_a_long_one(
+    batcher: Batcher, model: Model, sizes: list[int]
+) -> None:
+    options = answer_options(model.recipe, beam=1)
+    go = hold(batcher)
+    rooms = [9, 299, 9, 9, 9, 9]  # of 400 symbols in all: two rows as long as the longest are too many
+    asked = batcher.ask([question("ab", options, room=room) for room in rooms])
+    done: list[int] = []
+    for number, future in enumerate(asked):
+        future.add_done_callback(lambda _, number=number: done.append(number))
+    go.set()
+    assert all(future.result(60) for future in asked)
+    assert (sizes, done) == ([5, 1], [0, 2, 3, 4, 5, 1])
+
+
+def test_the_end_does_not_wait_for_a_batch_beyond_its_grace(model: Model) -> None:
+    first, second = (
+        Served(name, model, Batcher(model.bundles, rows=8, padded=400, waiting=20)) for name in ("first", "second")
+    )
+    held = [hold(one.batcher) for one in (first, second)]
+    closing = threading.Thread(target=Shelf([first, second]).close, args=(0.2,), daemon=True)
+    closing.start()
+    closing.join(20)
+    still = closing.is_alive()
+    for go in held:
+        go.set()
+    assert not still
 
 
 def test_names_of_models() -> None:

@@ -79,6 +79,8 @@ def test_what_is_asked_in_a_browser(address: str) -> None:
         (["{speller}", "--port", "70000"], "--port must be from 0 to 65535, got 70000"),
         (["{speller}", "--host", "no.such.host.invalid", "--token", "a-long-enough-token"], "cannot serve on no.such"),
         (["{speller}", "--max-upload", "0"], "--max-upload must be above 0, got 0"),
+        (["{speller}", "--max-symbols", "0"], "--max-symbols must be above 0, got 0"),
+        (["{speller}", "--max-work", "-3"], "--max-work must be above 0, got -3"),
         ([], "required: MODEL"),
     ],
 )

@@ -1,0 +1,79 @@
+"""One request cannot keep a model from everybody else; what people ordinarily ask for passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from seq2see.errors import UserError
+from seq2see.studio.app import make_app
+from seq2see.studio.counters import Counters
+from seq2see.studio.served import shelf_of
+from seq2see.studio.settings import Limits
+from seq2see.studio.work import check_work
+
+SPELLER = {"model": "speller"}
+
+
+@pytest.fixture(scope="module")
+def usual(speller: Path, reviews: Path, judge: Path) -> Iterator[TestClient]:
+    """A server with the limits that it has unless somebody says otherwise."""
+    shelf = shelf_of([str(speller), str(reviews), str(judge)], Limits(), Counters())
+    yield TestClient(make_app(shelf, Limits(), Counters()), base_url="http://127.0.0.1:8000")
+    shelf.close()
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "said"),
+    [
+        (
+            "predict",
+            {"inputs": ["a" * 50_000] * 8, "beam": 8},
+            "input 'source': 50,000 symbols; allowed: at most 20,000 symbols (serve --max-symbols)",
+        ),
+        (
+            "predict",
+            {"inputs": ["a" * 15_000] * 8, "beam": 8},
+            "8 outputs of up to 12 symbols for each is the work of 235,968 symbols; allowed: at most 200,000 (serve",
+        ),
+        ("predict", {"input": "a" * 15_000, "beam": 8, "max_length": 2000}, "8 outputs of up to 2,000 symbols"),
+        ("predict", {"input": "a", "prefix": "A " * 30_000}, "prefix: 60,000 characters; allowed: at most 50,000"),
+        ("predict", {"input": "a", "target": "A " * 30_000}, "target: 60,000 characters; allowed: at most 50,000"),
+        ("predict", {"input": "a" * 15_000, "target": "A " * 2000}, "1 output of up to 2,001 symbols for each"),
+        ("explain", {"input": "a" * 20_001}, "20,001 symbols; allowed: at most 20,000"),
+        ("explain", {"input": "a" * 15_000, "target": ["A"] * 2000}, "too much for one request: 1 input, 15,000"),
+        ("oracle", {"input": "a" * 20_001, "oracle": {"0": [1]}}, "20,001 symbols; allowed: at most 20,000"),
+        ("score", {"rows": [{"input": "a" * 10_000, "output": "A " * 50}] * 50}, "50 inputs, 500,000 symbols in all"),
+        ("score", {"input": "a", "output": "A " * 30_000}, "output: 60,000 characters; allowed: at most 50,000"),
+    ],
+)
+def test_what_would_take_too_long_is_refused_before_it_begins(
+    usual: TestClient, what: str, body: dict[str, Any], said: str
+) -> None:
+    answer = usual.post(f"/api/{what}", json=SPELLER | body)
+    assert (answer.status_code, said in answer.json()["error"]) == (422, True), answer.text
+
+
+def test_a_long_review_is_read(usual: TestClient) -> None:
+    review = "It was good, I saw 5. " * 400  # 2,400 words and more
+    answer = usual.post("/api/predict", json={"model": "reviews", "input": review, "looks": False, "shown": False})
+    assert answer.status_code == 200, answer.text
+    check_work([20_000], Limits(), width=5, steps=100)
+    check_work([3000] * 64, Limits(), width=1, steps=1)
+    check_work([200] * 64, Limits(), width=3, steps=200)
+
+
+def test_models_of_an_ensemble_work_each() -> None:
+    check_work([20_000], Limits(), width=5, steps=100)
+    with pytest.raises(UserError, match=r"100 symbols for each, 2 models is the work of 241,000 symbols"):
+        check_work([20_000], Limits(), width=5, steps=100, models=2)
+
+
+def test_what_the_command_line_says_by_default_is_what_there_is() -> None:
+    from seq2see.cli.serve import MAX_SYMBOLS, MAX_WORK
+
+    assert (Limits().symbols, Limits().work) == (MAX_SYMBOLS, MAX_WORK)
