@@ -49,7 +49,7 @@ def unreached(oracle: Oracle, predictions: Sequence[Prediction]) -> list[str]:
 def _step(given: Any) -> int:
     try:
         number = int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if number < 0 or number != float(given):
         raise UserError(f"oracle: step {given!r}; steps are whole numbers, counted from 0")
@@ -59,5 +59,5 @@ def _step(given: Any) -> int:
 def _numbers(given: Any, *, step: int) -> list[float]:
     try:
         return [float(weight) for weight in given]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UserError(f"oracle: step {step}: expected a list of numbers, one for each place, got {given!r}") from None

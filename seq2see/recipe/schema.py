@@ -230,7 +230,7 @@ class SearchSettings(Settings):
     """How an output is looked for, unless the command line says otherwise."""
 
     beam: Positive = Field(1, description="hypotheses kept at each step; 1: greedy")
-    length_penalty: Annotated[float, Field(ge=0)] = Field(
+    length_penalty: Annotated[float, Field(ge=0, le=10)] = Field(
         1.0, description="score = log-probability / length ** penalty"
     )
     max_length: Positive = Field(100, description="symbols of the longest output")

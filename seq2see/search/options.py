@@ -15,6 +15,11 @@ Real = int | float
 Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
 """{step: {input name: one weight per real place}}"""
 
+COLDEST, HOTTEST = 0.001, 1000
+"""Beyond these the likeliest symbol is drawn, or any; a little further there are no numbers left to compare."""
+STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000}
+"""Beyond these a score is all length or all coverage."""
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -60,8 +65,8 @@ class SearchOptions:
             _at_least(1, max_length=self.max_length),
             _at_least(0, min_length=self.min_length),
             _at_least(0, runners_up=self.runners_up),
-            _at_least(0, length_penalty=self.length_penalty),
-            _at_least(0, coverage_penalty=self.coverage_penalty),
+            _between(0, STRONGEST["length_penalty"], length_penalty=self.length_penalty),
+            _between(0, STRONGEST["coverage_penalty"], coverage_penalty=self.coverage_penalty),
             "" if 0 <= self.ctc <= 1 else f"ctc is a share from 0 to 1, got {self.ctc}",
             f"min_length {self.min_length} is more than max_length {self.max_length}"
             if self.min_length > self.max_length
@@ -86,11 +91,16 @@ class SearchOptions:
         idle = [f"{name} {given}" for name, (given, usual) in shaped.items() if given != usual and not self.sample]
         return [
             f"{', '.join(idle)} shape{'s' if len(idle) == 1 else ''} what is drawn: set sample" if idle else "",
-            "" if 0 < self.temperature < math.inf else f"temperature must be above 0, got {self.temperature}",
+            _between(COLDEST, HOTTEST, temperature=self.temperature),
             "" if 0 < self.top_p <= 1 else f"top_p must be above 0 and at most 1, got {self.top_p}",
             _at_least(0, top_k=self.top_k),
             _at_least(0, seed=self.seed),
         ]
+
+
+def _between(least: Real, most: Real, **named: Real) -> str:
+    ((name, given),) = named.items()
+    return "" if least <= given <= most else f"{name} must be a number from {least} to {most:,}, got {given}"
 
 
 def _at_least(least: int, *, finite: bool = True, **named: Real) -> str:

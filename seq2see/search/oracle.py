@@ -66,8 +66,9 @@ class Oracle:
             raise UserError(
                 f"{where}: {counted(len(weights), 'weight')} for '{name}', which has {counted(real, 'place')}"
             )
-        if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-            raise UserError(f"{where}: weights must be numbers of at least 0, got {list(weights)}")
+        wrong = [weight for weight in weights if not 0 <= weight <= 1 + TOLERANCE]
+        if wrong:
+            raise UserError(f"{where}: the weights for '{name}' must be numbers from 0 to 1, got {wrong[0]}")
         total = math.fsum(weights)
         if real and abs(total - 1) > TOLERANCE:
             raise UserError(f"{where}: the weights for '{name}' must sum to 1, got {total:g}")

@@ -126,8 +126,12 @@ def _models(app: FastAPI, shelf: Shelf) -> None:
     def example(name: str, number: str, input: str) -> Response:
         served = shelf.named(name)
         inputs = [one for one, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
-        if input not in inputs or not number.isdigit() or int(number) >= len(served.examples):
-            raise Refused(404, f"example {number} of '{name}' has no file '{input}'; files: {', '.join(inputs)}")
+        known = {str(one) for one in range(len(served.examples))}
+        if input not in inputs or number not in known:
+            allowed = (
+                f"allowed: 0 to {len(known) - 1}; files: {', '.join(inputs)}" if known and inputs else "it has none"
+            )
+            raise Refused(404, f"example {number[:20]} of '{name}' has no file '{input[:80]}'; {allowed}")
         return FileResponse(served.examples[int(number)][input])
 
 

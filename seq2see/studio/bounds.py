@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from time import monotonic
 
 from starlette.datastructures import Headers
@@ -15,6 +16,7 @@ from seq2see.studio.settings import MEGABYTE, Limits
 DRAINED = 8
 """A body of up to so many times the limit is read and thrown away, so that its sender hears why it was refused."""
 CLOSE = {"Connection": "close"}
+LENGTH = re.compile(r"[0-9]{1,20}")
 
 
 class Bounds:
@@ -29,7 +31,7 @@ class Bounds:
             return
         body = _Body(receive, self._limits)
         said = Headers(scope=scope).get("content-length", "")
-        if said.isdigit() and int(said) > self._limits.body:
+        if LENGTH.fullmatch(said) and int(said) > self._limits.body:
             if int(said) <= DRAINED * self._limits.body:
                 await body.drain()
             await _too_large(self._limits)(scope, receive, send)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from ipaddress import ip_address
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -68,10 +68,13 @@ class Guard:
 
     def _stranger(self, headers: Headers) -> Response | None:
         host = headers.get("host", "")
-        if self._local and not is_loopback(_name(host)):
+        name = _split(f"//{host}").hostname
+        if host and name is None:
+            return refusal(400, f"Host '{host}' is no address; allowed: NAME or NAME:PORT")
+        if self._local and not is_loopback(name or ""):
             return refusal(403, f"Host '{host}' is not served; allowed: 127.0.0.1, localhost")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _split(origin).netloc.lower() != host.lower():
             return refusal(403, f"Origin '{origin}' may not ask here; allowed: pages of this server, programs")
         return None
 
@@ -99,6 +102,9 @@ class Guard:
         return given is not None and hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected)
 
 
-def _name(host: str) -> str:
-    """A Host header without its port."""
-    return urlsplit(f"//{host}").hostname or ""
+def _split(address: str) -> SplitResult:
+    """The parts of an address; of what is none, nothing."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

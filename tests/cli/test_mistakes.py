@@ -31,6 +31,7 @@ def refused(run: Run, *pieces: str) -> None:
         (["predict", "MODEL", "abcd", "--beam", "two"], ["--beam", "whole number", "'two'"]),
         (["predict", "MODEL", "abcd", "--beam", "0"], ["beam must be a number of at least 1, got 0"]),
         (["predict", "MODEL", "abcd", "--beam", "2", "--n-best", "3"], ["n_best 3", "beam 2"]),
+        (["predict", "MODEL", "abcd", "--sample", "--temperature", "1e-40"], ["from 0.001 to 1,000, got 1e-40"]),
         (["predict", "MODEL", "abcd", "--temperature", "0.5"], ["temperature 0.5", "set sample"]),
         (["predict", "MODEL", "abcd", "--seed", "3"], ["--seed", "--sample"]),
         (["predict", "MODEL", ""], ["INPUT is empty"]),

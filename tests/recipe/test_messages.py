@@ -60,6 +60,7 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"training": {"betas": [0.9, 1.0]}}, "training.betas.1: should be less than 1, got 1.0"),
     ({"training": {"betas": [-0.1, 0.9]}}, "training.betas.0: should be greater than or equal to 0, got -0.1"),
     ({"training": {"checkpoint_every": 0}}, "training.checkpoint_every: should be greater than 0, got 0"),
+    ({"search": {"length_penalty": 1e300}}, "search.length_penalty: should be less than or equal to 10, got 1e+300"),
     ({"search": {"length_penalty": -1}}, "search.length_penalty: should be greater than or equal to 0, got -1"),
     ({"attention": {"window": 10**20}}, "attention.window: should be less than or equal to 1000000, got 1000000000000"),
     ({"attention": {"kernel": 10**6}}, "attention.kernel: should be less than or equal to 255, got 1000000"),

@@ -40,7 +40,17 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {**SPELLER, "prefix": [1]}, 422, "prefix.0: should be a string, got 1"),
         ("predict", {**SPELLER, "oracle": {"0": [0.5, 0.5]}}, 422, "2 weights for 'source', which has 4 places"),
         ("predict", {**SPELLER, "oracle": {"0": [1, 1, 0, 0]}}, 422, "must sum to 1, got 2"),
-        ("predict", {**SPELLER, "oracle": {"0": [2, -1, 0, 0]}}, 422, "weights must be numbers of at least 0"),
+        ("predict", {**SPELLER, "oracle": {"0": [2, -1, 0, 0]}}, 422, "must be numbers from 0 to 1, got 2.0"),
+        ("predict", {**SPELLER, "oracle": {"0": [1e308, 1e308, 0, 0]}}, 422, "from 0 to 1, got 1e+308"),
+        ("predict", {**SPELLER, "oracle": {"0": [10**400, 0, 0, 0]}}, 422, "oracle.0"),
+        ("predict", {**SPELLER, "sample": True, "temperature": 1e-40}, 422, "from 0.001 to 1,000, got 1e-40"),
+        (
+            "predict",
+            {**SPELLER, "length_penalty": 1e300},
+            422,
+            "length_penalty must be a number from 0 to 10, got 1e+300",
+        ),
+        ("predict", {**SPELLER, "coverage_penalty": 1e300}, 422, "a number from 0 to 1,000, got 1e+300"),
         ("predict", {**SPELLER, "oracle": {"one": [1, 0, 0, 0]}}, 422, "step 'one'; steps are whole numbers"),
         ("predict", {**SPELLER, "oracle": {"0": {"sorce": [1, 0, 0, 0]}}}, 422, "did you mean 'source'?"),
         ("predict", {**SPELLER, "oracle": {"99": [1, 0, 0, 0]}}, 422, "step 99; allowed: 0 to 11"),
@@ -83,6 +93,9 @@ def test_bodies_that_are_no_json_or_no_object(client: TestClient) -> None:
     assert client.get("/api/predict").status_code == 405
     assert client.get("/api/models/captions/examples/0/..%2f..%2fetc").status_code == 404
     assert client.get("/static/../app.py").status_code == 404
+    for number in ("²", "9" * 5000, "-1", "99"):
+        answer = client.get(f"/api/models/captions/examples/{number}/image")
+        assert (answer.status_code, "allowed: 0 to 11" in answer.json()["error"]) == (404, True)
 
 
 def test_a_body_beyond_the_limit_is_never_read(client: TestClient) -> None:
@@ -109,6 +122,11 @@ def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestCli
     assert client.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
     assert client.post("/api/predict", json=SPELLER, headers={"Origin": "https://evil.example"}).status_code == 403
     assert client.post("/api/predict", json=SPELLER, headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
+    assert client.get("/health", headers={"Host": "["}).json() == {
+        "error": "Host '[' is no address; allowed: NAME or NAME:PORT"
+    }
+    answer = client.get("/health", headers={"Origin": "http://["})
+    assert (answer.status_code, "Origin 'http://[' may not ask here" in answer.text) == (403, True)
     page = client.get("/")
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert "access-control-allow-origin" not in page.headers
