@@ -43,6 +43,17 @@ def test_pointing_at_an_output_lights_the_input(
     assert cells == scaled([weight for row in weights for weight in row], weights)
 
 
+def test_any_word_is_shown_as_itself(visit: Visit) -> None:
+    visit.open("reviews")
+    visit.page.fill("textarea", "The constructor saw a good valueOf toString.")
+    visit.page.press("textarea", "Control+Enter")
+    visit.rest()
+    assert visit.texts(".document .word")[:6] == ["the", "constructor", "saw", "a", "good", "valueof"]
+    read = "async symbol => (await import('/static/js/symbols.js')).visible(symbol)"
+    words = ("constructor", "toString", "__proto__", "<eos>", " ")
+    assert [visit.page.evaluate(read, word) for word in words] == ["constructor", "toString", "__proto__", "end", "␣"]
+
+
 def test_a_step_is_worked_out(visit: Visit, speller: Path) -> None:
     visit.open("speller")
     visit.type("face")

@@ -1,16 +1,17 @@
 // Symbols as a person should see them. The server tells them as the model knows them: "▁Kopf", " ", "<eos>".
 
 const START = "▁";
-const BLANKS = { " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "": "∅" };
-const NAMES = { "<eos>": "end", "<sos>": "start", "<unk>": "unknown", "<pad>": "nothing" };
+// Maps: any word may be a symbol, and an object knows some that nobody gave it ("constructor").
+const BLANKS = new Map([[" ", "␣"], ["\n", "⏎"], ["\t", "⇥"], ["\u00a0", "⍽"], ["", "∅"]]);
+const NAMES = new Map([["<eos>", "end"], ["<sos>", "start"], ["<unk>", "unknown"], ["<pad>", "nothing"]]);
 
 export const isEnd = (symbol) => symbol === "<eos>";
-export const isSpecial = (symbol) => symbol in NAMES;
+export const isSpecial = (symbol) => NAMES.has(symbol);
 
 // A label that never looks empty: a mark that stands on a letter gets a circle to stand on.
 export function visible(symbol) {
-  if (symbol in NAMES) return NAMES[symbol];
-  if (symbol in BLANKS) return BLANKS[symbol];
+  const name = NAMES.get(symbol) ?? BLANKS.get(symbol);
+  if (name !== undefined) return name;
   const text = symbol.startsWith(START) ? symbol.slice(1) || "␣" : symbol;
   return /^\p{M}/u.test(text) ? `\u25cc${text}` : text;
 }
