@@ -31,7 +31,7 @@ class Histogram:
         for labels, counts in self._counts.items():
             for bound, count in zip([*map(str, self.bounds), "+Inf"], counts, strict=True):
                 yield f"{self.name}_bucket{_labels((*labels, ('le', bound)))} {count}"
-            yield f"{self.name}_sum{_labels(labels)} {self._sums[labels]:g}"
+            yield f"{self.name}_sum{_labels(labels)} {self._sums[labels]!r}"
             yield f"{self.name}_count{_labels(labels)} {counts[-1]}"
 
 

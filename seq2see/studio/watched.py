@@ -14,11 +14,14 @@ from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import load_recipe
+from seq2see.recipe.media_settings import MediaSettings
 from seq2see.studio.tail import Tail
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS, Report
 
 NOTES, FRAMES = 100, 24
+JOINED = " | "
+"""Between the inputs of a sample."""
 ATTENTIVE, PATIENCE = 5.0, 4.0
 """Seconds: a page that asked so recently still looks on; so long it may take to ask for the end."""
 
@@ -99,7 +102,8 @@ class Watched:
         """Reports from number `after` on, and how the run stands."""
         part = self._metrics.since(after, file)
         told: Record = {"file": part.file, "first": part.first, "next": part.following, "state": self._state}
-        told["reports"] = [_without_folders(json.loads(line)) for line in part.lines]
+        files = self._files if part.lines else []
+        told["reports"] = [_without_folders(json.loads(line), files) for line in part.lines]
         if self.live is not None:
             self._asked = monotonic()
             told |= {"status": self.live.status, "notes": self.live.notes, "failure": self.live.failure}
@@ -125,6 +129,12 @@ class Watched:
             self._told.wait(PATIENCE)
 
     @property
+    def _files(self) -> list[bool]:
+        """For each input whether it is a file."""
+        inputs = load_recipe(self.folder / RECIPE, complete=True).inputs.values()
+        return [isinstance(settings, MediaSettings) for settings in inputs]
+
+    @property
     def _state(self) -> str:
         return "recorded" if self.live is None else self.live.state
 
@@ -134,9 +144,18 @@ def _told(folder: Path) -> Record:
     return answers.to_dict() | {"description": answers.description, "text": answers.text()}
 
 
-def _without_folders(report: Record) -> Record:
-    """Samples name files by their whole paths; a page is told their names."""
+def _without_folders(report: Record, files: list[bool]) -> Record:
+    """Samples name files by their whole paths; a page is told their names. A text is told as it is.
+
+    Inputs are joined there; a text with the sign between them makes more parts than there are inputs, and then every
+    part that could be a path is taken for one.
+    """
+    if not any(files):
+        return report
     for sample in report.get("samples", []):
-        parts = str(sample.get("input", "")).split(" | ")
-        sample["input"] = " | ".join(Path(part).name if Path(part).is_absolute() else part for part in parts)
+        parts = str(sample.get("input", "")).split(JOINED)
+        paths = files if len(parts) == len(files) else [Path(part).is_absolute() for part in parts]
+        sample["input"] = JOINED.join(
+            Path(part).name if path else part for part, path in zip(parts, paths, strict=True)
+        )
     return report

@@ -180,6 +180,13 @@ def test_what_was_done_is_counted(client: TestClient) -> None:
     assert 'seq2see_waiting{model="captions"} 0' in text
 
 
+def test_sums_are_told_to_the_last_figure() -> None:
+    counters = Counters()
+    for _ in range(3):
+        counters.request("/api/predict", 200, 411522.25)
+    assert 'seq2see_request_seconds_sum{path="/api/predict"} 1234566.75' in counters.text({}).splitlines()
+
+
 def test_files_of_requests_do_not_stay(client: TestClient, home: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     files = {"image": ("a.png", (home / "0.png").read_bytes(), "image/png")}

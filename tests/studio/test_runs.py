@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -64,6 +65,18 @@ def test_which_models_have_a_run_is_told(client: TestClient) -> None:
 def test_files_are_told_by_name_alone(client: TestClient, home: Path) -> None:
     for route in ("/api/run/metrics", "/api/run/film"):
         assert str(home) not in client.get(route, params={"model": "captions"}).text
+
+
+def test_a_text_that_looks_like_a_path_is_told_whole(speller: Path, captions: Path, tmp_path: Path) -> None:
+    def told(model: Path, given: str) -> str:
+        shutil.copytree(model, tmp_path / model.name, dirs_exist_ok=True)
+        report = {**lines(model / METRICS)[-1], "samples": [{"input": given, "output": "", "reference": ""}]}
+        (tmp_path / model.name / METRICS).write_text(json.dumps(report) + "\n", "utf-8")
+        return str(Watched("run", tmp_path / model.name).metrics(0)["reports"][0]["samples"][0]["input"])
+
+    assert told(speller, "/he/she and | /they/") == "/he/she and | /they/"
+    assert told(captions, "/home/a/0.png") == "0.png"
+    assert told(captions, "/home/a/0 | 1.png") == "0 | 1.png"
 
 
 @pytest.mark.parametrize(
