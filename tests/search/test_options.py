@@ -75,8 +75,14 @@ ORACLES = [
         "oracle of input 0, step 0: 'sauce' is not looked at (did you mean 'source'?); allowed: source",
     ),
     ({0: {"source": [1.0, 0.0]}}, "oracle of input 1, step 0: 2 weights for 'source', which has 1 place"),
-    ([{}, {2: {"source": [-1.0]}}], "oracle of input 1, step 2: weights must be numbers of at least 0, got [-1.0]"),
-    ([{}, {2: {"source": [math.nan]}}], "oracle of input 1, step 2: weights must be numbers of at least 0, got [nan]"),
+    (
+        [{}, {2: {"source": [-1.0]}}],
+        "oracle of input 1, step 2: the weights for 'source' must be numbers from 0 to 1, got -1.0",
+    ),
+    (
+        [{}, {2: {"source": [math.nan]}}],
+        "oracle of input 1, step 2: the weights for 'source' must be numbers from 0 to 1, got nan",
+    ),
     ([{0: {"source": [0.7, 0.7]}}, {}], "oracle of input 0, step 0: the weights for 'source' must sum to 1, got 1.4"),
     ([{}, {2: {"source": [0.0]}}], "oracle of input 1, step 2: the weights for 'source' must sum to 1, got 0"),
     ([{}], "one oracle for each input is needed: 2 inputs, 1 oracles"),
