@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
@@ -23,7 +23,7 @@ from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
-from seq2see.studio.replies import reply
+from seq2see.studio.replies import media, reply
 from seq2see.studio.runs import add_run
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
@@ -86,8 +86,8 @@ class Counting:
 def _action(
     name: str, kind: type[asked.Asked], shelf: Shelf, limits: Limits
 ) -> Callable[[Request], Awaitable[Response]]:
-    def names(model: str | None) -> list[str]:
-        return list(shelf.named(model).model.recipe.inputs)
+    def names(model: str | None) -> dict[str, bool]:
+        return {name: one.kind in FILES for name, one in shelf.named(model).model.recipe.inputs.items()}
 
     async def answer(request: Request) -> Response:
         with Scratch() as scratch:
@@ -132,7 +132,7 @@ def _models(app: FastAPI, shelf: Shelf) -> None:
                 f"allowed: 0 to {len(known) - 1}; files: {', '.join(inputs)}" if known and inputs else "it has none"
             )
             raise Refused(404, f"example {number[:20]} of '{name}' has no file '{input[:80]}'; {allowed}")
-        return FileResponse(served.examples[int(number)][input])
+        return media(served.example_file(int(number), input))
 
 
 def _watching(app: FastAPI, shelf: Shelf, counters: Counters) -> None:

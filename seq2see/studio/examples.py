@@ -1,13 +1,19 @@
-"""Inputs to begin with: rows of the table that a model was measured on while it learned, where they are still there."""
+"""Inputs to begin with: rows of the table that a model was measured on while it learned, where they are still there.
+
+A model's folder may come from elsewhere, and what it says of files is not to be believed: only what the model itself
+can read is an example, and nothing else of this machine can be had under its name. (Tables are read with that check.)
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
 from seq2see.api import Model
 from seq2see.data.columns import OUTPUT
+from seq2see.data.media import MediaField
 from seq2see.errors import UserError
 from seq2see.training.corpus import open_table
 from seq2see.training.reports import METRICS
@@ -50,4 +56,10 @@ def _from_samples(model: Model, folder: Path) -> list[Row]:
         return []
     last = json.loads((folder / METRICS).read_text("utf-8").splitlines()[-1])
     samples = [{names[0]: str(one["input"]), OUTPUT: str(one["reference"])} for one in last.get("samples", [])]
-    return samples[:MOST]
+    return [row for row in samples[:MOST] if _readable(model, row)]
+
+
+def _readable(model: Model, row: Mapping[str, str]) -> bool:
+    """Whether the files of a row are there, and what the model reads."""
+    files = {name: field for name, field in model.bundle.fields.inputs.items() if isinstance(field, MediaField)}
+    return all(field.problem(row[name]) is None for name, field in files.items())

@@ -40,7 +40,7 @@ class Reader:
         """One input as a row by the recipe's names."""
         inputs = list(self.model.recipe.inputs)
         if isinstance(given, Mapping) and set(given) == {EXAMPLE} and EXAMPLE not in inputs:
-            return self._example(given[EXAMPLE])
+            return self._checked(self._example(given[EXAMPLE]))
         if not inputs and given not in (None, "", {}):
             raise UserError("input: this model is a language model and reads none; `prefix` gives it a beginning")
         if inputs and given is None:
@@ -53,9 +53,7 @@ class Reader:
         row = self.model.row({name: self._value(name, value) for name, value in known.items()})
         if row and not any(value.strip() for value in row.values()):
             raise UserError("input: it is empty")
-        for name, value in row.items():
-            self._check(name, value)
-        return row
+        return self._checked(row)
 
     def file_names(self) -> dict[str, str]:
         """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
@@ -94,12 +92,17 @@ class Reader:
         self.names[str(path)] = f"{name}.{suffix}"
         return str(path)
 
+    def _checked(self, row: Row) -> Row:
+        for name, value in row.items():
+            self._check(name, value)
+        return row
+
     def _check(self, name: str, value: str) -> None:
         column = self.model.bundle.fields.inputs[name]
         if isinstance(column, MediaField):
             problem = column.problem(value)
             if problem is not None:
-                raise UserError(f"input '{name}': {self.names.get(value, 'the file')}: {problem}")
+                raise UserError(f"input '{name}': {self.file_names().get(value, 'the file')}: {problem}")
         elif len(value) > self.limits.characters:
             most = counted(self.limits.characters, "character")
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")

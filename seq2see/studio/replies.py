@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import mimetypes
+from pathlib import Path
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from seq2see.pipeline.plain import finite
+
+MEDIA = ("image/", "audio/", "video/")
 
 
 def reply(record: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -15,6 +19,12 @@ def reply(record: Any, *, status: int = 200, headers: dict[str, str] | None = No
     body = json.dumps(finite(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     content = body.encode("utf-8", "replace")
     return Response(content, status_code=status, headers=headers, media_type="application/json")
+
+
+def media(path: Path) -> Response:
+    """A picture, a sound or a video; whatever its name says it is, a browser is told of nothing else."""
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    return FileResponse(path, media_type=kind if kind.startswith(MEDIA) else "application/octet-stream")
 
 
 def refusal(status: int, message: str, *, headers: dict[str, str] | None = None) -> Response:

@@ -11,6 +11,7 @@ from typing import Any
 
 from seq2see.api import Model, load
 from seq2see.data.columns import OUTPUT
+from seq2see.data.media import MediaField
 from seq2see.errors import UserError, nearest
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import folders_of
@@ -69,6 +70,14 @@ class Served:
         answers = [answers_of(bundle) for bundle in self.model.bundles]
         told = [one.to_dict() | {"description": one.description, "text": one.text()} for one in answers]
         return self.summary() | {"answers": told, "examples": [self._example(n) for n in range(len(self.examples))]}
+
+    def example_file(self, number: int, name: str) -> Path:
+        """The file of an example, where it is still there."""
+        column = self.model.bundle.fields.inputs[name]
+        path = Path(column.file(self.examples[number][name]) if isinstance(column, MediaField) else "")
+        if not path.is_file():
+            raise Refused(404, f"example {number} of '{self.name}': the file of '{name}' is gone")
+        return path
 
     def _example(self, number: int) -> dict[str, Any]:
         """A row that a client may ask about as it stands, or as {"example": number}; files are told by address."""
