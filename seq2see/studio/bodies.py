@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ TEXTS = ("model", "prefix", "target", "output")
 FILES, FIELDS, FIELD_BYTES = 16, 64, 1 << 20
 CHUNK = 1 << 20
 
-Names = Callable[[str | None], Collection[str]]
-"""The names of a model's inputs, by the model's own name."""
+Names = Callable[[str | None], Mapping[str, bool]]
+"""{name of an input: whether it is a file}, by the model's own name."""
 
 
 class Upload:
@@ -61,7 +61,7 @@ def parsed(body: bytes) -> Any:
         raise Refused(400, f"the body is no JSON: {error}") from None
 
 
-async def _from_form(form: FormData, scratch: Scratch, names: Collection[str]) -> dict[str, Any]:
+async def _from_form(form: FormData, scratch: Scratch, names: Mapping[str, bool]) -> dict[str, Any]:
     asked: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     for number, (key, value) in enumerate(form.multi_items()):
@@ -73,12 +73,19 @@ async def _from_form(form: FormData, scratch: Scratch, names: Collection[str]) -
                 raise UserError(f"file '{key}': no input has this name; the model's inputs: {', '.join(names)}")
             into[key] = await _kept(value, scratch, number)
         else:
-            into[key] = value if key in names else _option(key, value)
+            into[key] = _input(value, file=names[key]) if key in names else _option(key, value)
     if inputs:
         if "input" in asked or "inputs" in asked:
             raise UserError(f"input: given as a whole and by name ({', '.join(inputs)}); give one of them")
         asked["input"] = inputs
     return asked
+
+
+def _input(value: str, *, file: bool) -> Any:
+    """A text as it stands; where a file is read, `{"example": 0}` names one that is here already."""
+    if not file or not value.lstrip().startswith("{"):
+        return value
+    return _option("", value)
 
 
 def _option(key: str, value: str) -> Any:

@@ -6,16 +6,18 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
+from seq2see import api
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.served import shelf_of
 from seq2see.training.reports import METRICS
-from tests.studio.conftest import LIMITS
+from tests.studio.conftest import LIMITS, SMALL
 
 Serve = Callable[..., TestClient]
 
@@ -67,3 +69,36 @@ def test_a_file_that_goes_later_is_said_to_be_gone(serve: Serve, captions: Path,
     assert (answer.status_code, answer.json()) == (404, said)
     answer = client.post("/api/predict", json={"input": {"example": 0}})
     assert (answer.status_code, answer.json()) == (422, {"error": "input 'image': a.png: no such file"})
+
+
+@pytest.fixture(scope="module")
+def pairs(home: Path, captions: Path) -> Path:
+    """Two pictures, a label."""
+    rows = [f"{n}.png\t{n + 1}.png\t{'even' if n % 2 else 'odd'}\n" for n in range(20)]
+    table = home / "two.tsv"
+    table.write_text("left\tright\tverdict\n" + "".join(rows), "utf-8")
+    picture = {"kind": "image", "height": 16, "width": 16}
+    recipe: dict[str, Any] = {
+        "task": "pairs",
+        "inputs": {"left": picture, "right": picture},
+        "encoder": {"kind": "convolutional", "channels": [4, 8], "size": 8},
+        "output": {"kind": "label", "column": "verdict"},
+        "decoder": {"kind": "label", "size": 8, "start": "left"},
+        "attention": {"score": "additive", "size": 8, "over": "right"},
+        "training": SMALL["training"],
+    }
+    api.train(recipe, table, out=home / "pairs", listeners=[])
+    return home / "pairs"
+
+
+def test_a_form_may_hold_an_example_beside_an_upload(serve: Serve, pairs: Path, home: Path) -> None:
+    client = serve(pairs)
+    files = {"right": ("mine.png", (home / "1.png").read_bytes(), "image/png")}
+    answer = client.post("/api/predict", data={"left": '{"example":0}'}, files=files)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["predictions"][0]["input"] == {"left": "0.png", "right": "mine.png"}
+    both = client.post("/api/predict", json={"input": {"example": 0}}).json()["predictions"][0]
+    assert answer.json()["predictions"][0]["log_probability"] == pytest.approx(both["log_probability"], abs=1e-5)
+    for wrong in ('{"example":99}', '{"example":', '{"file": "/etc/passwd"}', "0"):
+        answer = client.post("/api/predict", data={"left": wrong}, files=files)
+        assert answer.status_code == 422, answer.text
