@@ -17,6 +17,8 @@ from seq2see.rendering.distortions import Distortions
 from seq2see.rendering.faces import Face, faces_of
 
 TRAIN, DEV, IMAGES = "train.tsv", "dev.tsv", "images"
+SPLITTING, DRAWING = 1, 2
+"""What chance is asked for: a word of each seed, since NumPy takes a seed and the same with zeros behind it for one."""
 Say = Callable[[str], None]
 
 
@@ -70,9 +72,9 @@ def render(source: Path, out: Path, settings: Rendering, *, say: Say = print, ov
     for number, line in enumerate(lines):
         able = [face for face in faces if not lacking[face].intersection(line)]
         left_out += not able
-        table = DEV if np.random.default_rng([settings.seed, number]).random() < settings.share else TRAIN
+        table = DEV if np.random.default_rng([settings.seed, SPLITTING, number]).random() < settings.share else TRAIN
         for copy in range(settings.copies if able else 0):
-            random = np.random.default_rng([settings.seed, number, copy])
+            random = np.random.default_rng([settings.seed, DRAWING, number, copy])
             face = able[int(random.integers(len(able)))]
             drawn = face.drawn(line, size=settings.size, leftward=runs_left)
             name = f"{IMAGES}/{number:06d}-{copy}.png"

@@ -59,6 +59,21 @@ def test_dev_shares_no_text_with_train(tmp_path: Path) -> None:
     assert not train & dev
 
 
+def test_dev_is_distorted_like_train(tmp_path: Path) -> None:
+    class Recorded(Distortions):
+        def of(self, line: Image.Image, random: np.random.Generator) -> Image.Image:
+            drawn.append(random.random())
+            return line
+
+    drawn: list[float] = []
+    source = text(tmp_path, *(f"line {i}" for i in range(200)))
+    render(source, tmp_path / "out", Rendering([BASE], size=8, share=0.3, distortions=Recorded()))
+    names = {name for name, _ in rows(tmp_path / "out" / "dev.tsv")}
+    dev = [first for number, first in enumerate(drawn) if f"images/{number:06d}-0.png" in names]
+    assert len(dev) > 40
+    assert 0.35 < np.mean(dev) < 0.65
+
+
 def test_right_to_left_letters_are_joined_and_in_their_order() -> None:
     (face,) = faces_of([BASE])
     joined = face.drawn(ARABIC, size=40, leftward=True)
