@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -91,7 +92,7 @@ def _action(
 
     async def answer(request: Request) -> Response:
         with Scratch() as scratch:
-            body = asked.checked(kind, await body_of(request, scratch, names))
+            body = await body_of(request, scratch, names, partial(asked.checked, kind))
             served = shelf.named(body.model)
             reader = Reader(served.model, scratch, limits, served.examples)
             record = await getattr(Service(served, reader, limits), name)(body)

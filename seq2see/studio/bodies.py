@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -14,6 +14,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from seq2see.errors import UserError
+from seq2see.studio.aside import BYTES, aside
 from seq2see.studio.refusing import Refused
 from seq2see.studio.scratch import Scratch
 
@@ -22,7 +23,10 @@ TEXTS = ("model", "prefix", "target", "output")
 """Options that are texts: in a form `prefix=5` is the text 5."""
 FILES, FIELDS, FIELD_BYTES = 16, 64, 1 << 20
 CHUNK = 1 << 20
+VALUES = 1_000_000
+"""In one body: the weights of a hundred steps over ten thousand places."""
 
+Body = TypeVar("Body")
 Names = Callable[[str | None], Mapping[str, bool]]
 """{name of an input: whether it is a file}, by the model's own name."""
 
@@ -34,23 +38,30 @@ class Upload:
         self.path, self.name = path, name
 
 
-async def body_of(request: Request, scratch: Scratch, names: Names) -> Any:
-    """What was asked; names: of inputs, which a form may hold as fields or files of their own."""
+async def body_of(request: Request, scratch: Scratch, names: Names, read: Callable[[Any], Body]) -> Body:
+    """What was asked, as `read` makes it of plain values; names: of inputs, which a form may hold as fields or files of
+    their own."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
-        return parsed(await request.body())
+        body = await request.body()
+        return await aside(lambda: read(parsed(body)), large=len(body) > BYTES)
     if kind == FORM:
         try:
             async with request.form(max_files=FILES, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
                 model = form.get("model")
-                return await _from_form(form, scratch, names(model if isinstance(model, str) else None))
+                inputs = names(model if isinstance(model, str) else None)
+                fields = await _fields(form, scratch, inputs)
+                size = sum(len(value) for _, value in fields if isinstance(value, str))
+                return await aside(lambda: read(_from_form(fields, inputs)), large=size > BYTES)
         except MultiPartException as error:
             raise Refused(400, f"the form cannot be read: {error.message}") from None
     raise Refused(415, f"Content-Type '{kind or 'none'}' is not read; allowed: {JSON}, {FORM}")
 
 
 def parsed(body: bytes) -> Any:
-    """JSON, strictly: NaN and Infinity are none."""
+    """JSON, strictly: NaN and Infinity are none. No thread gets a turn while Python reads JSON, so there may not be any
+    number of values."""
+    _check_values(body.count(b","))
 
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is no JSON number")
@@ -61,19 +72,35 @@ def parsed(body: bytes) -> Any:
         raise Refused(400, f"the body is no JSON: {error}") from None
 
 
-async def _from_form(form: FormData, scratch: Scratch, names: Mapping[str, bool]) -> dict[str, Any]:
-    asked: dict[str, Any] = {}
-    inputs: dict[str, Any] = {}
+def _check_values(commas: int) -> None:
+    if commas > VALUES:
+        raise Refused(413, f"the body holds too many values ({commas:,} commas); allowed: at most {VALUES:,}")
+
+
+async def _fields(form: FormData, scratch: Scratch, names: Mapping[str, bool]) -> list[tuple[str, str | Upload]]:
+    """The form's fields with its files in place."""
+    found: dict[str, str | Upload] = {}
     for number, (key, value) in enumerate(form.multi_items()):
-        into = inputs if key in names else asked
-        if key in into:
+        if key in found:
             raise UserError(f"{key}: given twice in the form")
         if isinstance(value, UploadFile):
             if key not in names:
                 raise UserError(f"file '{key}': no input has this name; the model's inputs: {', '.join(names)}")
-            into[key] = await _kept(value, scratch, number)
+            found[key] = await _kept(value, scratch, number)
         else:
-            into[key] = _input(value, file=names[key]) if key in names else _option(key, value)
+            found[key] = value
+    return list(found.items())
+
+
+def _from_form(fields: Sequence[tuple[str, str | Upload]], names: Mapping[str, bool]) -> dict[str, Any]:
+    _check_values(sum(value.count(",") for _, value in fields if isinstance(value, str)))
+    asked: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    for key, value in fields:
+        if key in names:
+            inputs[key] = value if isinstance(value, Upload) else _input(value, file=names[key])
+        else:
+            asked[key] = _option(key, str(value))
     if inputs:
         if "input" in asked or "inputs" in asked:
             raise UserError(f"input: given as a whole and by name ({', '.join(inputs)}); give one of them")

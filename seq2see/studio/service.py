@@ -16,13 +16,14 @@ from seq2see.evaluation import perplexity
 from seq2see.looks import Prediction
 from seq2see.pipeline.explain import explain
 from seq2see.pipeline.noticing import Notices, unknown_in
-from seq2see.pipeline.oracles import read_oracle, unreached
+from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, predict
 from seq2see.pipeline.prefixes import given_ids
 from seq2see.pipeline.scoring import Score, score_rows
 from seq2see.pipeline.targets import follow
 from seq2see.search import SearchOptions
 from seq2see.studio import asked, work
+from seq2see.studio.aside import aside, long
 from seq2see.studio.batching import Question
 from seq2see.studio.inputs import Reader, Row
 from seq2see.studio.refusing import Refused
@@ -48,15 +49,16 @@ class Service:
         given = self._inputs(body)
         if body.target is not None:
             _alone(body)
-            return await self._followed(body, body.target, await asyncio.to_thread(self._rows, given))
+            return await self._followed(body, body.target, given)
         rows, questions = await asyncio.to_thread(self._read, body, given)
         found = await self._answered(self.served.batcher.ask(questions))
-        notices = self._noticed(rows, body.prefix)
-        if body.oracle is not None:
-            notices += unreached(questions[0].oracle, found)
-        if body.looks or body.shown or self.served.model.recipe.output.kind == "image":
-            return await asyncio.to_thread(self._told, body, rows, found, notices)
-        return self._told(body, rows, found, notices)
+
+        def told() -> dict[str, Any]:
+            notices = self._noticed(rows, body.prefix) + unreached(questions[0].oracle, found)
+            return self._told(body, rows, found, notices)
+
+        seen = body.looks or body.shown or self.served.model.recipe.output.kind == "image"
+        return await aside(told, large=seen or long(rows))
 
     async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
         """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
@@ -64,20 +66,17 @@ class Service:
             raise UserError("oracle: missing; give {step: weights}, one weight for each place")
         if body.said is not None and body.prefix is not None:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
-        row = await asyncio.to_thread(self.reader.row, body.input)
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
-        before = await self._answered(self.served.batcher.ask(self._questions(free, [row])))
-        first = min(read_oracle(body.oracle, self.served.model.recipe.looked_at))
-        said = [token.text for token in before[0].tokens]
-        if self.served.model.recipe.output.kind == "text":
-            if first >= len(said):
-                raise UserError(f"oracle: step {first}; the output has {counted(len(said), 'step')}, counted from 0")
-            body = body.model_copy(update={"prefix": said[:first] or None})
-        questions = self._questions(body, [row])
-        after = await self._answered(self.served.batcher.ask(questions))
-        notices = self._noticed([row], None) + unreached(questions[0].oracle, after)
-        told = asked.Predict(looks=True, shown=body.shown)
-        made = await asyncio.to_thread(self._told, told, [row, row], [before[0], after[0]], notices)
+        (row,), questions = await asyncio.to_thread(self._read, free, [body.input])
+        (before,) = await self._answered(self.served.batcher.ask(questions))
+        edited = await asyncio.to_thread(self._edited, body, row, [token.text for token in before.tokens])
+        (after,) = await self._answered(self.served.batcher.ask([edited]))
+
+        def told() -> dict[str, Any]:
+            notices = self._noticed([row], None) + unreached(edited.oracle, [after])
+            return self._told(asked.Predict(looks=True, shown=body.shown), [row, row], [before, after], notices)
+
+        made = await asyncio.to_thread(told)
         one, two = made.pop("predictions")
         return made | {"before": one, "after": two}
 
@@ -87,21 +86,18 @@ class Service:
             raise UserError("explain takes one model, and this is an ensemble")
         if body.target is not None and body.beam is not None:
             raise UserError("beam: no meaning with target: nothing is searched for")
-        row = await asyncio.to_thread(self.reader.row, body.input)
-        bundles, recipe = self.served.model.bundles, self.served.model.recipe
-        oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
-        options = answer_options(recipe, beam=body.beam, oracle=oracle)
-        await asyncio.to_thread(self._bounded, [row], options, body.target)
+        bundles = self.served.model.bundles
+        row, options, oracle = await asyncio.to_thread(self._explained, body)
 
-        def made_of_it() -> dict[str, Any]:
+        def work() -> dict[str, Any]:
             if body.target is not None:
                 said = follow(bundles, row, body.target, oracle=oracle)
             else:
                 said = predict(bundles, [row], options, replace_unknown=False)[0]
             return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
-        (made,) = await self._answered([self.served.batcher.do(made_of_it)])
-        notices = self._noticed([row], body.target, what="target")
+        (made,) = await self._answered([self.served.batcher.do(work)])
+        notices = await aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
     async def score(self, body: asked.Score) -> dict[str, Any]:
@@ -112,12 +108,16 @@ class Service:
         pairs = self._pairs(body)
         rows = await asyncio.to_thread(self._scored, pairs)
         (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
-        total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
-        given = model.recipe.attention.conditions
-        whole = Score(len(rows), count, total, perplexity(total, count), each, given)
-        told = [self._named(one.to_dict(row)) for one, row in zip(each, rows, strict=True)]
-        notices = self._noticed(rows, None, outputs=True)
-        return {"model": self.served.name, "score": whole.to_dict(), "each": told, "notices": notices}
+
+        def told() -> dict[str, Any]:
+            total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
+            given = model.recipe.attention.conditions
+            whole = Score(len(rows), count, total, perplexity(total, count), each, given)
+            named = [self._named(one.to_dict(row)) for one, row in zip(each, rows, strict=True)]
+            notices = self._noticed(rows, None, outputs=True)
+            return {"model": self.served.name, "score": whole.to_dict(), "each": named, "notices": notices}
+
+        return await aside(told, large=long(rows))
 
     # ------------------------------------------------------------ what is asked
 
@@ -147,6 +147,23 @@ class Service:
     def _read(self, body: asked.Searching, given: Sequence[Any]) -> tuple[list[Row], list[Question]]:
         rows = self._rows(given)
         return rows, self._questions(body, rows)
+
+    def _edited(self, body: asked.Oracle, row: Row, said: list[str]) -> Question:
+        """The question that goes on from what was said before the first edited step."""
+        first = min(read_oracle(body.oracle, self.served.model.recipe.looked_at))
+        if self.served.model.recipe.output.kind == "text":
+            if first >= len(said):
+                raise UserError(f"oracle: step {first}; the output has {counted(len(said), 'step')}, counted from 0")
+            body = body.model_copy(update={"prefix": said[:first] or None})
+        return self._questions(body, [row])[0]
+
+    def _explained(self, body: asked.Explain) -> tuple[Row, SearchOptions, Oracle | None]:
+        recipe = self.served.model.recipe
+        row = self.reader.row(body.input)
+        oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+        options = answer_options(recipe, beam=body.beam, oracle=oracle)
+        self._bounded([row], options, body.target)
+        return row, options, oracle
 
     def _scored(self, pairs: Sequence[asked.Pair]) -> list[Row]:
         for one in pairs:
@@ -191,15 +208,21 @@ class Service:
 
     # ------------------------------------------------------------ what is answered
 
-    async def _followed(self, body: asked.Predict, target: asked.Symbols, rows: Sequence[Row]) -> dict[str, Any]:
+    async def _followed(self, body: asked.Predict, target: asked.Symbols, given: Sequence[Any]) -> dict[str, Any]:
         self._spoken("target")
-        bundles = self.served.model.bundles
-        await asyncio.to_thread(self._bounded, rows, answer_options(self.served.model.recipe), target)
-        oracle = None if body.oracle is None else read_oracle(body.oracle, self.served.model.recipe.looked_at)
+        bundles, recipe = self.served.model.bundles, self.served.model.recipe
+
+        def read() -> tuple[list[Row], Oracle | None]:
+            rows = self._rows(given)
+            self._bounded(rows, answer_options(recipe), target)
+            return rows, None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+
+        rows, oracle = await asyncio.to_thread(read)
         tasks = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(tasks)
-        notices = self._noticed(rows, target, what="target")
-        return await asyncio.to_thread(self._told, body, rows, found, notices)
+        return await asyncio.to_thread(
+            lambda: self._told(body, rows, found, self._noticed(rows, target, what="target"))
+        )
 
     async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""
