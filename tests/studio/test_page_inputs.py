@@ -35,6 +35,54 @@ def test_a_picture_is_lit_where_it_is_looked_at(
     visit.rest()
 
 
+def test_a_picture_is_painted_on(visit: Visit, captions: Path, home: Path) -> None:
+    visit.open("captions")
+    visit.page.set_input_files("#entry-image", home / "1.png")
+    visit.rest()
+    model = seq2see.load(captions)
+    places = len(model.predict(str(home / "1.png")).looks.weights[0])
+    side = round(places**0.5)
+    assert side**2 == places > 4
+    painted = "document.querySelector('.stage canvas').toDataURL()"
+    mouse, stage = visit.page.mouse, visit.page.locator(".stage")
+
+    def to(row: int, column: int, steps: int = 1) -> None:
+        stage.scroll_into_view_if_needed()
+        box = stage.bounding_box()
+        x, y = box["x"] + (column + 0.5) * box["width"] / side, box["y"] + (row + 0.5) * box["height"] / side
+        mouse.move(x, y, steps=steps)
+
+    def weights() -> list[float]:
+        read = "all => all.map(one => Number(one.getAttribute('aria-valuenow')) / 100)"
+        return list(visit.page.locator(".bar").evaluate_all(read))
+
+    to(0, 0)
+    mouse.down()
+    before = visit.page.evaluate(painted)
+    to(0, side - 1)  # one leap: the cells between are passed as well
+    assert visit.page.evaluate(painted) != before
+    mouse.up()
+    visit.rest(edits=1)
+    row = [1 / side] * side + [0.0] * (places - side)
+    assert weights() == pytest.approx(row, abs=1e-3)
+    expected = model.predict(str(home / "1.png"), beam=1, oracle={0: row})
+    assert visit.tokens()[0] == expected.tokens[0].text
+    visit.page.keyboard.down("Shift")
+    to(side - 1, 0)
+    mouse.down()
+    to(side - 1, side - 1, steps=20)
+    to(side - 1, side - 2, steps=5)
+    mouse.up()
+    visit.page.keyboard.up("Shift")
+    visit.rest(edits=2)
+    last = [1.0] * (side - 2) + [2.0, 1.0]
+    both = [1.0] * side + [0.0] * (places - 2 * side) + last
+    assert weights() == pytest.approx([weight / sum(both) for weight in both], abs=1e-3)
+    stage.click(position={"x": 10, "y": 10})
+    visit.rest(edits=3)
+    assert weights()[0] == 1
+
+
 def test_a_document_shows_its_sentences(visit: Visit, reviews: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "This is good. I saw 3. It was good."
     expected = predicted(capsys, reviews, text)

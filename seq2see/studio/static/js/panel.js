@@ -6,7 +6,7 @@ import { free, looking, saying } from "./course.js";
 import { fill, folded, make } from "./dom.js";
 import { keepingFocus } from "./focus.js";
 import { Result } from "./result.js";
-import { onto } from "./weights.js";
+import { onto, painted } from "./weights.js";
 
 export class Panel {
   constructor(say) {
@@ -62,6 +62,11 @@ export class Panel {
     const held = this.now.course.oracle[step]?.[map] ?? [];
     const chosen = more ? held.flatMap((weight, at) => (weight > 0 && at !== place ? [at] : [])) : [];
     return this.look(step, map, onto([...chosen, place], count));
+  }
+
+  // The weights of a stroke over places, on top of those handed in before or in their stead.
+  stroke(step, map, places, count, more) {
+    return painted((more && this.now.course.oracle[step]?.[map]) || [], places, count);
   }
 
   choose(step, symbol) {

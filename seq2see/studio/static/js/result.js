@@ -80,7 +80,12 @@ export class Result {
       const map = mapOver(this.looks, name, this.chosen);
       const tokens = this.model.inputs.find((input) => input.name === name)?.tokens;
       const choose = (place, more) => this.lookAt(map, place, more);
-      const on = { point: (place) => this.pointPlace(map, place), choose };
+      const on = {
+        point: (place) => this.pointPlace(map, place),
+        choose,
+        stroke: (places, more) => this.light(this.step, places && this.painted(map, places, more)),
+        paint: (places, more) => this.paint(map, places, more),
+      };
       return { name, map, ...viewOf({ shown: record, map, looks: this.looks, tokens, on }) };
     });
     const title = (name) => make("h3", {}, "Input", shown.length > 1 ? ` · ${name}` : "");
@@ -172,6 +177,18 @@ export class Result {
   lookAt(map, place, more) {
     if (map !== this.editable || place >= map.inputs.length || !this.tokens.length) return;
     this.panel.lookAt(this.step, map.name, place, map.inputs.length, more);
+  }
+
+  // What a stroke over a picture makes of the weights; null where they cannot be handed in.
+  painted(map, places, more) {
+    const count = map.inputs.length;
+    if (map !== this.editable || !this.tokens.length || places.some((place) => place >= count)) return null;
+    return this.panel.stroke(this.step, map.name, places, count, more);
+  }
+
+  paint(map, places, more) {
+    const weights = this.painted(map, places, more);
+    if (weights) this.panel.look(this.step, map.name, weights);
   }
 
   drawStep() {

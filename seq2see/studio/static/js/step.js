@@ -8,6 +8,7 @@ import { wheel } from "./wheel.js";
 
 const HINT = "Drag a bar, or click a place in the input, and it goes on from there. "
   + "Shift-click adds a place; arrow keys work too.";
+const PAINT = " Or paint: press and drag over what it should look at; with Shift, over more of it.";
 
 // map: the one whose weights can be handed in, if any; text: whether the output is written symbol by symbol.
 // on: {choose(symbol), change(weights), done(weights), explain() -> promise}; opened: parts that are open.
@@ -22,7 +23,7 @@ export function stepDetail({ token, step, text, map, explained, opened, on }) {
 
 function bars(map, step, on) {
   const made = wheel({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on });
-  return [make("h4", {}, "The wheel"), made.element, make("p.quiet.hint", {}, HINT)];
+  return [make("h4", {}, "The wheel"), made.element, make("p.quiet.hint", {}, map.layout.kind === "grid" ? HINT + PAINT : HINT)];
 }
 
 function numbers(explain, opened) {

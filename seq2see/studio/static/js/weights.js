@@ -16,6 +16,14 @@ export function moved(weights, place, value) {
 export const onto = (places, count) =>
   Array.from({ length: count }, (_, at) => (places.includes(at) ? 1 / places.length : 0));
 
+// A stroke over places on top of what is held already: every pass weighs as much as a held place does in the mean.
+export function painted(held, places, count) {
+  const before = held.filter((weight) => weight > 0).length;
+  const weights = Array.from({ length: count }, (_, at) => (held[at] ?? 0) * before);
+  for (const place of places) weights[place] += 1;
+  return weights.map((weight) => weight / (before + places.length));
+}
+
 // The places that hold weight, the heaviest first.
 export const heaviest = (weights, most = 3) =>
   weights.map((weight, place) => ({ weight, place })).sort((a, b) => b.weight - a.weight).slice(0, most);

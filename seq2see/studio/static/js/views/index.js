@@ -1,7 +1,8 @@
 // An input as the model read it, whose places can be lit. One file for each way in which places lie.
 //
 // A view is {element, light(weights, top), clear()}; it calls on.point(place | null) when a place is pointed at and
-// on.choose(place, more) when it is clicked; `more`: in addition to what was chosen before.
+// on.choose(place, more) when it is clicked; `more`: in addition to what was chosen before. Pictures are painted on too:
+// on.stroke(places | null, more) while a stroke is drawn, or broken off, on.paint(places, more) when it is done.
 
 import { make } from "../dom.js";
 import { documentView } from "./document.js";

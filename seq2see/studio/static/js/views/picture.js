@@ -4,7 +4,7 @@ import { make } from "../dom.js";
 import { gridOf, lit, seen, within } from "../light.js";
 import { counted } from "../symbols.js";
 import { painted } from "../theme.js";
-import { addsTo } from "./pointing.js";
+import { painting } from "./painting.js";
 
 const WIDE = 720;
 
@@ -53,9 +53,9 @@ function seconds(length) {
   return make("figcaption.seconds", {}, marks);
 }
 
-// Which cell is pointed at; a frame marks it.
+// Which cell is pointed at, marked by a frame, and which are painted.
 function listen(stage, marker, grid, on) {
-  const placeOf = (event) => {
+  const cellOf = (event) => {
     const box = stage.getBoundingClientRect();
     const column = within((event.clientX - box.left) / box.width, grid.columns);
     const row = within((event.clientY - box.top) / box.height, grid.rows);
@@ -64,12 +64,16 @@ function listen(stage, marker, grid, on) {
     marker.style.setProperty("--y", row / grid.rows);
     marker.style.setProperty("--dx", 1 / grid.columns);
     marker.style.setProperty("--dy", 1 / grid.rows);
-    return row * grid.columns + (grid.turned ? grid.columns - 1 - column : column);
+    return { row, column };
   };
-  stage.addEventListener("pointermove", (event) => on.point(placeOf(event)));
+  const placeOf = ({ row, column }) => row * grid.columns + (grid.turned ? grid.columns - 1 - column : column);
+  stage.addEventListener("pointermove", (event) => on.point(placeOf(cellOf(event))));
   stage.addEventListener("pointerleave", () => {
     marker.hidden = true;
     on.point(null);
   });
-  stage.addEventListener("click", (event) => on.choose(placeOf(event), addsTo(event)));
+  painting(stage, cellOf, {
+    stroke: (cells, more) => on.stroke(cells && cells.map(placeOf), more),
+    painted: (cells, more) => (cells.length > 1 ? on.paint(cells.map(placeOf), more) : on.choose(placeOf(cells[0]), more)),
+  });
 }
