@@ -26,10 +26,10 @@ from torch import Tensor
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image import ImageField
 from seq2see.encoders.convolutional import ConvolutionalEncoder
+from seq2see.pipeline.features import AT_ONCE, make_features
 from seq2see.recipe import load_recipe
 from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
 from seq2see.recipe.media_settings import ImageInput
-from seq2see.training.features import AT_ONCE, make_features
 
 NUMBER = 2 * AT_ONCE
 GOAL = 0.85
@@ -69,7 +69,7 @@ def ways(files: list[str], folder: Path) -> dict[str, Callable[[], object]]:
     def kept() -> None:
         with tempfile.TemporaryDirectory(dir=folder) as made:
             store = FeatureStore(Path(made), shape)
-            make_features(store, field, encoder, files, device=torch.device("cpu"), say=lambda message: None)
+            make_features(store, field, encoder, files, device=torch.device("cpu"), told=lambda done, of: None)
             assert len(store) == len(files)
 
     return {"alone": alone, "kept": kept}

@@ -25,6 +25,7 @@ from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
+from seq2see.pipeline.features import kept_for
 from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
@@ -141,10 +142,13 @@ class Model:
         tell(self._noticed([question.inputs for question in group(rows)]))
         turned = backwards(self.bundles[0], rows) if reverse else []
         measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
-        report = measured(rows, bins=by_length, positions=positions).report
+        with kept_for(self.bundles, rows + turned, progress):
+            report = measured(rows, bins=by_length, positions=positions).report
+            if reverse:
+                report = replace(report, reversed=measured(turned).report.metrics)
         if "perplexity" in report.metrics:
             tell(conditional(self.bundles))
-        return replace(report, reversed=measured(turned).report.metrics) if reverse else report
+        return report
 
     def score(
         self,

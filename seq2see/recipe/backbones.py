@@ -7,7 +7,7 @@ from seq2see.errors import nearest
 SMALL = "small"
 """The one of our own, which is trained with the rest."""
 
-CARRIED = ("efficientnet-lite0",)
+CARRIED = ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2")
 """Whose weights a package brings along."""
 
 FILED = ("resnet18", "resnet34", "resnet50", "vgg16")
@@ -24,8 +24,8 @@ def unknown_backbone(name: str) -> str | None:
     """What is wrong with the name of a backbone; None where nothing is.
 
     >>> unknown_backbone("timm:convnext_tiny"), unknown_backbone("resnet-50")
-    (None, "unknown backbone 'resnet-50' (did you mean 'resnet50'?); allowed: small, efficientnet-lite0, resnet18, \
-resnet34, resnet50, vgg16, timm:NAME, torchvision:NAME")
+    (None, "unknown backbone 'resnet-50' (did you mean 'resnet50'?); allowed: small, efficientnet-lite0, \
+efficientnet-lite1, efficientnet-lite2, resnet18, resnet34, resnet50, vgg16, timm:NAME, torchvision:NAME")
     """
     known = (SMALL, *CARRIED, *FILED)
     package, _, its = name.partition(":")

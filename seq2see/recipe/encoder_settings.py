@@ -146,8 +146,9 @@ class BackboneSettings(Settings):
 
     backbone: Annotated[str, Field(min_length=1)] = Field(
         "small",
-        description="small (trained with the rest), efficientnet-lite0 (pre-trained, extra `images`), resnet18, "
-        "resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of these names)",
+        description="small (trained with the rest), efficientnet-lite0, -lite1 and -lite2 (pre-trained, extra "
+        "`images`), resnet18, resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of "
+        "these names)",
     )
     weights: str | None = Field(
         None,

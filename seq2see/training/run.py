@@ -27,9 +27,9 @@ from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
-from seq2see.training.features import Say, keep_features
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
+from seq2see.training.reading import Say, read_once
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
 from seq2see.training.starting import carried_over
@@ -94,7 +94,7 @@ def train(
 def _prepare(bundle: Bundle, corpus: Corpus, say: Say) -> None:
     """What is done once the weights are there, and before the first update."""
     if isinstance(corpus.train, Dataset):
-        keep_features(bundle, corpus.train, corpus.dev, say)
+        read_once(bundle, corpus.train, corpus.dev, say)
 
 
 def check_free(folder: Path) -> None:

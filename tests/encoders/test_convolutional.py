@@ -12,6 +12,7 @@ from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image import ImageField, Pictures
 from seq2see.encoders import ConvolutionalEncoder
 from seq2see.recipe import load_recipe
+from seq2see.recipe.backbones import CARRIED
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.schema import ConvolutionalEncoderSettings
 
@@ -56,6 +57,24 @@ def test_lines_keep_their_columns() -> None:
 def pretrained() -> ConvolutionalEncoder:
     pytest.importorskip("efficientnet_lite_pytorch", reason="the extra `images` is not installed")
     return ConvolutionalEncoder(ConvolutionalEncoderSettings(backbone="efficientnet-lite0", size=16))
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_carried_weights_tell_a_shape_from_noise(name: str) -> None:
+    """A network at random makes much the same of all pictures; one that has seen photographs does not."""
+    pytest.importorskip("efficientnet_lite_pytorch", reason="the extra `images` is not installed")
+    torch.manual_seed(0)
+    drawn, noise = torch.full((1, 3, 96, 96), 230.0), torch.randint(0, 256, (1, 3, 96, 96)).float()
+    drawn[:, :, 24:72, 24:72] = torch.tensor([200.0, 30, 40])[:, None, None]
+    encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(backbone=name, size=16)).eval()
+    likeness = []
+    for _ in range(2):
+        with torch.no_grad():
+            one, other = (encoder.backbone(pixels).mean((2, 3))[0] for pixels in (drawn, noise))
+        assert one.shape == (1280,)
+        likeness.append(float(torch.nn.functional.cosine_similarity(one, other, dim=0)))
+        encoder.fetch()
+    assert likeness[1] < 0.7 < 0.9 < likeness[0]
 
 
 @pytest.mark.parametrize("mode", ["as built", "training"])

@@ -19,7 +19,9 @@ from seq2see.recipe.encoder_settings import BackboneSettings
 Maker = Callable[[Path | None], Backbone]
 
 MAKERS: dict[str, Maker] = {
-    "efficientnet-lite0": EfficientNetLite,
+    "efficientnet-lite0": partial(EfficientNetLite, 0),
+    "efficientnet-lite1": partial(EfficientNetLite, 1),
+    "efficientnet-lite2": partial(EfficientNetLite, 2),
     "resnet18": partial(ResNet, "resnet18"),
     "resnet34": partial(ResNet, "resnet34"),
     "resnet50": partial(ResNet, "resnet50"),

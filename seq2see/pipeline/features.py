@@ -1,18 +1,21 @@
-"""Frozen networks read each file once: what they make of it is kept on disk, for this run and all later ones."""
+"""Frozen networks read each file once: what they make of it is kept on disk, for this run and all later ones.
+
+Without that, a picture with five captions would be read once for each of them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
 import torch
 
-from seq2see.data.dataset import Dataset
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.field import Column
 from seq2see.data.media import MediaField
@@ -22,25 +25,50 @@ from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe.media_settings import MediaSettings
 
 AT_ONCE = 32
-SAID_EVERY = 10.0
 
-Say = Callable[[str], None]
+Told = Callable[[int, int], None]
+"""Told how many files are read, of how many."""
+Watching = Callable[[str, int, int], None]
+"""... and of which input (or what for)."""
 
 
-def keep_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str]], say: Say) -> None:
-    """Make and keep what frozen encoders need of the files of a run, where it is not known yet."""
+def keep_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[str]], told: Watching) -> None:
+    """Make and keep what frozen encoders need of files, where it is not known yet. files: those of an input by its
+    name, as often as one likes."""
     for name, field in bundle.fields.inputs.items():
         encoder = bundle.network.encoder(name)
         if not isinstance(field, MediaField) or encoder.frozen is None:
             continue
-        files = dict.fromkeys(field.file(field.value(train.stores[name][row])) for row in range(len(train)))
-        files |= dict.fromkeys(field.file(row[name]) for row in dev)
-        if not files:
+        wanted = dict.fromkeys(files(name, field))
+        if not wanted:
             continue
-        known = store_for(field, encoder, next(iter(files)), device=bundle.device)
-        missing = [path for path in files if path not in known]
-        make_features(known, field, encoder, missing, device=bundle.device, say=_said(name, say))
+        known = store_for(field, encoder, next(iter(wanted)), device=bundle.device)
+        missing = [path for path in wanted if path not in known]
+        make_features(known, field, encoder, missing, device=bundle.device, told=partial(told, name))
         field.features, field.files_too = known, encoder.reads_files_too
+
+
+@contextmanager
+def kept_for(bundles: Sequence[Bundle], rows: Sequence[Mapping[str, str]], told: Watching | None) -> Iterator[None]:
+    """Within, the files of these rows are read once; afterwards the models read as they did before. told: what is being
+    done, how many files are done, of how many."""
+    inputs = (field for bundle in bundles for field in bundle.fields.inputs.values())
+    fields = [field for field in inputs if isinstance(field, MediaField)]
+    before = [(field.features, field.files_too) for field in fields]
+
+    def watched(_: str, done: int, of: int) -> None:
+        if told is not None:
+            told("files read", done, of)
+
+    try:
+        for field in fields:
+            field.features, field.files_too = None, False
+        for bundle in bundles:
+            keep_features(bundle, lambda name, field: (field.file(row[name]) for row in rows), watched)
+        yield
+    finally:
+        for field, (features, files_too) in zip(fields, before, strict=True):
+            field.features, field.files_too = features, files_too
 
 
 def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torch.device) -> FeatureStore:
@@ -65,22 +93,18 @@ def cache_folder() -> Path:
 
 
 def make_features(
-    known: FeatureStore, field: MediaField, encoder: Encoder, files: list[str], *, device: torch.device, say: Say
+    known: FeatureStore, field: MediaField, encoder: Encoder, files: list[str], *, device: torch.device, told: Told
 ) -> None:
     """Have the frozen part of an encoder read files, and keep what it makes of them; the next files are read while it
     is at work on these."""
     parts = [files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE)]
-    done, began = 0, time.perf_counter()
-    said = began
+    done = 0
     with ThreadPoolExecutor(1) as reader, torch.inference_mode():
         for part, column in zip(parts, _ahead(reader, field, parts), strict=True):
             made = encoder.made_once(column.to(device))
             known.add(part, made.to(torch.float16).cpu().numpy())
             done += len(part)
-            now = time.perf_counter()
-            if now - said > SAID_EVERY or done == len(files):
-                said = now
-                say(f"{done:,} of {len(files):,} files read by the frozen network, {done / (now - began):.0f} a second")
+            told(done, len(files))
 
 
 def _ahead(reader: ThreadPoolExecutor, field: MediaField, parts: list[list[str]]) -> Iterator[Column]:
@@ -90,7 +114,3 @@ def _ahead(reader: ThreadPoolExecutor, field: MediaField, parts: list[list[str]]
         if number + 2 < len(parts):
             waiting.append(reader.submit(field.batch, parts[number + 2]))
         yield column
-
-
-def _said(name: str, say: Say) -> Say:
-    return lambda message: say(f"'{name}': {message}")
