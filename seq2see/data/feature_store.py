@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.locking import in_turn
 from seq2see.data.output import unwritable
 
 Array = NDArray[np.float16]
@@ -19,7 +20,8 @@ class FeatureStore:
     """Arrays of one shape by file, in half precision: `features.bin`, and `index.jsonl` which says whose each is.
 
     A line of the index is written behind the array it speaks of, so that whatever stops a run leaves the beginning of
-    a good store: what the index does not tell of is overwritten. A file that has changed since (its size or time) is
+    a good store: what the index does not tell of is overwritten. Runs that share a store add to it in turn, each behind
+    what the others have added. A file that has changed since (its size or time) is
     not known any more.
     """
 
@@ -28,10 +30,12 @@ class FeatureStore:
         self._features, self._index = folder / "features.bin", folder / "index.jsonl"
         self._bytes = int(np.prod(self.shape)) * np.dtype(np.float16).itemsize
         self._rows: dict[str, int] = {}
+        self._taken = 0
         self._known: dict[str, bool] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._recover()
+            with in_turn(folder):
+                self._recover()
         except OSError as error:
             raise unwritable(folder, error) from None
 
@@ -54,42 +58,60 @@ class FeatureStore:
         return found
 
     def add(self, paths: Iterable[str], features: Array) -> None:
-        """Keep the arrays of some more files: features (files, *shape)."""
+        """Keep the arrays of some more files: features (files, *shape). What other runs have added since is left."""
+        try:
+            with in_turn(self.folder):
+                self._recover()
+                self._append(paths, features)
+        except OSError as error:
+            raise unwritable(self.folder, error) from None
+
+    def _append(self, paths: Iterable[str], features: Array) -> None:
         new: dict[str, Array] = {}
         for path, one in zip(paths, features, strict=True):
             identity = _identity(path)
-            if identity is not None and identity not in self._rows:
+            if identity is None:
+                continue
+            self._known[path] = True
+            if identity not in self._rows:
                 new[identity] = one
-                self._known[path] = True
-        try:
-            with self._features.open("r+b") as file:
-                file.seek(len(self._rows) * self._bytes)
-                file.write(b"".join(np.ascontiguousarray(one, dtype=np.float16).tobytes() for one in new.values()))
-                file.flush()
-                os.fsync(file.fileno())
-            with self._index.open("ab") as file:
-                file.write("".join(f"{json.dumps(identity)}\n" for identity in new).encode())
-        except OSError as error:
-            raise unwritable(self.folder, error) from None
+        with self._features.open("r+b") as file:
+            file.seek(len(self._rows) * self._bytes)
+            file.write(b"".join(np.ascontiguousarray(one, dtype=np.float16).tobytes() for one in new.values()))
+            file.flush()
+            os.fsync(file.fileno())
+        lines = "".join(f"{json.dumps(identity)}\n" for identity in new).encode()
+        with self._index.open("ab") as file:
+            file.write(lines)
         self._rows |= {identity: len(self._rows) + number for number, identity in enumerate(new)}
+        self._taken += len(lines)
 
     def _recover(self) -> None:
-        """Take the index as far as it is whole and its arrays are there; what lies behind is forgotten."""
+        """Take the index as far as it is whole and its arrays are there, from where it was last read; what lies behind
+        is forgotten."""
         self._features.touch()
         self._index.touch()
         whole = self._features.stat().st_size // self._bytes
-        good = 0
+        if self._index.stat().st_size < self._taken:
+            self._rows, self._known, self._taken = {}, {}, 0
         with self._index.open("rb") as file:
+            file.seek(self._taken)
             for line in file:
-                if not line.endswith(b"\n") or len(self._rows) >= whole:
+                identity = _told(line)
+                if identity is None or identity in self._rows or len(self._rows) >= whole:
                     break
-                try:
-                    self._rows[str(json.loads(line))] = len(self._rows)
-                except ValueError:
-                    break
-                good += len(line)
-        if good < self._index.stat().st_size:
-            os.truncate(self._index, good)
+                self._rows[identity] = len(self._rows)
+                self._taken += len(line)
+        if self._taken < self._index.stat().st_size:
+            os.truncate(self._index, self._taken)
+
+
+def _told(line: bytes) -> str | None:
+    """What a line of the index says; None where it is not whole."""
+    try:
+        return str(json.loads(line)) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
 
 
 def _identity(path: str) -> str | None:

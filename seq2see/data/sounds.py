@@ -22,6 +22,9 @@ from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 MOST_BLOTTED = 4
 """A mask takes at most one part in so many of a sound, however short it is."""
 
+LOWEST, HIGHEST = 1_000, 384_000
+"""Samples a second of files that are read; outside of them a file's head is damaged, or it holds no sound."""
+
 
 def read_sound(
     path: str | Path, settings: SoundInput, random: np.random.Generator | None = None
@@ -109,7 +112,7 @@ def _rounded(rate: float) -> int:
 
 @contextmanager
 def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
-    """The open file, looked at from outside: its length, before anything is decoded."""
+    """The open file, looked at from outside: its rate and length, before anything is decoded."""
     soundfile = imported("soundfile", extra="sound")
     if Path(path).is_dir():
         raise MediaError("a folder, not a sound")
@@ -123,6 +126,8 @@ def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
     with file:
         if not file.frames:
             raise MediaError("a sound without any samples, of length zero")
+        if not LOWEST <= file.samplerate <= HIGHEST:
+            raise MediaError(f"{file.samplerate:,} samples a second; allowed: from {LOWEST:,} to {HIGHEST:,}")
         seconds = file.frames / file.samplerate
         if seconds > settings.longest:
             raise MediaError(f"{seconds:,.1f} s long; allowed: at most {settings.longest:g} s (`longest`)")

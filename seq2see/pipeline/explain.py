@@ -27,6 +27,7 @@ from seq2see.pipeline.equations import (
     step_equation,
     weights_equations,
 )
+from seq2see.pipeline.predictor import places_named
 from seq2see.recipe import Recipe
 from seq2see.search.joint import joint_places
 from seq2see.search.options import Weights
@@ -149,7 +150,9 @@ def _looked(name: str, look: Look, memory: Memory) -> list[Looked]:
 
 
 def _tokens(memory: Memory, name: str) -> list[str]:
-    return (memory.places[name].tokens or [[]])[0]
+    """What stands at the places of the one input; cells and the like are named by where they lie."""
+    places = memory.places[name]
+    return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 
 
 def _equations(bundle: Bundle) -> dict[str, str]:

@@ -72,7 +72,8 @@ def kept_for(bundles: Sequence[Bundle], rows: Sequence[Mapping[str, str]], told:
 
 
 def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torch.device) -> FeatureStore:
-    """The store of what this encoder makes of files read like this; one file is read to see its shape."""
+    """The store of what this encoder makes of files read like this; one file is read to see its shape,
+    which follows from what the folder is named by: the size of pictures, the frames of clips and the weights."""
     assert isinstance(field.settings, MediaSettings)
     assert encoder.frozen is not None
     how = field.settings.model_dump(exclude={"column", "encoder", "augment"})

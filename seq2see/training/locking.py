@@ -6,15 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from seq2see.data.locking import LOCK, hold
 from seq2see.data.output import unwritable
 from seq2see.errors import UserError
-
-try:
-    import fcntl
-except ImportError:  # systems without it go unguarded
-    fcntl = None  # type: ignore[assignment]
-
-LOCK = ".lock"
 
 
 @contextmanager
@@ -26,9 +20,6 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise unwritable(folder, error) from None
     with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(f"{folder}: another process is at work there; wait for it, or use --out") from None
+        if not hold(file, wait=False):
+            raise UserError(f"{folder}: another process is at work there; wait for it, or use --out")
         yield

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
+import pytest
 
 from seq2see.data.feature_store import FeatureStore
+from seq2see.data.locking import in_turn
 
 
 def files(folder: Path, number: int) -> list[str]:
@@ -52,3 +55,40 @@ def test_a_file_that_has_changed_is_not_known(tmp_path: Path) -> None:
     Path(paths[1]).write_bytes(b"something else")
     assert [path in FeatureStore(tmp_path / "kept", (2, 3)) for path in paths] == [True, False]
     assert "nowhere.bin" not in FeatureStore(tmp_path / "kept", (2, 3))
+
+
+def test_runs_that_share_a_store_do_not_write_over_each_other(tmp_path: Path) -> None:
+    paths, made = files(tmp_path, 6), arrays(6)
+    one, other = (FeatureStore(tmp_path / "kept", (2, 3)) for _ in range(2))
+    assert paths[1] not in other
+    one.add(paths[:3], made[:3])
+    other.add(paths[1:5], made[1:5])
+    one.add(paths[4:], made[4:])
+    assert len(FeatureStore(tmp_path / "kept", (2, 3))) == 6
+    for store, known in ((one, paths), (other, paths[:5]), (FeatureStore(tmp_path / "kept", (2, 3)), paths)):
+        assert (store.read(known) == made[: len(known)]).all()
+    assert paths[1] in other
+
+
+def test_a_run_waits_while_another_adds(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    paths, made = files(tmp_path, 2), arrays(2)
+    store = FeatureStore(tmp_path / "kept", (2, 3))
+    adding = Thread(target=store.add, args=(paths, made))
+    with in_turn(tmp_path / "kept"):
+        adding.start()
+        adding.join(0.2)
+        assert adding.is_alive()
+        assert len(store) == 0
+    adding.join(10)
+    assert (store.read(paths) == made).all()
+
+
+def test_an_index_that_tells_of_a_file_twice_is_taken_as_far_as_it_is_good(tmp_path: Path) -> None:
+    paths, made = files(tmp_path, 3), arrays(3)
+    FeatureStore(tmp_path / "kept", (2, 3)).add(paths, made)
+    index = tmp_path / "kept" / "index.jsonl"
+    first, *others = index.read_bytes().splitlines(keepends=True)
+    index.write_bytes(b"".join([first, first, *others]))
+    again = FeatureStore(tmp_path / "kept", (2, 3))
+    assert [path in again for path in paths] == [True, False, False]

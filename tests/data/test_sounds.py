@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from seq2see.data import resampling
 from seq2see.data.media import MediaField
 from seq2see.data.mel import log_mels
 from seq2see.data.resampling import resampled
@@ -71,6 +72,20 @@ def test_rates_without_a_common_divisor_serve_too() -> None:
     assert level(found[: len(exact)] - exact[: len(found)]) < -60
 
 
+def test_no_rate_asks_for_filters_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    bank = resampling._bank
+    monkeypatch.setattr(resampling, "_bank", lambda up, down: made.append(bank(up, down)) or made[-1])
+    for rate, wanted in ((192_001, 16_000), (383_999, 8000), (48_001, 16_000), (1009, 48_000)):
+        found, exact = resampled(tone(200, 0.3, rate), rate, wanted), tone(200, 0.3, wanted)
+        assert len(found) == -(-round(0.3 * rate) * wanted // rate)
+        assert level(found[: len(exact)] - exact[: len(found)]) < -40
+    assert max(weights.size for weights, _ in made) <= 1_100_000
+    path = written(tmp_path / "odd.wav", tone(440, 0.5, 192_001), 192_001)
+    assert problem_of(path, SMALL) is None
+    assert len(read_sound(path, SMALL)) == frames_of(path, SMALL)
+
+
 def test_files_of_two_rates_sound_alike(tmp_path: Path) -> None:
     settings = SMALL.model_copy(update={"normalise": "none"})
     low = read_sound(written(tmp_path / "low.wav", tone(700, 1, 8000) / 2, 8000), settings)
@@ -90,6 +105,8 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "folder.wav").mkdir()
     written(tmp_path / "none.wav", np.zeros(0, dtype=np.float32))
     written(tmp_path / "long.wav", np.zeros(8000 * 3, dtype=np.float32))
+    written(tmp_path / "slow.wav", np.zeros(400, dtype=np.float32), 999)
+    written(tmp_path / "fast.wav", np.zeros(400, dtype=np.float32), 400_000)
     written(tmp_path / "nan.wav", np.full(400, np.nan, dtype=np.float32), subtype="FLOAT")
     said = {
         "gone.wav": "no such file",
@@ -100,6 +117,8 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "folder.wav": "a folder, not a sound",
         "none.wav": "of length zero",
         "long.wav": "3.0 s long; allowed: at most 2 s",
+        "slow.wav": "999 samples a second; allowed: from 1,000 to 384,000",
+        "fast.wav": "400,000 samples a second; allowed: from 1,000 to 384,000",
         "nan.wav": "samples that are no numbers",
     }
     for name, reason in said.items():

@@ -93,6 +93,12 @@ def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: 
     assert drawn.count("<image") == 1 + len(said.tokens) + 1  # the picture, each word, the key
     assert all(f"look {token.text}" in drawn.replace("&lt;", "<").replace("&gt;", ">") for token in said.tokens)
     assert f"{said.tokens[0].probability:.0%}".replace("%", " %") in drawn
+    with pytest.raises(SystemExit, match="0"):
+        main(["explain", str(tmp_path / "run"), str(path), "--step", "1"])
+    cells = loaded.explain(str(path), step=1).looks[0]
+    assert [cells.places[0], cells.places[-1]] == ["1,1", "3,6"]
+    assert len(cells.places) == len(cells.weights) == 18
+    assert "3,6" in capsys.readouterr().out
 
 
 def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
