@@ -28,7 +28,7 @@ from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.features import kept_for
 from seq2see.pipeline.given import as_text
 from seq2see.pipeline.neighbours import nearest_others
-from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in
+from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
@@ -140,6 +140,7 @@ class Model:
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
         tell(self._noticed([question.inputs for question in group(rows)]))
+        tell(unknown_labels(self.bundles[0], rows))
         turned = backwards(self.bundles[0], rows) if reverse else []
         measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
         with kept_for(self.bundles, rows + turned, progress):
@@ -290,7 +291,8 @@ class Model:
                 )
             given = dict(zip(names, given, strict=True))
         if not isinstance(given, Mapping) or set(given) != set(names):
-            raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {given!r}")
+            got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
+            raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
         lists = lists_in(self.recipe)
         return {name: as_text(name, given[name], lists.get(name)) for name in names}
 

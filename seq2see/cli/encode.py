@@ -27,7 +27,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    model = one_model(given.model, "encode")
+    model = one_model(given.model, "encode", on_error=given.on_error)
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
     from seq2see.pipeline.noticing import Notices

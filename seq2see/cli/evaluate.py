@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from seq2see.cli.meter import Meter
+from seq2see.cli.models import reading
 from seq2see.cli.options import add_beam, add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser, listed, whole
 from seq2see.cli.saying import emit
@@ -40,10 +41,9 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    from seq2see.api import load
     from seq2see.data.locate import locate
 
-    model = load(given.model)
+    model = reading(given.model, given.on_error)
     _check(given, model.recipe)
     table, dev = locate(given.data)
     with closing(Meter()) as meter:

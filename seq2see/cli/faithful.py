@@ -43,7 +43,7 @@ def run(given: Given) -> None:
         raise UserError(f"--out {given.out}: unknown suffix '{given.out.suffix}'; allowed: .png, .svg")
     from seq2see.data.locate import locate
 
-    model = one_model(given.model, "faithful")
+    model = one_model(given.model, "faithful", on_error=given.on_error)
     table, dev = locate(given.data)
     with closing(Meter()) as meter:
         found = model.faithful(dev or table, columns=given.columns, rows=given.rows, progress=meter)

@@ -36,6 +36,17 @@ def add_inputs(parser: Parser) -> None:
         "--file", metavar="TABLE", type=Path, help="inputs from the columns of a table, or the lines of a .txt"
     )
     add_columns(parser)
+    add_on_error(parser)
+
+
+def add_on_error(parser: Parser) -> None:
+    """--on-error, for commands that read tables with a model: see `models.reading`."""
+    parser.add_argument(
+        "--on-error",
+        metavar="HOW",
+        choices=("stop", "skip"),
+        help="bad rows and files: stop, or skip them and say so; not given: as the recipe says",
+    )
 
 
 def add_data(parser: Parser) -> None:
@@ -46,6 +57,7 @@ def add_data(parser: Parser) -> None:
         help="a table with inputs and outputs, or the name of a data set (its dev rows)",
     )
     add_columns(parser)
+    add_on_error(parser)
 
 
 def add_training(parser: Parser, *, each: str = "") -> None:

@@ -11,6 +11,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seq2see.cli.models import reading
 from seq2see.cli.options import add_beam, add_inputs, add_json, add_model
 from seq2see.cli.parser import Given, Parser, number, whole
 from seq2see.cli.pictures import LooksWriter, picture_writer
@@ -70,10 +71,9 @@ def run(given: Given) -> None:
         check_target(given.to, given.file, overwrite=given.overwrite)
     elif given.overwrite:
         raise UserError("--overwrite: no meaning without --to")
-    from seq2see.api import load
     from seq2see.pipeline.noticing import Notices
 
-    model = load(given.model)
+    model = reading(given.model, given.on_error)
     options = _options(given, model)
     made = picture_writer(given.pictures, gives_pictures=model.recipe.output.kind == "image")
     inputs = source(model, given.inputs, given.file, given.columns)

@@ -68,6 +68,9 @@ def argument(model: Model, text: str) -> dict[str, str]:
             f"INPUT '{text}': the model reads {counted(len(names), 'input')} ({', '.join(names)}), got {len(parts)}; "
             "put a tab between them ($'first\\tsecond' in bash), or use --file with a table"
         )
+    for name, part in zip(names, parts, strict=True):
+        if not part.strip() and not getattr(model.recipe.inputs[name], "may_be_empty", False):
+            raise UserError(f"INPUT '{text}': input '{name}' is empty")
     return model.row(parts)
 
 

@@ -53,6 +53,8 @@ def run(given: Given) -> None:
     )
     out = Path(given.out)
     made = render(Path(given.text), out, settings, say=say, overwrite=given.overwrite)
+    if given.dev_share and not made.dev:
+        say(f"--dev-share {given.dev_share:g}: no line fell to dev.tsv, so there is none; allowed: a larger share")
     for table, rows in (("train.tsv", made.train), ("dev.tsv", made.dev)):
         if rows:
             print(f"{out / table}\t{rows}")

@@ -15,7 +15,8 @@ EXAMPLES = ("seq2see sample", "seq2see sample easy-vqa --out data/easy-vqa")
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="which one; not given: all are listed")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="folder to write it into (default: data/NAME)")
+    parser.add_argument("--out", metavar="DIR", help="folder to write it into (default: data/NAME)")
+    parser.add_argument("--overwrite", action="store_true", help="begin anew where tables are there already")
     add_json(parser)
 
 
@@ -29,8 +30,13 @@ def run(given: Given) -> None:
         return
     if given.name not in SAMPLES:
         raise UserError(f"unknown sample '{given.name}'{nearest(given.name, SAMPLES)}; allowed: {', '.join(SAMPLES)}")
-    folder: Path = given.out or Path("data") / given.name
+    if given.out == "":
+        raise UserError("--out: it is empty; name a folder, or leave it out for data/NAME")
+    folder = Path(given.out or Path("data") / given.name)
     sample = SAMPLES[given.name]
+    there = [name for name in ("train.tsv", "dev.tsv") if (folder / name).exists()]
+    if there and not given.overwrite:
+        raise UserError(f"{folder / there[0]}: is there already, and nothing was changed; --overwrite begins anew")
     for name, rows in sample.write(folder).items():
         if given.json:
             emit({"table": str(folder / name), "rows": rows})

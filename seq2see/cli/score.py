@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from seq2see.cli.meter import Meter
+from seq2see.cli.models import reading
 from seq2see.cli.options import add_data, add_json, add_model
 from seq2see.cli.parser import Given, Parser
 from seq2see.cli.saying import emit
@@ -21,10 +22,9 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    from seq2see.api import load
     from seq2see.data.locate import locate
 
-    model = load(given.model)
+    model = reading(given.model, given.on_error)
     if given.each and model.recipe.data.stream:
         raise UserError("--each: no meaning here: the model reads one contiguous text, which has no rows")
     table, dev = locate(given.data)

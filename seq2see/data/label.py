@@ -58,6 +58,10 @@ class LabelField(Field):
         """Rows of each label, by id (for class weights)."""
         return self.vocabulary.counts
 
+    def knows(self, value: str) -> bool:
+        """Whether it is one of them."""
+        return _name(value) in self.vocabulary
+
     def encode(self, value: str) -> int:
         name = _name(value)
         if name not in self.vocabulary:

@@ -58,7 +58,9 @@ class Table:
     def judge_files(self) -> None:
         """All rows are read: stop if files cannot be used and the settings say so, with every one of them listed."""
         if self.bad_files and self.settings.on_error == "stop":
-            advice = "mend them, or leave these rows out with --set data.on_error=skip"
+            advice = (
+                "mend them, or leave these rows out: --set data.on_error=skip in training, --on-error skip elsewhere"
+            )
             raise UserError("\n".join([self._bad_files(), advice]))
 
     def _bad_files(self) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.copying import Copying
+from seq2see.data.label import LabelField
 from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.data.vocabulary import SPECIALS
@@ -53,6 +55,20 @@ def conditional(bundles: Sequence[Bundle]) -> list[str]:
     """A line if what is reported of the models' probabilities is given more than the input."""
     given = dict.fromkeys(bundle.recipe.attention.conditions for bundle in bundles)
     return [f"perplexity is given {one} (attention.choice hard), not summed over all others" for one in given if one]
+
+
+def unknown_labels(bundle: Bundle, rows: Iterable[Mapping[str, str]]) -> list[str]:
+    """A line if rows have labels that the model does not know, and so can never say."""
+    field = bundle.fields.output
+    if not isinstance(field, LabelField):
+        return []
+    missing = Counter(row[OUTPUT] for row in rows if not field.knows(row[OUTPUT]))
+    if not missing:
+        return []
+    named = ", ".join(f"'{label}'" for label, _ in missing.most_common(SHOWN))
+    more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+    rows_of = counted(sum(missing.values()), "row")
+    return [f"{rows_of} with a label that the model does not know, which count as wrong: {named}{more}"]
 
 
 def unknown_in(bundle: Bundle, text: str, rows: Iterable[Mapping[str, str]], *, what: str) -> list[str]:

@@ -223,6 +223,8 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
     if not (bundle.recipe.looked_at or one.inner or one.inward):
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
     looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
+    if not (looks.maps or one.inner or one.inward):
+        looks.reason = "the models of this ensemble divide the input into different places: looks have no mean"
     looks.default = next(iter(bundle.recipe.looked_at), None)
     for name, layout in looks.layouts.items():
         looks.inputs.setdefault(name, places_named(layout))

@@ -60,7 +60,8 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
     if kind in ("extra_forbidden", "invalid_key"):
         parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
-        return f"{path}: unknown key{nearest(key, parent.keys)}; allowed: {', '.join(parent.keys)}"
+        allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
+        return f"{path}: unknown key{nearest(key, parent.keys)}; {allowed}"
     if location[-1] == "[key]":
         return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {value!r}"
     spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
@@ -74,6 +75,15 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
             found = found[part]
         return f"{spot}: should be {kind_of(spot.annotation)}, got {found!r}"
     return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {value!r}"
+
+
+def _own_encoders(parent: Spot, key: str, raw: Mapping[str, Any]) -> str:
+    """Where a key of `encoder` may have been meant for that of an input, which is not the recipe's."""
+    inputs = raw.get("inputs")
+    if parent.path != ["encoder"] or not isinstance(inputs, Mapping):
+        return ""
+    own = [name for name, given in inputs.items() if isinstance(given, Mapping) and given.get("encoder")]
+    return "".join(f"; '{name}' has an encoder of its own: inputs.{name}.encoder.{key}" for name in own)
 
 
 def _refused(path: str, value: Any, allowed: list[str]) -> str:

@@ -71,11 +71,12 @@ def unworkable(recipe: Recipe) -> list[str]:
 def _looked_at(recipe: Recipe) -> list[str]:
     found = []
     for name in recipe.looked_at:
-        if isinstance(recipe.inputs.get(name.partition(".")[0]), VectorInput):
+        if name in recipe.inputs and recipe.one_place(name):
+            what = "a vector" if isinstance(recipe.inputs[name], VectorInput) else "made into one vector"
             others = ", ".join(recipe.with_places)
             allowed = f"attention.over {others}" if others else "attention.score none"
             found.append(
-                f"attention.over: '{name}' is a vector, a single place: every look at it is the same; allowed: "
+                f"attention.over: '{name}' is {what}, a single place: every look at it is the same; allowed: "
                 f"{allowed}, and decoder.start {name}"
             )
     return found

@@ -325,8 +325,12 @@ class Recipe(Settings):
 
     @property
     def with_places(self) -> list[str]:
-        """The inputs that can be looked at: not vectors, which are one place each."""
-        return [name for name, given in self.inputs.items() if not isinstance(given, VectorInput)]
+        """The inputs that can be looked at: not vectors, nor pictures made into one, which are one place each."""
+        return [name for name in self.inputs if not self.one_place(name)]
+
+    def one_place(self, name: str) -> bool:
+        """Whether an input is a single place, at which every look is the same."""
+        return isinstance(self.inputs[name], VectorInput) or self.encoder_of(name).layout == "vector"
 
     @property
     def state_size(self) -> int | None:

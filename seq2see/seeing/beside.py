@@ -66,14 +66,22 @@ def _pictures(
     figure: SubFigure, rows: Mapping[str, Vectors], number: int, shape: tuple[int, ...], colours: Theme
 ) -> None:
     grid = figure.subplots(len(rows), number, squeeze=False, gridspec_kw={"wspace": 0.04, "hspace": 0.04})
+    low, high = _range(next(iter(rows.values())))
     for (name, vectors), line in zip(rows.items(), grid, strict=True):
         for vector, axes in zip(vectors, line, strict=True):
-            axes.imshow(between(_shaped(vector, shape)), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            pixels = between(_shaped((vector - low) / (high - low), shape))
+            axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
             axes.set_xticks([])
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_color(colours.line)
         line[0].set_ylabel(name, color=colours.muted, fontsize=9.5, rotation=0, ha="right", va="center")
+
+
+def _range(given: Vectors) -> tuple[float, float]:
+    """What is black and what is white: 0 and 1 where numbers lie between, otherwise the least and the most of them."""
+    low, high = min(float(one.min()) for one in given), max(float(one.max()) for one in given)
+    return (0.0, 1.0) if 0 <= low <= high <= 1 else (low, high)
 
 
 def _lines(figure: SubFigure, rows: Mapping[str, Vectors], number: int, colours: Theme) -> None:

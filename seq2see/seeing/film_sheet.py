@@ -35,7 +35,7 @@ def reel_box(reel: Reel, manner: Manner) -> Box:
         ]
         sure = f"{reel.probabilities[step]:.0%}".replace("%", " %") if reel.probabilities else None
         rows.append(_row(Word(visible(word), sure, manner, frames[0].height), frames))
-    return Column([*rows, LightKey(reel.top, manner)], gap=0.12)
+    return Column([*rows, LightKey(reel.top, manner, of="frame" if reel.whole else "cell")], gap=0.12)
 
 
 def _row(word: Word, frames: list[Frame]) -> Box:

@@ -90,6 +90,7 @@ class LightKey:
 
     top: float
     manner: Manner
+    of: str = "cell"
     width: float = 3.4
     height: float = 0.34
 
@@ -107,5 +108,5 @@ class LightKey:
         for spine in axes.spines.values():
             spine.set_color(theme.line)
             spine.set_linewidth(0.6)
-        label = self.manner.letters.text("attention weight of a cell")
+        label = self.manner.letters.text(f"attention weight of a {self.of}")
         sheet.write(x + length + 0.14, y + 0.06, label, size=8.0, color=theme.muted, ha="left", va="center")

@@ -369,3 +369,8 @@ def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
 def test_one_mistake_is_one_problem() -> None:
     said = refused({**ONE, "attention": {"through": "sentences"}})
     assert said == "recipe: attention.through: 'source' has no places inside larger ones"
+
+
+def test_a_key_of_an_inputs_own_encoder_is_pointed_at() -> None:
+    with pytest.raises(UserError, match=r"encoder\.backbone: unknown key.*own: inputs\.image\.encoder\.backbone"):
+        load_recipe("image-captioning", overrides=["encoder.backbone=small"])

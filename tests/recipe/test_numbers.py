@@ -82,3 +82,10 @@ def test_other_inputs_may_be_looked_at_beside_a_vector() -> None:
     assert recipe.looked_at == ["words"]
     with pytest.raises(UserError, match=r"attention.over: 'x' is a vector, a single place"):
         load_recipe(mixed, overrides=["attention.over=[x,words]"])
+
+
+def test_a_picture_made_into_one_vector_is_not_looked_at() -> None:
+    with pytest.raises(UserError, match=r"attention.over: 'image' is made into one vector, a single place"):
+        load_recipe("image-captioning", overrides=["inputs.image.encoder.places=vector"])
+    recipe = load_recipe("image-captioning", overrides=["inputs.image.encoder.places=vector", "attention=none"])
+    assert recipe.started_by == ["image"]

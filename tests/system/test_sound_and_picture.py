@@ -141,6 +141,13 @@ def test_one_report_tells_of_every_bad_row(tmp_path: Path, capsys: pytest.Captur
     skip = ["--set", "data.on_error=skip", "--updates", 2, "--out", tmp_path / "skip"]
     assert called("train", recipe, "--data", mixed, *skip) == 0
     assert "6 rows with a file that cannot be used" in capsys.readouterr().err
+    assert called("evaluate", tmp_path / "skip", "--data", mixed, "--on-error", "stop") == 2
+    assert "--on-error skip" in capsys.readouterr().err
     model = seq2see.load(tmp_path / "skip")
     with pytest.warns(Notice, match="6 rows with a file that cannot be used"):
         assert model.evaluate(mixed).rows == 31
+        known = model.rows_of(mixed)[0]
+    with pytest.warns(
+        Notice, match="1 row with a label that the model does not know, which count as wrong: 'pink low'"
+    ):
+        model.evaluate([{**known, "output": "pink low"}, known])

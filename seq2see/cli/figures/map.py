@@ -6,6 +6,7 @@ many points as fit: the middle, the outliers, and what lies between.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ EXAMPLES = (
     "seq2see figure map runs/translation --file sentences.txt --neighbours 1 --out map.png",
     "seq2see figure map runs/document-classification --file test.tsv --by label --rows 500 --out map.html",
 )
+MOST_GROUPS, OTHERS = 6, "others"
+"""Colours and marks that can be told apart, and what the groups beyond them are called."""
 
 
 def arguments(parser: Parser) -> None:
@@ -56,7 +59,7 @@ def run(given: Given) -> None:
     names = [" | ".join(item.inputs.values()) for item in items]
     if len(items) < 3:
         raise UserError(f"{given.file}: a map needs three different inputs or more, got {len(items)}")
-    groups = None if given.by is None else [str(item.row[given.by]) for item in items]
+    groups = None if given.by is None else fewer([str(item.row[given.by]) for item in items])
     found = map_of(model.encode([dict(item.inputs) for item in items]), neighbours=given.neighbours)
     title = given.title or f"What {Path(given.model).name} makes of inputs"
     finish(chart_of(found, names, groups=groups, title=title), given)
@@ -83,6 +86,21 @@ def _items(model: Model, given: Given) -> list[Item]:
     if again:
         say(f"{counted(again, 'row')} with an input that was there before left out")
     return list(found.values())
+
+
+def fewer(groups: list[str]) -> list[str]:
+    """As many groups as a figure can tell apart; those of fewest inputs become one.
+
+    >>> fewer(["a", "b", "a"]), fewer(list("aabbccddeefg"))[-3:]
+    (['a', 'b', 'a'], ['e', 'others', 'others'])
+    """
+    often = Counter(groups)
+    if len(often) <= MOST_GROUPS:
+        return groups
+    named = {name for name, _ in often.most_common(MOST_GROUPS - 1)}
+    joined = ", ".join(name for name in often if name not in named)
+    say(f"--by: a map tells {MOST_GROUPS} groups apart, so these are drawn as '{OTHERS}': {joined}")
+    return [group if group in named else OTHERS for group in groups]
 
 
 def chart_of(found: VectorMap, names: list[str], *, groups: list[str] | None, title: str) -> Chart:

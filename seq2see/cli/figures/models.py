@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.meter import Meter
+from seq2see.cli.models import reading
 from seq2see.cli.options import add_beam, add_data, add_plugin
 from seq2see.cli.parser import Given, Parser
 from seq2see.errors import UserError
@@ -54,14 +55,13 @@ def _pair(given: str) -> tuple[str, str]:
 
 def answers(given: Given, metric: str | None) -> tuple[str, dict[str, Rows]]:
     """(the metric, the rows of each model as they were answered); no metric given: the first model's leading one."""
-    from seq2see.api import load
     from seq2see.data.locate import locate
     from seq2see.pipeline.answered import answered
     from seq2see.pipeline.measures import check_metrics, metrics_of
 
     table, dev = locate(given.data)
     found: dict[str, Rows] = {}
-    models: dict[str, Model] = {name: load(folder) for name, folder in named(given.models).items()}
+    models: dict[str, Model] = {name: reading(folder, given.on_error) for name, folder in named(given.models).items()}
     for name, model in models.items():
         metric = metric or metrics_of(model.recipe)[0]
         _check(name, model, given)

@@ -49,7 +49,7 @@ def run(given: Given) -> None:
     check_drawing(given)
     if given.examples is not None and given.examples < 1:
         raise UserError(f"--examples must be 1 or more, got {given.examples}")
-    model = one_model(given.model, "figure pca")
+    model = one_model(given.model, "figure pca", on_error=given.on_error)
     from seq2see.data.locate import locate
     from seq2see.pipeline.beside_pca import beside_pca, check_autoencoder
 
