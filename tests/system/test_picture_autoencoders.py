@@ -85,3 +85,19 @@ def test_a_bad_file_is_told_once_though_it_is_read_and_given(table: Path, tmp_pa
         seq2see.train({**RECIPE, **DENSE}, data=mixed, out=tmp_path / "run")
     assert str(stopped.value).count("line 4, column 'image': 2.png: not a picture") == 1
     assert "1 row with a file that cannot be used" in str(stopped.value)
+
+
+def test_rows_that_are_left_out_of_a_file_of_inputs_are_told(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = {**RECIPE, **DENSE, "data": {"on_error": "skip"}, "training": {"epochs": 0, "updates": 2}}
+    seq2see.train(recipe, data=table, out=tmp_path / "run")
+    mixed = squares(tmp_path / "mixed", 4)
+    (mixed.parent / "2.png").write_text("no picture", encoding="utf-8")
+    capsys.readouterr()
+    given = ["predict", str(tmp_path / "run"), "--file", str(mixed), "--pictures", str(tmp_path / "made"), "--json"]
+    assert code_of(*given) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert "left out: pictures.tsv: 1 row with a file that cannot be used" in told.err
+    assert "line 4, column 'image': 2.png: not a picture" in told.err
