@@ -116,7 +116,7 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
         for values in resolution.rows(table):
             row = next(row for row in rows if row.line == values.line)
             yield Item({name: values[name] for name in names}, row.values)
-        if table.skipped:
-            say(f"{counted(len(table.skipped), 'bad row')} skipped; the first: {table.skipped[0]}")
+        for note in table.notes:
+            say(note)
 
     return Source(items(), table.columns)

@@ -24,13 +24,16 @@ class KeptClips:
 
     def get(self, path: str, how: str, read: Callable[[], Clip]) -> Clip:
         """The clip of a file read in that way; `read` is called where it is not kept."""
-        key = f"{_stamp(path)}|{how}"
+        stamp = _stamp(path)
+        key = f"{stamp}|{how}"
         with self._lock:
             if key in self._clips:
                 self._clips.move_to_end(key)
                 return self._clips[key]
         clip = read()
         clip.pixels.flags.writeable = False
+        if _stamp(path) != stamp:  # gone or changed while it was read
+            return clip
         with self._lock:
             if key not in self._clips:
                 self._clips[key] = clip
@@ -38,6 +41,13 @@ class KeptClips:
             while self.bytes > self.most:
                 self.bytes -= self._clips.popitem(last=False)[1].nbytes
         return clip
+
+    def forget(self, folder: Path) -> None:
+        """Keep nothing of files in a folder, to which nobody will come back."""
+        inside = f"{folder.absolute()}{os.sep}"
+        with self._lock:
+            for key in [key for key in self._clips if key.startswith(inside)]:
+                self.bytes -= self._clips.pop(key).nbytes
 
 
 def _stamp(path: str) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import math
+import struct
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -13,11 +16,14 @@ from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 
 from seq2see.errors import UserError
-from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+from seq2see.recipe.media_settings import MOST_PIXELS, AugmentSettings, ImageInput
 
 Pixels = NDArray[np.uint8]
 
 Image.MAX_IMAGE_PIXELS = None  # sizes are looked at before anything is decoded, by a rule of our own
+
+FAULTS = (OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError, ArithmeticError, struct.error)
+"""What Pillow raises of files whose bytes are wrong."""
 
 
 class MediaError(UserError):
@@ -57,8 +63,13 @@ def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
         return settings.height, settings.width
     with _opened(path, settings) as picture:
         width, height = picture.size
-        if picture.getexif().get(0x0112, 1) >= 5:  # lies on its side
-            width, height = height, width
+        try:
+            with _quiet():
+                aside = picture.getexif().get(0x0112) in range(5, 9)
+        except FAULTS as error:
+            raise MediaError(f"damaged or cut short: {error}") from None
+    if aside:
+        width, height = height, width
     return settings.height, _natural_width(height, width, settings)
 
 
@@ -98,10 +109,17 @@ def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
     return picture.transform(size, Image.Transform.AFFINE, matrix, how, fillcolor=_paper(picture))
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Pillow's warnings are of files that can be read all the same, or precede what is raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def _opened(path: str | Path, settings: ImageInput) -> Image.Image:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet():
             picture = Image.open(path)
     except FileNotFoundError:
         raise MediaError("no such file") from None
@@ -109,17 +127,29 @@ def _opened(path: str | Path, settings: ImageInput) -> Image.Image:
         raise MediaError("a folder, not a picture") from None
     except UnidentifiedImageError:
         raise MediaError("not a picture that Pillow can read") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (*FAULTS, Image.DecompressionBombError) as error:
         raise MediaError(f"cannot be read as a picture: {error}") from None
-    if max(picture.size) > settings.largest:
-        width, height = picture.size
+    wrong = _unusable(picture, settings)
+    if wrong is not None:
         picture.close()
-        raise MediaError(f"{width:,} x {height:,} pixels; allowed: at most {settings.largest:,} on a side (`largest`)")
-    frames = getattr(picture, "n_frames", 1)
-    if frames > 1:
-        picture.close()
-        raise MediaError(f"an animation of {frames} frames, not one picture")
+        raise MediaError(wrong)
     return picture
+
+
+def _unusable(picture: Image.Image, settings: ImageInput) -> str | None:
+    """Why an open file is not decoded. Of the pictures in a phone's MPO file, a JPEG with others behind it that were
+    made of it or with it, the first is the one that was taken."""
+    width, height = picture.size
+    if max(width, height) > settings.largest:
+        return f"{width:,} x {height:,} pixels; allowed: at most {settings.largest:,} on a side (`largest`)"
+    if width * height > MOST_PIXELS:
+        return f"{width:,} x {height:,} pixels; allowed: at most {MOST_PIXELS:,} in all"
+    try:
+        with _quiet():
+            frames = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
+    except FAULTS as error:
+        return f"damaged or cut short: {error}"
+    return f"an animation of {frames} frames, not one picture" if frames > 1 else None
 
 
 def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
@@ -130,7 +160,7 @@ def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
         try:
             picture = ImageOps.exif_transpose(opened)
             return _coloured(picture, settings.colour)
-        except (OSError, ValueError, SyntaxError, EOFError) as error:
+        except FAULTS as error:
             raise MediaError(f"damaged or cut short: {error}") from None
 
 

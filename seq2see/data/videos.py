@@ -125,14 +125,16 @@ def _brought(frame: Any, settings: VideoInput) -> Pixels:
 def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
     """The second at which each frame is shown, from 0 on, by what the file says of its packets."""
     av = imported("av", extra="video")
+    held = _held(container, stream)
     try:
-        packets = [packet for packet in container.demux(stream) if packet.size and not packet.is_discard]
+        found = [packet for packet in container.demux(stream) if packet.size]
     except (av.FFmpegError, ValueError) as error:
         raise MediaError(f"damaged or cut short: {_said(error)}") from None
+    packets = [packet for packet in found if not packet.is_discard]
     if not packets:
         raise MediaError("a video without any frames")
-    if stream.frames and len(packets) < stream.frames:
-        raise MediaError(f"damaged or cut short: {len(packets):,} of {stream.frames:,} frames are there")
+    if len(found) < held:
+        raise MediaError(f"damaged or cut short: {len(found):,} of {held:,} frames are there")
     rate = float(stream.guessed_rate or stream.average_rate or 25)
     known = [packet.pts for packet in packets if packet.pts is not None]
     if len(known) < len(packets):
@@ -143,6 +145,12 @@ def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.f
     if seconds > settings.longest:
         raise MediaError(f"{seconds:,.1f} s long; allowed: at most {settings.longest:g} s (`longest`)")
     return times
+
+
+def _held(container: Any, stream: Any) -> int:
+    """Packets that a file says it holds, before any is read; 0 where it does not say. Of MP4 that is cut without being
+    coded anew, these are the packets that its edit list leaves, which may be fewer than its frames."""
+    return len(stream.index_entries) if container.format.name.startswith("mov") else int(stream.frames)
 
 
 def _decoded(container: Any, stream: Any) -> Iterator[Any]:

@@ -9,6 +9,10 @@ from pydantic import Field
 from seq2see.recipe.basics import Amount, Count, Positive, Settings, Share
 from seq2see.recipe.encoder_settings import EncoderSettings
 
+MOST_PIXELS = 65_000_000
+"""Of a picture that is still read: as many as the cameras of phones take. A page of one grey, four times as large, is a
+file of kilobytes and takes gigabytes to decode."""
+
 
 class AugmentSettings(Settings):
     """How pictures are changed at random while a model is trained, so that it does not learn them by heart."""
@@ -47,7 +51,9 @@ class ImageInput(MediaSettings):
         "crop", description="how a picture of other proportions fits: its middle, all of it out of shape, or with edges"
     )
     colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
-    largest: Positive = Field(12_000, description="pixels of the longest side of a file that is still read")
+    largest: Positive = Field(
+        12_000, description=f"pixels of the longest side of a file that is still read; {MOST_PIXELS:,} in all"
+    )
     widest: Count = Field(0, description="width 0: lines are squeezed to at most so many pixels; 0: no limit")
     direction: Literal["left-to-right", "right-to-left", "auto"] = Field(
         "left-to-right",

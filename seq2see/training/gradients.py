@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class Course:
 
     through: by the number of updates, the (mean norm, rows) of the gradient at each step back from the end of what was
     read; norms: of the whole gradient at each update, before clipping; seen: the same as the optimiser was given it.
+    Both are NaN at an update whose gradient was not finite: the optimiser was given none.
     """
 
     cell: str
@@ -124,7 +126,10 @@ class _Watch:
         """Told now and then; reports come at every update here."""
 
     def reported(self, report: Report, metric: str) -> None:
-        self.course.norms.append(report.gradient_norm)
+        course, stepped = self.course, len(self.course.seen) > len(self.course.norms)
+        course.norms.append(report.gradient_norm if stepped else math.nan)
+        if not stepped:
+            course.seen.append(math.nan)
         if report.update == self.last:
             self.course.through[report.update] = _felt(self.bundle, self.asked)
 

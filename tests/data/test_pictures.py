@@ -81,6 +81,11 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "green", "blue")]
     frames[0].save(tmp_path / "film.gif", save_all=True, append_images=frames[1:])
     Image.new("L", (20_000, 4)).save(tmp_path / "wide.png")
+    Image.new("1", (9000, 9000)).save(tmp_path / "large.png")
+    frames[0].save(tmp_path / "pages.tif", save_all=True, append_images=frames[1:])
+    pages = (tmp_path / "pages.tif").read_bytes()
+    (tmp_path / "cut.tif").write_bytes(pages[:200])
+    (tmp_path / "later.tif").write_bytes(pages[: len(pages) // 2 + 100])
     said = {
         "missing.jpg": "no such file",
         "cut.jpg": "damaged or cut short",
@@ -88,6 +93,10 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "empty.png": "not a picture",
         "film.gif": "an animation of 3 frames",
         "wide.png": "20,000 x 4 pixels; allowed: at most 12,000",
+        "large.png": "9,000 x 9,000 pixels; allowed: at most 65,000,000 in all",
+        "pages.tif": "an animation of 3 frames",
+        "cut.tif": "damaged or cut short",
+        "later.tif": "damaged or cut short",
     }
     for name, reason in said.items():
         found = problem_of(tmp_path / name, SMALL)
@@ -95,7 +104,36 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         assert reason in found, (name, found)
         with pytest.raises(MediaError):
             read_picture(tmp_path / name, SMALL)
+        if name != "cut.jpg":  # whose head tells its size
+            with pytest.raises(MediaError):
+                size_of(tmp_path / name, ImageInput(height=10, width=0))
     assert problem_of(tmp_path / "good.jpg", SMALL) is None
+
+
+def test_of_a_phones_pictures_in_one_file_the_first_is_read(tmp_path: Path) -> None:
+    other = Image.new("RGB", (10, 5), "green")
+    path = drawn(tmp_path / "a.jpg", format="MPO", save_all=True, append_images=[other])
+    with Image.open(path) as opened:
+        assert opened.format == "MPO"
+    assert problem_of(path, SMALL) is None
+    pixels = read_picture(path, SMALL)
+    assert pixels[0, 5, 3] > 180 > 90 > pixels[2, 5, 3]
+    assert size_of(path, ImageInput(height=40, width=0)) == (40, 80)
+
+
+@pytest.mark.parametrize("given", [b"\0\2\0\0\0\1y\0\0\0", b"\0\3\0\0\0\1\2\0\0\0"], ids=["a letter", "512"])
+def test_an_orientation_that_is_none_turns_nothing(tmp_path: Path, given: bytes) -> None:
+    path = drawn(tmp_path / "a.png", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\1\x01\x12" + given + bytes(4))
+    settings = ImageInput(height=40, width=0)
+    assert read_picture(path, settings).shape[1:] == size_of(path, settings) == (40, 80)
+
+
+def test_a_damaged_exif_head_is_said(tmp_path: Path) -> None:
+    path = drawn(tmp_path / "a.png", exif=b"Exif\0\0no head of a TIFF file")
+    settings = ImageInput(height=40, width=0)
+    assert "damaged" in (problem_of(path, settings) or "")
+    with pytest.raises(MediaError, match="damaged"):
+        size_of(path, settings)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,32 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         VideoField(SMALL).batch([str(tmp_path / "gone.mp4")])
 
 
+def trimmed(path: Path, whole: Path, first: int, last: int) -> Path:
+    """The packets of a whole file, none coded anew, of which an edit list shows some frames only; its index first."""
+    with av.open(str(whole)) as given, av.open(str(path), "w", options={"movflags": "faststart"}) as made:
+        old = given.streams.video[0]
+        new = made.add_stream_from_template(old)
+        for packet in given.demux(old):
+            if packet.dts is not None and packet.dts * packet.time_base < last / 10:
+                packet.pts, packet.dts = (
+                    time - round(first / 10 / packet.time_base) for time in (packet.pts, packet.dts)
+                )
+                packet.stream = new
+                made.mux(packet)
+    return path
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 24), (7, 24), (14, 20)])
+def test_what_an_edit_list_shows_of_a_file_is_all_of_it(tmp_path: Path, first: int, last: int) -> None:
+    path = trimmed(tmp_path / "part.mp4", written(tmp_path / "whole.mp4", counted(24)), first, last)
+    assert problem_of(path, SMALL) is None
+    clip = read_video(path, SMALL)
+    assert levels(clip) == list(range(first, last))
+    assert clip.times == pytest.approx([number / 10 for number in range(last - first)])
+    (tmp_path / "cut.mp4").write_bytes(path.read_bytes()[:-100])
+    assert "damaged or cut short" in (problem_of(tmp_path / "cut.mp4", SMALL) or "")
+
+
 def test_without_the_extra_no_file_is_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a.mp4", counted(3))
     monkeypatch.setitem(sys.modules, "av", None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +14,10 @@ from seq2see.data.numbers import written
 from seq2see.errors import UserError
 
 NUMBERS, FACTORS = 12, 3
-RECIPE: dict[str, Any] = {
-    "inputs": {"x": {"kind": "vector", "standardise": False}},
-    "output": {"kind": "vector", "column": "x", "standardise": False},
-    "encoder": {"kind": "dense", "hidden": [], "size": FACTORS},
-    "training": {"epochs": 0, "updates": 300, "learning_rate": 0.03, "report_every": 300, "batch_rows": 128},
-}
-
-
-def changed(**groups: Any) -> dict[str, Any]:
-    return {key: {**RECIPE.get(key, {}), **groups.get(key, {})} for key in {**RECIPE, **groups}}
+RECIPE = "autoencoder"
+QUICK = ["training.epochs=0", "training.updates=300", "training.learning_rate=0.03", "training.report_every=300"]
+AS_GIVEN = ["inputs.x.standardise=false", "output.standardise=false"]
+LINEAR = [*QUICK, *AS_GIVEN, "encoder.hidden=[]", f"encoder.size={FACTORS}"]
 
 
 def rows(number: int, seed: int = 1) -> NDArray[np.float64]:
@@ -47,13 +41,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def trained(folder: Path, out: Path, recipe: dict[str, Any]) -> seq2see.Model:
-    return seq2see.train(recipe, data=folder / "train.tsv", dev=folder / "dev.tsv", out=out)
+def trained(folder: Path, out: Path, *changes: str, base: Sequence[str] = LINEAR) -> seq2see.Model:
+    overrides = [*base, *changes]
+    return seq2see.train(RECIPE, data=folder / "train.tsv", dev=folder / "dev.tsv", out=out, overrides=overrides)
 
 
 @pytest.fixture(scope="module")
 def linear(folder: Path) -> seq2see.Model:
-    return trained(folder, folder / "linear", RECIPE)
+    return trained(folder, folder / "linear")
+
+
+def test_the_recipe_as_it_ships_learns(folder: Path, tmp_path: Path) -> None:
+    model = trained(folder, tmp_path / "run", base=["training.epochs=20", "training.report_every=80"])
+    assert model.recipe.task == "autoencoder"
+    shapes = [tuple(layer.weight.shape) for layer in model.bundle.network.decoder.dense]
+    assert shapes == [(64, 16), (128, 64)]
+    report = model.evaluate(folder / "dev.tsv")
+    assert report.metrics["mse"] < 0.2 * report.baseline["mse"]
 
 
 def test_a_linear_code_spans_the_principal_subspace(linear: seq2see.Model) -> None:
@@ -79,8 +83,8 @@ def test_its_error_is_that_of_principal_components(folder: Path, linear: seq2see
 def test_a_model_that_is_shown_other_rows_does_worse_than_the_mean(folder: Path, tmp_path: Path) -> None:
     pairs = ["x\ty", *(f"{written(row)}\t{written(row)}" for row in rows(400))]
     (tmp_path / "pairs.tsv").write_text("\n".join(pairs) + "\n", encoding="utf-8")
-    recipe = changed(output={"column": "y"}, encoder={"hidden": [32], "size": FACTORS})
-    model = seq2see.train(recipe, data=tmp_path / "pairs.tsv", out=tmp_path / "run", updates=200)
+    changes = [*LINEAR, "output.column=y", "encoder.hidden=[32]"]
+    model = seq2see.train(RECIPE, data=tmp_path / "pairs.tsv", out=tmp_path / "run", overrides=changes, updates=200)
     dev = [written(row) for row in rows(100, seed=2)]
     seen = model.evaluate([{"x": one, "output": one} for one in dev])
     blind = model.evaluate([{"x": one, "output": other} for one, other in zip(dev, dev[1:] + dev[:1], strict=True)])
@@ -94,15 +98,13 @@ def test_without_a_bottleneck_it_copies_and_with_noise_it_does_not(tmp_path: Pat
     table(tmp_path / "train.tsv", rows(400) + 0.5 * random.normal(size=(400, NUMBERS)))
     table(tmp_path / "dev.tsv", rows(100, seed=2))
 
-    def kept(recipe: dict[str, Any], name: str) -> tuple[float, float]:
-        model = trained(tmp_path, tmp_path / name, recipe)
+    def kept(name: str, *changes: str) -> tuple[float, float]:
+        model = trained(tmp_path, tmp_path / name, f"encoder.size={2 * NUMBERS}", *changes)
         made = np.array([one.vector for one in model.predict([written(row) for row in strange])])
         return model.evaluate(tmp_path / "dev.tsv").metrics["mse"], float(np.square(made - strange).mean())
 
-    wide = {"encoder": {"kind": "dense", "hidden": [], "size": 2 * NUMBERS}}
-    noisy = {"x": {**RECIPE["inputs"]["x"], "noise": {"kind": "gaussian", "amount": 1.0}}}
-    seen, copied = kept(changed(**wide), "copying")
-    cleaned, projected = kept(changed(**wide, inputs=noisy), "denoising")
+    seen, copied = kept("copying")
+    cleaned, projected = kept("denoising", "inputs.x.noise.kind=gaussian", "inputs.x.noise.amount=1.0")
     assert seen < 0.01
     assert copied < 0.02
     assert cleaned < 0.3
@@ -115,9 +117,9 @@ def test_a_deep_mirrored_one_learns_what_is_not_linear(tmp_path: Path) -> None:
     table(tmp_path / "ring.tsv", ring)
     errors = {}
     for name, hidden in (("linear", []), ("deep", [32, 16])):
-        encoder = {"kind": "dense", "hidden": hidden, "size": 2} | ({"activation": "tanh"} if hidden else {})
-        recipe = changed(encoder=encoder, training={"updates": 400, "learning_rate": 0.01, "report_every": 400})
-        model = seq2see.train(recipe, data=tmp_path / "ring.tsv", out=tmp_path / name)
+        changes = [*LINEAR, "encoder.size=2", f"encoder.hidden={hidden}", "training.learning_rate=0.01"]
+        changes += ["encoder.activation=tanh"] if hidden else []
+        model = seq2see.train(RECIPE, data=tmp_path / "ring.tsv", out=tmp_path / name, overrides=changes, updates=400)
         errors[name] = model.evaluate(tmp_path / "ring.tsv").metrics["mse"]
         assert [tuple(layer.weight.shape) for layer in model.bundle.network.decoder.dense] == (
             [(16, 2), (32, 16)] if hidden else []
@@ -127,8 +129,9 @@ def test_a_deep_mirrored_one_learns_what_is_not_linear(tmp_path: Path) -> None:
 
 
 def test_numbers_come_back_as_they_were_given(folder: Path, tmp_path: Path) -> None:
-    recipe = changed(inputs={"x": {"kind": "vector"}}, output={"standardise": True}, training={"updates": 5})
-    model = trained(folder, tmp_path / "run", recipe)
+    model = trained(
+        folder, tmp_path / "run", "inputs.x.standardise=true", "output.standardise=true", "training.updates=5"
+    )
     loaded = seq2see.load(tmp_path / "run")
     row = np.round(rows(1, seed=9)[0], 3)
     made = loaded.predict(row)
@@ -150,7 +153,7 @@ def test_numbers_come_back_as_they_were_given(folder: Path, tmp_path: Path) -> N
 
 
 def test_an_ensemble_gives_the_mean(folder: Path, linear: seq2see.Model, tmp_path: Path) -> None:
-    other = trained(folder, tmp_path / "other", changed(training={"updates": 20}))
+    other = trained(folder, tmp_path / "other", "training.updates=20")
     row = written(rows(1, seed=9)[0])
     both = seq2see.Model([linear.bundle, other.bundle]).predict(row).vector
     alone = [model.predict(row).vector for model in (linear, other)]
@@ -158,9 +161,9 @@ def test_an_ensemble_gives_the_mean(folder: Path, linear: seq2see.Model, tmp_pat
 
 
 def test_noise_is_drawn_alike_with_the_same_seed(folder: Path, tmp_path: Path) -> None:
-    masked = {"x": {"kind": "vector", "noise": {"kind": "masking", "amount": 0.3}}}
-    recipe = changed(inputs=masked, training={"updates": 10})
+    few = ["inputs.x.standardise=true", "training.updates=10"]
+    masked = [*few, "inputs.x.noise.kind=masking", "inputs.x.noise.amount=0.3"]
     row = written(rows(1, seed=9)[0])
-    one, other = (trained(folder, tmp_path / name, recipe).predict(row).vector for name in ("one", "other"))
-    clean = trained(folder, tmp_path / "clean", changed(inputs={"x": {"kind": "vector"}}, training={"updates": 10}))
+    one, other = (trained(folder, tmp_path / name, *masked).predict(row).vector for name in ("one", "other"))
+    clean = trained(folder, tmp_path / "clean", *few)
     assert one == other != clean.predict(row).vector

@@ -14,15 +14,18 @@ import seq2see
 from seq2see.cli import main
 from seq2see.errors import UserError
 
-RECIPE: dict[str, Any] = {
-    "inputs": {"image": {"kind": "image", "height": 16, "width": 16, "colour": "grey"}},
-    "output": {"kind": "image", "column": "image"},
-    "encoder": {"kind": "convolutional", "channels": [8, 16], "places": "flat", "size": 12},
-    "attention": "none",
-    "decoder": {"reconstruction": {"pixels": "transposed"}},
-    "training": {"epochs": 0, "updates": 120, "learning_rate": 0.01, "report_every": 120, "batch_rows": 32},
-}
-DENSE = {"encoder": {"kind": "dense", "hidden": [64], "size": 12}, "decoder": {}}
+RECIPE = "image-autoencoder"
+SMALL = [
+    *(f"inputs.image.{change}" for change in ("height=16", "width=16", "colour=grey", "encoder.size=12")),
+    *(f"training.{change}" for change in ("epochs=0", "learning_rate=0.01", "report_every=120", "batch_rows=32")),
+]
+CONVOLUTIONAL = [*SMALL, "inputs.image.encoder.channels=[8,16]"]
+DENSE = [
+    *SMALL,
+    "inputs.image.encoder.kind=dense",
+    "inputs.image.encoder.hidden=[64]",
+    "decoder.reconstruction.pixels=dense",
+]
 
 
 def squares(folder: Path, number: int) -> Path:
@@ -44,9 +47,18 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return squares(tmp_path_factory.mktemp("squares"), 160)
 
 
-@pytest.mark.parametrize("changes", [{}, DENSE], ids=["convolutional", "dense"])
-def test_pictures_come_back(table: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
-    model = seq2see.train({**RECIPE, **changes}, data=table, out=tmp_path / "run")
+def test_the_recipe_as_it_ships_learns(table: Path, tmp_path: Path) -> None:
+    quick = ["training.batch_rows=8", "training.report_every=60"]
+    model = seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=quick, updates=60)
+    paths = [str(table.parent / f"{i}.png") for i in range(40)]
+    found = model.evaluate([{"image": one, "output": one} for one in paths])
+    assert found.metrics["mse"] < 0.8 * found.baseline["mse"]
+    assert model.predict(paths[0]).image.shape == (32, 32, 3)
+
+
+@pytest.mark.parametrize("changes", [CONVOLUTIONAL, DENSE], ids=["convolutional", "dense"])
+def test_pictures_come_back(table: Path, tmp_path: Path, changes: list[str]) -> None:
+    model = seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=changes, updates=120)
     paths = [str(table.parent / f"{i}.png") for i in range(60)]
     seen = model.evaluate([{"image": one, "output": one} for one in paths])
     blind = model.evaluate([{"image": a, "output": b} for a, b in zip(paths, paths[1:] + paths[:1], strict=True)])
@@ -65,8 +77,7 @@ def code_of(*given: str) -> Any:
 
 
 def test_the_command_line_writes_pictures(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = {**RECIPE, **DENSE, "training": {"epochs": 0, "updates": 2}}
-    seq2see.train(recipe, data=table, out=tmp_path / "run")
+    seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=DENSE, updates=2)
     capsys.readouterr()
     given = ["predict", str(tmp_path / "run"), str(table.parent / "3.png")]
     assert code_of(*given, "--pictures", str(tmp_path / "made"), "--json") == 0
@@ -82,6 +93,22 @@ def test_a_bad_file_is_told_once_though_it_is_read_and_given(table: Path, tmp_pa
     mixed = squares(tmp_path / "mixed", 4)
     (mixed.parent / "2.png").write_text("no picture", encoding="utf-8")
     with pytest.raises(UserError) as stopped:
-        seq2see.train({**RECIPE, **DENSE}, data=mixed, out=tmp_path / "run")
+        seq2see.train(RECIPE, data=mixed, out=tmp_path / "run", overrides=DENSE)
     assert str(stopped.value).count("line 4, column 'image': 2.png: not a picture") == 1
     assert "1 row with a file that cannot be used" in str(stopped.value)
+
+
+def test_rows_that_are_left_out_of_a_file_of_inputs_are_told(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skipping = [*DENSE, "data.on_error=skip"]
+    seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=skipping, updates=2)
+    mixed = squares(tmp_path / "mixed", 4)
+    (mixed.parent / "2.png").write_text("no picture", encoding="utf-8")
+    capsys.readouterr()
+    given = ["predict", str(tmp_path / "run"), "--file", str(mixed), "--pictures", str(tmp_path / "made"), "--json"]
+    assert code_of(*given) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert "left out: pictures.tsv: 1 row with a file that cannot be used" in told.err
+    assert "line 4, column 'image': 2.png: not a picture" in told.err

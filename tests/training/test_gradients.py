@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from seq2see.cli.figures.gradients import chart_of
 from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
@@ -92,6 +93,24 @@ def test_clipping_bounds_what_the_optimiser_sees(table: Path) -> None:
     assert courses[0].through[4] != courses[1].through[4]
     again = gradient_courses(RECIPE, table, updates=4)
     assert [vars(course) for course in again] == [vars(course) for course in courses]
+
+
+def test_an_update_without_a_finite_gradient_is_a_gap(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clip, calls = torch.nn.utils.clip_grad_norm_, []
+
+    def second_is_none(*given: object) -> torch.Tensor:
+        calls.append(given)
+        norm = clip(*given)  # type: ignore[arg-type]
+        return norm * float("inf") if len(calls) % 3 == 2 else norm
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", second_is_none)
+    courses = gradient_courses(RECIPE, table, updates=3)
+    for course in courses:
+        assert np.isnan(course.norms).tolist() == np.isnan(course.seen).tolist() == [False, True, False]
+        assert sorted(course.through) == [0, 3]
+    chart = chart_of(courses)
+    assert sum("seen" in row for row in chart.rows) == 3 * len(courses)
+    assert chart.to_dict()["rows"][-2]["norm"] is None
 
 
 def test_cells_are_replaced_wherever_there_are_any() -> None:
