@@ -77,6 +77,12 @@ class Encoder(nn.Module):
         """The part that never learns and comes first, if there is one: what it makes of an input can be kept."""
         return None
 
+    @property
+    def vectors(self) -> nn.Module | None:
+        """The part that gives the vectors e(x_j), of which places are made: there gradients of an output end."""
+        found = getattr(self, "embedding", None)
+        return found if isinstance(found, nn.Module) else None
+
     def made_once(self, column: Any) -> Float[Tensor, "batch ..."]:
         """What the frozen part makes of a column."""
         raise NotImplementedError(f"{type(self).__name__} has no frozen part")

@@ -68,6 +68,10 @@ class ConvolutionalEncoder(Encoder):
     def frozen(self) -> Backbone | None:
         return self.backbone if self.settings.frozen else None
 
+    @property
+    def vectors(self) -> nn.Module:
+        return self.centred
+
     def made_once(self, column: Pictures) -> Float[Tensor, "batch size rows columns"]:
         assert column.pixels is not None
         return self.map_of(column.pixels)

@@ -22,11 +22,12 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import BATCH_TOKENS, Told
 from seq2see.pipeline.evaluator import some
-from seq2see.pipeline.occlusion import apart
+from seq2see.pipeline.features import kept_for
+from seq2see.pipeline.hidden_cells import Apart, apart
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"
-PARTS = {"text": ("",), "set": ("",), "texts": ("", "words")}
+PARTS = {"text": ("",), "set": ("",), "texts": ("", "words"), "image": ("",)}
 """Places that can be left out, by kind of input: its own, or further ones."""
 
 
@@ -35,11 +36,12 @@ def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told |
     _check(bundle)
     chosen = [rows[question.rows[0]] for question in some(group(rows), most)]
     weighed: dict[str, list[Weighed]] = {name: [] for name in bundle.recipe.looked_at}
-    for number, row in enumerate(chosen, start=1):
-        for name, one in _Asked(bundle, row).weighed().items():
-            weighed[name].append(one)
-        if told is not None:
-            told(number, len(chosen))
+    with kept_for([bundle], [], None):  # files as they are: what was made of them cannot be hidden in part
+        for number, row in enumerate(chosen, start=1):
+            for name, one in _Asked(bundle, row).weighed().items():
+                weighed[name].append(one)
+            if told is not None:
+                told(number, len(chosen))
     return faithfulness(weighed, asked=len(chosen))
 
 
@@ -53,8 +55,8 @@ def _check(bundle: Bundle) -> None:
         kind = recipe.inputs[read].kind if read in recipe.inputs else ""
         if part not in PARTS.get(kind, ()):
             raise UserError(
-                f"attention.over: '{name}' has no symbols, words or sentences that could be left out one by one; "
-                "allowed: inputs of kind text, set and texts, and words of the last"
+                f"attention.over: '{name}' has no symbols, sentences or cells that could be left out one by one; "
+                "allowed: inputs of kind text, set, texts (and words of these) and image"
             )
 
 
@@ -63,6 +65,7 @@ class _Asked:
 
     def __init__(self, bundle: Bundle, row: Row):
         self.bundle, self.row, self.network = bundle, row, bundle.network
+        self.shapes: dict[str, list[int]] = {}
         self.network.eval()
 
     def weighed(self) -> dict[str, Weighed]:
@@ -71,6 +74,10 @@ class _Asked:
             batch = self._batch(1)
             step, ready = self.network.taught(batch)
             given = self._given(batch, step, ready)
+        self.shapes = {
+            name: places.layout.to_dict(int(places.mask[0].sum()))["shape"]
+            for name, places in ready.memory.places.items()
+        }
         looks = {name: look.dense().reshape(given.shape[1], -1) for name, look in step.looks.items()}
         return {
             name: Weighed(
@@ -84,12 +91,12 @@ class _Asked:
     @torch.inference_mode()
     def _occlusion(self, name: str, given: Float[Tensor, " steps"]) -> Float[Tensor, "steps places"]:
         """log P(y_t | x) - log P(y_t | x without x_j)"""
-        read, _, part = name.partition(".")
-        places = apart(self._batch(1).inputs[read], part).count
+        read = name.partition(".")[0]
+        places = self._apart(self._batch(1), name).count
         drops = []
-        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(read, len(given))):
+        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(name, len(given))):
             batch = self._batch(len(chosen))
-            batch.inputs[read] = apart(batch.inputs[read], part).without(chosen)
+            batch.inputs[read] = self._apart(batch, name).without(chosen)
             drops.append(given - self._given(batch, *self.network.taught(batch)))
         return torch.cat(drops).T
 
@@ -99,15 +106,14 @@ class _Asked:
         The row stands once for each step, so that one pass backwards gives the gradients of all steps apart.
         """
         steps = given.shape[1]
-        read, _, part = name.partition(".")
+        read = name.partition(".")[0]
         found = []
-        for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(read, steps)):
+        for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(name, steps)):
             batch = self._batch(len(chosen))
             with embedded(self.network, read) as vectors:
                 asked = self._given(batch, *self.network.taught(batch)).gather(1, chosen[:, None]).sum()
             (slope,) = torch.autograd.grad(asked, vectors)
-            norms = (slope * vectors[0]).detach().norm(dim=-1)
-            found.append(apart(batch.inputs[read], part).by_place(norms))
+            found.append(self._apart(batch, name).by_place((slope * vectors[0]).detach()))
         return torch.cat(found)
 
     def _batch(self, times: int) -> Batch:
@@ -122,19 +128,23 @@ class _Asked:
         return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 
     def _rows_at_once(self, name: str, steps: int) -> int:
-        symbols = int(self._batch(1).inputs[name].ids[0].numel())
-        return max(1, BATCH_TOKENS // (symbols + steps))
+        return max(1, BATCH_TOKENS // (self._apart(self._batch(1), name).room + steps))
+
+    def _apart(self, batch: Batch, name: str) -> Apart:
+        read, _, part = name.partition(".")
+        return apart(batch.inputs[read], part, self.shapes.get(name, []))
 
 
 @contextmanager
 def embedded(network: EncoderDecoder, name: str) -> Iterator[list[Tensor]]:
     """The vectors e(x_j) of an input as it is read inside, where gradients end.
 
-    They are (batch, places, size), and those of documents (sentences of all documents, words, size). Inputs that share
-    an encoder are read by it one after the other, in the order of the recipe.
+    They are (batch, places, size), those of documents (sentences of all documents, words, size), those of pictures
+    (batch, size, rows, columns). Inputs that share an encoder are read by it one after the other, in the order of the
+    recipe.
     """
-    module = getattr(network.encoder(name), "embedding", None)
-    if not isinstance(module, nn.Module):
+    module = network.encoder(name).vectors
+    if module is None:
         raise UserError(f"the encoder of '{name}' has no embedding that gradients could be taken of")
     readers = [other for other in network.reader_of if network.reader_of[other] == network.reader_of[name]]
     waiting, kept = readers.index(name), list[Tensor]()

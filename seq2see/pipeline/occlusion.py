@@ -6,6 +6,7 @@ be an input of its own. What the places of another kind of column are is said by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, Protocol, TypeVar
@@ -34,14 +35,20 @@ class Apart(Protocol):
         """The column, each row without the place of that number."""
         ...
 
-    def by_place(self, norms: Float[Tensor, ...]) -> Float[Tensor, "rows places"]:
-        """A number for each vector e(x_j), in the order in which they are read, as one for each place."""
+    @property
+    def room(self) -> int:
+        """Symbols' worth of room that a row takes in a batch."""
+        ...
+
+    def by_place(self, vectors: Float[Tensor, ...]) -> Float[Tensor, "rows places"]:
+        """The norms of vectors, one for each e(x_j) as the encoder reads them, as one number for each place."""
         ...
 
 
 @singledispatch
-def apart(column: Any, part: str = "") -> Apart:
-    """part: which of its further places are looked at (`words`), where it is not the column's own."""
+def apart(column: Any, part: str = "", shape: Sequence[int] = ()) -> Apart:
+    """part: which of its further places are looked at (`words`), where it is not the column's own; shape: how places
+    lie, where the column alone does not tell."""
     raise UserError(f"the places of such an input ({type(column).__name__}) cannot be left out one by one")
 
 
@@ -70,7 +77,12 @@ class _Symbols:
             copyable = replace(copyable, ids=copyable.ids[kept].view(rows, -1))
         return Sequences(column.ids[kept].view(rows, -1), column.mask[kept].view(rows, -1), symbols, copyable)
 
-    def by_place(self, norms: Float[Tensor, "rows places"]) -> Float[Tensor, "rows places"]:
+    @property
+    def room(self) -> int:
+        return self.count
+
+    def by_place(self, vectors: Float[Tensor, "rows places size"]) -> Float[Tensor, "rows places"]:
+        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
         return norms
 
 
@@ -89,8 +101,13 @@ class _Words:
         number = (real.flatten(1).cumsum(1) - 1).view_as(real)
         return _kept(self.column, real & (number != places[:, None, None]))
 
-    def by_place(self, norms: Float[Tensor, "sentences words"]) -> Float[Tensor, "rows places"]:
+    @property
+    def room(self) -> int:
+        return self.column.ids[0].numel()
+
+    def by_place(self, vectors: Float[Tensor, "sentences words size"]) -> Float[Tensor, "rows places"]:
         mask = self.column.mask
+        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
         return norms.view(mask.shape)[mask].view(len(mask), -1)
 
 
@@ -109,8 +126,13 @@ class _Sentences:
         number = torch.arange(real.shape[1], device=real.device)
         return _kept(self.column, real & (number != places[:, None])[..., None])
 
-    def by_place(self, norms: Float[Tensor, "sentences words"]) -> Float[Tensor, "rows places"]:
+    @property
+    def room(self) -> int:
+        return self.column.ids[0].numel()
+
+    def by_place(self, vectors: Float[Tensor, "sentences words size"]) -> Float[Tensor, "rows places"]:
         mask = self.column.mask
+        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
         return (norms.view(mask.shape) * mask).sum(-1)
 
 
@@ -143,10 +165,10 @@ def _filled(sentences: list[list[Word]], kept: list[list[bool]]) -> list[list[Wo
 
 
 @apart.register
-def _(column: Sequences, part: str = "") -> Apart:
+def _(column: Sequences, part: str = "", shape: Sequence[int] = ()) -> Apart:
     return _Symbols(column)
 
 
 @apart.register
-def _(column: Nested, part: str = "") -> Apart:
+def _(column: Nested, part: str = "", shape: Sequence[int] = ()) -> Apart:
     return _Words(column) if part == "words" else _Sentences(column)
