@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.data.image import Pictures
-from seq2see.encoders.backbones import Backbone, backbone_of, hold
+from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import RecurrentLayers
 from seq2see.encoders.means import masked_mean
@@ -39,7 +39,7 @@ class ConvolutionalEncoder(Encoder):
         self.layout = cast(LayoutKind, settings.layout)
         self.settings = settings
         self.backbone: Backbone = backbone_of(settings, channels)
-        self.centred = nn.BatchNorm2d(self.backbone.size, affine=False) if settings.frozen else nn.Identity()
+        self.centred = BatchNorm(self.backbone.size, affine=False) if settings.frozen else nn.Identity()
         self.W_p = nn.Linear(self.backbone.size * self._joined(channels, height, width), settings.size)
         along = settings.recurrent
         self.layers = (

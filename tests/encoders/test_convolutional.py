@@ -108,6 +108,22 @@ def test_what_is_kept_equals_what_is_made(pretrained: ConvolutionalEncoder, tmp_
     assert difference.abs().max() < 0.02
 
 
+def test_a_batch_of_one_picture_with_a_single_cell_is_learned_from() -> None:
+    encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(backbone="resnet18", weights="none.pth", size=16))
+    assert {name for name in encoder.state_dict() if name.startswith("centred")} == {
+        "centred.running_mean",
+        "centred.running_var",
+        "centred.num_batches_tracked",
+    }
+    encoder.train()
+    encoder(torch.randint(0, 256, (3, 3, 32, 32)))
+    before = encoder.centred.running_mean.clone()
+    encoded = encoder(torch.randint(0, 256, (1, 3, 32, 32)))
+    assert encoded.places.states.shape == (1, 1, 16)
+    assert encoded.places.states.isfinite().all()
+    assert (encoder.centred.running_mean == before).all()
+
+
 def test_pictures_need_no_word_of_their_encoder() -> None:
     recipe = load_recipe({"inputs": {"image": {"kind": "image"}, "question": {}}, "output": {"kind": "label"}})
     assert recipe.encoder_of("image").kind == "convolutional"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.encoders.backbones.base import Backbone, hold
+from seq2see.encoders.backbones.base import Backbone, BatchNorm, hold
 from seq2see.encoders.backbones.build import MAKERS, backbone_of
 
-__all__ = ["MAKERS", "Backbone", "backbone_of", "hold"]
+__all__ = ["MAKERS", "Backbone", "BatchNorm", "backbone_of", "hold"]

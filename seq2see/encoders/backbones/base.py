@@ -62,6 +62,17 @@ class Scaling(nn.Module):
         return scaled.contiguous(memory_format=torch.channels_last)
 
 
+class BatchNorm(nn.BatchNorm2d):
+    """Normalisation over the batch; where that is a single number for each map, by what it has seen before."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        if self.training and states.numel() == states.shape[1]:
+            return nn.functional.batch_norm(
+                states, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+            )
+        return super().forward(states)
+
+
 def hold(backbone: Backbone, settings: BackboneSettings) -> None:
     """To be called while a model learns. Normalisation must not go by the batch it happens to see, and soon forget what
     it was trained with: a frozen backbone stays as it is, one that is tuned keeps the means and deviations of its

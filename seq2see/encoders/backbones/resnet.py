@@ -7,22 +7,11 @@ from pathlib import Path
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from seq2see.encoders.backbones.base import Backbone, Scaling, maps_last
+from seq2see.encoders.backbones.base import Backbone, BatchNorm, Scaling, maps_last
 from seq2see.encoders.backbones.weights import take
 
 WIDTHS = (64, 128, 256, 512)
 BLOCKS = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3), "resnet50": (3, 4, 6, 3)}
-
-
-class BatchNorm(nn.BatchNorm2d):
-    """Normalisation over the batch; where that is a single number for each map, by what it has seen before."""
-
-    def forward(self, states: Tensor) -> Tensor:
-        if self.training and states.numel() == states.shape[1]:
-            return nn.functional.batch_norm(
-                states, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
-            )
-        return super().forward(states)
 
 
 class Basic(nn.Module):
