@@ -15,7 +15,7 @@ from torch import Tensor
 from seq2see.data.mel import frames_in, hop_of, log_mels
 from seq2see.data.pictures import MediaError
 from seq2see.data.resampling import Samples, resampled
-from seq2see.data.voices import in_voice
+from seq2see.data.voices import filtered, in_voice
 from seq2see.errors import imported
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
@@ -38,6 +38,8 @@ def read_sound(
         return frames
     if settings.augment.voice:
         frames = in_voice(frames, random.uniform(1 - settings.augment.voice, 1 + settings.augment.voice), settings)
+    if settings.augment.filter:
+        frames = filtered(frames, settings.augment.filter, random)
     return masked(frames, settings, random)
 
 

@@ -21,6 +21,11 @@ class SoundAugmentSettings(Settings):
     voice: Annotated[float, Field(ge=0, le=0.5)] = Field(
         0.0, description="frequencies higher or deeper by up to this share, as other throats would speak"
     )
+    filter: Amount = Field(
+        0.0,
+        description="neighbouring frequencies louder or softer by up to so many deviations, as other rooms and "
+        "microphones would make them",
+    )
     noise: Amount = Field(0.0, description="white noise, up to this share of the sound's own loudness")
 
 

@@ -16,7 +16,7 @@ from seq2see.data.resampling import resampled
 from seq2see.data.sound import SoundField
 from seq2see.data.sounds import decoded, frames_of, masked, problem_of, read_sound, spoken_otherwise
 from seq2see.data.store import RaggedWriter
-from seq2see.data.voices import in_voice
+from seq2see.data.voices import filtered, in_voice
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
@@ -183,6 +183,23 @@ def test_voices_are_drawn_between_deeper_and_higher(tmp_path: Path) -> None:
     plain = int(read_sound(path, settings)[10].argmax())
     assert len(bands) > 5
     assert min(bands) < plain < max(bands)
+
+
+def test_a_filter_bends_all_frames_alike_and_smoothly() -> None:
+    frames = torch.randn(7, 40)
+    bent = [filtered(frames, 0.5, np.random.default_rng(seed)) - frames for seed in range(20)]
+    curves = torch.stack([one[0] for one in bent])
+    assert all((one - one[0]).abs().max() < 1e-5 for one in bent)
+    assert 0.3 < curves.abs().max() <= 0.5
+    assert (curves.diff(dim=1).abs() < 0.11).all()
+    assert (curves.max(0).values > 0).all()
+    assert (curves.min(0).values < 0).all()
+
+
+def test_filters_are_drawn_where_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.wav", tone(1000, 0.3, 16_000), 16_000)
+    bent = read_sound(path, SoundInput(augment=SoundAugmentSettings(filter=0.4)), np.random.default_rng(1))
+    assert not torch.equal(bent, read_sound(path, SoundInput()))
 
 
 def stored(field: MediaField, paths: list[Path]) -> object:
