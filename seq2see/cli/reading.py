@@ -31,11 +31,13 @@ class Item:
 
 @dataclass
 class Source:
-    """Where inputs come from: `columns` of the table they stand in, none for arguments and lines."""
+    """Where inputs come from: `columns` of the table they stand in, none for arguments and lines; files: {input whose
+    values are paths: its column}."""
 
     items: Iterable[Item]
     columns: list[str] = field(default_factory=list)
     count: int | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def source(
@@ -119,4 +121,5 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
         for note in table.notes:
             say(note)
 
-    return Source(items(), table.columns)
+    files = {name: resolution.mapping[name] for name in resolution.files if name in names}
+    return Source(items(), table.columns, files=files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from itertools import count
 from pathlib import Path
@@ -44,6 +45,9 @@ def write_back(
             ranked: list[tuple[Any, ...]] = [(answer_of(prediction), prediction.score)]
             ranked += [(other.text, other.score) for other in prediction.alternatives]
             row = dict(item.row)
+            row |= {column: _from(path, item.inputs[name], row[column]) for name, column in inputs.files.items()}
+            if isinstance(prediction.image, str):
+                ranked[0] = (_from(path, prediction.image, prediction.image), prediction.score)
             for names, values in zip(ranks, ranked, strict=False):
                 row |= zip(names, values, strict=False)
             yield row
@@ -55,6 +59,11 @@ def write_back(
     own = [name for rank in range(n_best) for name in _names(1, rank) if name in inputs.columns]
     why = f" (the table has {', '.join(own)} of its own)" if own else ""
     say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
+
+
+def _from(table: Path, file: str, written: str) -> str:
+    """A file as the new table has to name it: paths in a table begin where it lies, unless they are whole."""
+    return written if Path(written).is_absolute() else os.path.relpath(file, table.parent)
 
 
 def answer_of(prediction: Prediction) -> str:

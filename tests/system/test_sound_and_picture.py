@@ -152,3 +152,7 @@ def test_one_report_tells_of_every_bad_row(tmp_path: Path, capsys: pytest.Captur
         Notice, match="1 row with a label that the model does not know, which count as wrong: 'pink low'"
     ):
         model.evaluate([{**known, "output": "pink low"}, known])
+    written = tmp_path / "elsewhere" / "answered.tsv"
+    written.parent.mkdir()
+    assert called("predict", tmp_path / "skip", "--file", mixed, "--to", written) == 0
+    assert len(model.rows_of(written)) == 31  # paths hold from where the new table lies
