@@ -75,5 +75,9 @@ def _check(given: Given, recipe: Recipe) -> None:
     spoken = {"--beam": given.beam, "--n-best": given.n_best, "--by-length": given.by_length or None}
     spoken["--positions"] = given.positions or None
     useless = [name for name, value in spoken.items() if value is not None]
+    counted = [name for name in ("--by-length", "--positions") if spoken[name] is not None]
+    if recipe.inputs and counted and not recipe.texts:
+        read = ", ".join(f"{name} ({one.kind})" for name, one in recipe.inputs.items())
+        raise UserError(f"{', '.join(counted)}: no meaning here: texts have lengths, and the model reads {read}")
     if not recipe.inputs and useless:
         raise UserError(f"{', '.join(useless)}: no meaning here: a language model is measured by its perplexity alone")

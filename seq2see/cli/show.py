@@ -32,7 +32,12 @@ def run(given: Given) -> None:
             raise UserError("--set: no meaning here: a trained model is as it is; it changes a recipe")
         answers = answers_of(Bundle.load(given.what))
     else:
-        answers = answers_of(load_recipe(given.what, overrides=given.changes))
+        try:
+            recipe = load_recipe(given.what, overrides=given.changes)
+        except UserError as error:
+            more = "" if Path(given.what).exists() or "unknown recipe" not in str(error) else ", or a model's folder"
+            raise UserError(f"{error}{more}") from None
+        answers = answers_of(recipe)
     if given.json:
         emit(answers.to_dict())
     else:

@@ -154,3 +154,10 @@ def test_the_loss_of_draws_is_told() -> None:
 def test_windows_of_a_picture_have_rows_and_columns(scope: str, said: str) -> None:
     given = {"inputs": {"image": {"kind": "image"}}, "attention": {"scope": scope, "window": 3}}
     assert said in weights_equations(load_recipe(given))[0]
+
+
+def test_what_is_no_recipe_may_have_been_a_model(call: Call) -> None:
+    run = call("show", "runs/gone")
+    assert run.code == 2
+    assert "unknown recipe 'runs/gone'" in run.err
+    assert run.err.rstrip().endswith("or a model's folder")
