@@ -297,6 +297,8 @@ def _output(recipe: Recipe) -> dict[str, str]:
         keys, what = list(type(recipe.search).model_fields), recipe.output.said
         found |= _changed(recipe.search, "search", keys, f"{what} is not searched for")
         found |= _changed(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
+    elif recipe.search.beam == 1:
+        found |= _changed(recipe.search, "search", ["consensus"], "search.beam 1 finds one output, like no other")
     if recipe.output.kind != "label":
         found |= _changed(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
     if recipe.output.numeric:

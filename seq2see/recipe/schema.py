@@ -240,6 +240,11 @@ class SearchSettings(Settings):
     ctc: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of what is read along the places (loss.ctc) in what is written; 0: the decoder alone"
     )
+    consensus: Annotated[float, Field(ge=0, le=100)] = Field(
+        0.0,
+        description="above 0: of the beam's outputs the one most like the others (phrases of up to 4 symbols), each of "
+        "which counts by P ** (1 / consensus); 0: the one of the highest score",
+    )
 
 
 class EvaluationSettings(Settings):

@@ -33,7 +33,7 @@ def beam_search(
     live[:, 0] = 0.0
     count = torch.zeros(history.rows, dtype=torch.long, device=device)
     tokens = torch.full((history.rows * width,), SOS, device=device)
-    done, cut = (Pool(history.rows, best=options.n_best, device=device) for _ in range(2))
+    done, cut = (Pool(history.rows, best=options.kept, device=device) for _ in range(2))
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
     for step in range(options.max_length):

@@ -17,8 +17,8 @@ Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
 
 COLDEST, HOTTEST = 0.001, 1000
 """Beyond these the likeliest symbol is drawn, or any; a little further there are no numbers left to compare."""
-STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000}
-"""Beyond these a score is all length or all coverage."""
+STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000, "consensus": 100}
+"""Beyond these a score is all length or all coverage, and every output counts alike."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class SearchOptions:
     coverage_penalty: beta in score + beta * sum_j log(min(sum_t a_tj, 1)): outputs that overlook places rank lower;
     patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `stopping.py`);
     avoid_unknown: `<unk>` is not said; ctc: the share of what is read along the places (see `along.py`);
+    consensus: above 0, the beam's outputs are ranked by how much they are like each other (see `consensus.py`);
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
@@ -46,6 +47,7 @@ class SearchOptions:
     min_length: int = 0
     avoid_unknown: bool = False
     ctc: Real = 0.0
+    consensus: Real = 0.0
     sample: bool = False
     temperature: Real = 1.0
     top_k: int = 0
@@ -60,6 +62,16 @@ class SearchOptions:
         if problems:
             raise UserError("; ".join(problems))
 
+    @property
+    def agreeing(self) -> bool:
+        """Whether outputs are ranked by what they have in common; what is drawn or found alone is not."""
+        return self.consensus > 0 and self.beam > 1
+
+    @property
+    def kept(self) -> int:
+        """Outputs of an input that are kept until its search ends."""
+        return self.beam if self.agreeing else self.n_best
+
     def _lengths(self) -> list[str]:
         return [
             _at_least(1, max_length=self.max_length),
@@ -67,6 +79,7 @@ class SearchOptions:
             _at_least(0, runners_up=self.runners_up),
             _between(0, STRONGEST["length_penalty"], length_penalty=self.length_penalty),
             _between(0, STRONGEST["coverage_penalty"], coverage_penalty=self.coverage_penalty),
+            _between(0, STRONGEST["consensus"], consensus=self.consensus),
             "" if 0 <= self.ctc <= 1 else f"ctc is a share from 0 to 1, got {self.ctc}",
             f"min_length {self.min_length} is more than max_length {self.max_length}"
             if self.min_length > self.max_length

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seq2see.search.consensus import by_agreement
 from seq2see.search.history import Endings, Paths
 from seq2see.search.hypothesis import Hypothesis, InnerLook
 from seq2see.search.joint import JointPlaces
@@ -26,7 +27,8 @@ def tell(
     options: SearchOptions,
     inner: Sequence[Mapping[str, InnerLook]] = (),
 ) -> list[list[Hypothesis]]:
-    """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score, highest first."""
+    """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score or by
+    consensus, highest first."""
     whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
     tokens, log_probs = paths.tokens.tolist(), paths.log_probs.cpu().double().tolist()
     likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
@@ -69,7 +71,7 @@ def tell(
                 forced=min(len(prefixes[row]), length),
             )
         )
-    return [_best(row, options.n_best) for row in told]
+    return [_best(row, options) for row in told]
 
 
 def _together(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
@@ -86,5 +88,8 @@ def _score(log_probability: float, length: int, looks: dict[str, Tensor], option
     return score + float(overlooked(totals, real, options))
 
 
-def _best(hypotheses: list[Hypothesis], count: int) -> list[Hypothesis]:
-    return sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)[:count]
+def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
+    ranked = sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)
+    if options.agreeing:
+        ranked = by_agreement(ranked[: options.kept], options.consensus)
+    return ranked[: options.n_best]
