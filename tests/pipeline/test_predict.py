@@ -70,8 +70,8 @@ def test_the_callers_attention_is_used_at_its_step_alone(model: Model) -> None:
     [
         ({0: [1.0]}, "1 weight for 'source', which has 3 places"),
         ({0: [0.5, 0.6, 0.0]}, "must sum to 1, got 1.1"),
-        ({0: [1.5, -0.5, 0.0]}, "at least 0"),
-        ({0: [math.inf, 0, 0]}, "at least 0"),
+        ({0: [1.5, -0.5, 0.0]}, "from 0 to 1"),
+        ({0: [math.inf, 0, 0]}, "from 0 to 1"),
         ({500: [1, 0, 0]}, "step 500; allowed: 0 to 99"),
         ({-1: [1, 0, 0]}, "step -1; steps are whole numbers, counted from 0"),
         ({0.5: [1, 0, 0]}, "step 0.5; steps are whole numbers"),

@@ -149,8 +149,8 @@ def test_whoever_looks_on_is_told_of_a_failure(tmp_path: Path) -> None:
     def look(address: str) -> None:
         with httpx.Client(base_url=address, trust_env=False, timeout=30) as client:
             while not told or told[-1]["state"] == "learning":
-                told.append(client.get("/api/run/metrics").json())
                 client.get("/api/run/film")
+                told.append(client.get("/api/run/metrics").json())
                 asked.set()
 
     def fail() -> None:

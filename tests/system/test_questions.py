@@ -74,7 +74,7 @@ def test_answers_may_be_written_word_by_word(tmp_path: Path) -> None:
     longer = [{**row, "answer": f"it is {row['answer']}"} for row in rows]
     words = ["output.kind=text", "decoder.embedding.size=16", "evaluation.metrics=[exact]", "search.max_length=6"]
     overrides = [*SMALL, *words]
-    made = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=200, overrides=overrides)
+    made = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=260, overrides=overrides)
     assert made.model.recipe.decoder.kind == "recurrent"
     assert accuracy(made) >= 0.9
     assert accuracy(made, "image") <= 0.65
