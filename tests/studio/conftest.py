@@ -162,6 +162,10 @@ def site(speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Pat
         thread.join(30)
 
 
+MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+"""One that beeps, and a person who allows its use."""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium; one for each file of tests, since only one may be driven at a time."""
@@ -169,7 +173,7 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip(f"there is no browser at {CHROMIUM}")
     with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        chromium = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", *MICROPHONE])
         yield chromium
         chromium.close()
 

@@ -145,3 +145,26 @@ def test_a_recording_is_a_sound_file(visit: Visit) -> None:
     with wave.open(BytesIO(bytes(made))) as sound:
         assert (sound.getnchannels(), sound.getsampwidth(), sound.getframerate()) == (1, 2, 8000)
         assert np.frombuffer(sound.readframes(4), "<i2").tolist() == [0, 16384, -32767, 32767]
+
+
+def test_what_the_microphone_hears_is_taken(visit: Visit) -> None:
+    visit.open("speller")
+    made = visit.page.evaluate("""async () => {
+        const { recordButton } = await import("./static/js/entry/record.js");
+        const file = await new Promise((take, complain) => {
+            const button = recordButton(take, complain);
+            document.body.append(button);
+            button.click();
+            const begun = setInterval(() => {
+                if (button.getAttribute("aria-pressed") !== "true") return;
+                clearInterval(begun);
+                setTimeout(() => button.click(), 1500);
+            }, 20);
+        });
+        return { name: file.name, bytes: [...new Uint8Array(await file.arrayBuffer())] };
+    }""")
+    assert made["name"] == "recording.wav"
+    with wave.open(BytesIO(bytes(made["bytes"]))) as sound:
+        heard = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
+        assert sound.getnframes() > 0.5 * sound.getframerate()
+    assert np.abs(heard).max() > 1000  # it beeps
