@@ -76,7 +76,8 @@ class Watched:
     ):
         self.name, self.folder, self.live, self._answers = name, folder, live, answers
         self._metrics, self._film = Tail(folder / METRICS), Tail(folder / FILM)
-        self._asked, self._told = float("-inf"), threading.Event()
+        self._asked = float("-inf")
+        self._told_how, self._told_all = threading.Event(), threading.Event()
 
     @property
     def recorded(self) -> bool:
@@ -107,6 +108,8 @@ class Watched:
         if self.live is not None:
             self._asked = monotonic()
             told |= {"status": self.live.status, "notes": self.live.notes, "failure": self.live.failure}
+            if told["state"] != "learning":
+                self._told_how.set()
         return told
 
     def film(self, after: int, file: str | None = None) -> bytes:
@@ -119,14 +122,16 @@ class Watched:
         if part.first == 0 and lines:
             scenes, lines = lines[0], lines[1:]
         if self.live is not None and self.live.state != "learning" and part.whole:
-            self._told.set()
+            self._told_all.set()
         written = json.dumps(told, separators=(",", ":")).encode()[:-1]
         return written + b',"film":' + scenes + b',"frames":[' + b",".join(lines) + b"]}"
 
     def seen_to_its_end(self) -> None:
-        """Wait, a little, until a page that looks on has been told how the run ended."""
+        """Wait, a little, until a page that looks on has been told how the run ended and the whole film."""
         if monotonic() - self._asked < ATTENTIVE:
-            self._told.wait(PATIENCE)
+            until = monotonic() + PATIENCE
+            for told in (self._told_how, self._told_all):
+                told.wait(max(until - monotonic(), 0.0))
 
     @property
     def _files(self) -> list[bool]:

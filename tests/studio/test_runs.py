@@ -7,6 +7,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from starlette.testclient import TestClient
 from seq2see import api
 from seq2see.cli import main
 from seq2see.errors import UserError
+from seq2see.studio import watched
 from seq2see.studio.live import live_app, watching
 from seq2see.studio.watched import Live, Watched
 from seq2see.training.film import FILM
@@ -142,16 +144,22 @@ def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller:
         httpx.get(address, trust_env=False, timeout=5)
 
 
-def test_whoever_looks_on_is_told_of_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["film", "metrics"])
+def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "ATTENTIVE", 60.0)
+    monkeypatch.setattr(watched, "PATIENCE", 60.0)
     told: list[dict[str, Any]] = []
     asked = threading.Event()
 
     def look(address: str) -> None:
         with httpx.Client(base_url=address, trust_env=False, timeout=30) as client:
-            while not told or told[-1]["state"] == "learning":
+            if first == "film":
                 client.get("/api/run/film")
+            while not told or told[-1]["state"] == "learning":
                 told.append(client.get("/api/run/metrics").json())
                 asked.set()
+                with suppress(httpx.HTTPError):  # once the end is told, all that is left to miss is a film told before
+                    client.get("/api/run/film")
 
     def fail() -> None:
         with watching(tmp_path / "run", 0) as (address, _):
