@@ -167,7 +167,7 @@ def assemble(
     """A Prediction from the hypotheses of one input, best first; alone: one model said them, not several together."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
-        looks.pictures = shown_in(bundle, row)
+        looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
         return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
     made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
@@ -199,7 +199,7 @@ def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> A
     vocabulary = bundle.fields.output.vocabulary
     symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
-    looks.pictures = shown_in(bundle, row)
+    looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
     if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
         for t, i in enumerate(one.ids):
@@ -256,6 +256,13 @@ def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
     fields = bundle.fields.inputs
     files = {name: field for name, field in fields.items() if isinstance(field, MediaField) and name in row}
     return {name: partial(field.shown, row[name]) for name, field in files.items()}
+
+
+def read_beside(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
+    """The texts of a row that no map is about: without the question, looks at a picture say little."""
+    about = {name.partition(".")[0] for name in recipe.looked_at or looks.maps}
+    read = {name: row.get(name, "") for name in recipe.texts if about and name not in about}
+    return {name: text for name, text in read.items() if text.strip()}
 
 
 def places_named(layout: Mapping[str, Any]) -> list[str]:
