@@ -10,7 +10,7 @@ PLAIN = (0x0001, 0x0003, 0xFFFE)
 """Formats whose samples all take the same number of bytes: whole numbers, floating point, and either of these."""
 
 UNKNOWN = 0x7FFF0000
-"""Programs that write to a pipe cannot know how long a sound will be, and say about so much, or all ones, or nothing."""
+"""Programs that write to a pipe cannot know how long a sound will be: they say about as much, all ones, or nothing."""
 
 
 def missing(path: str | Path) -> str | None:

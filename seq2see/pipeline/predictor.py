@@ -36,11 +36,10 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     asked = {name: value for name, value in given.items() if value is not None}
     n_best = int(asked.get("n_best", 1))
     if recipe.output.one_step:
-        allowed = ("oracle",) if recipe.output.numeric else ("n_best", "oracle")
         asked = {name: value for name, value in asked.items() if (name, value) != ("n_best", 1)}
-        for name in asked:
-            if name not in allowed:
-                raise UserError(f"{name}: {recipe.output.said} is not searched for; allowed: {', '.join(allowed)}")
+        useless = [name for name in asked if name != "oracle" and name not in ranked(recipe)]
+        if useless:
+            raise UserError(f"{', '.join(useless)}: {unsearched(recipe)}")
         return SearchOptions(sample=True, **asked)
     if not recipe.inputs and "beam" not in asked:
         asked.setdefault("sample", True)
@@ -48,6 +47,18 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     if "beam" not in asked:
         settings["beam"] = 1 if settings.get("sample") else max(settings["beam"], n_best)
     return SearchOptions(**settings)
+
+
+def ranked(recipe: Recipe) -> tuple[str, ...]:
+    """Options that mean something though there is no search: the classes of a label are all told in their order."""
+    return () if recipe.output.numeric else ("n_best",)
+
+
+def unsearched(recipe: Recipe) -> str:
+    """Why options of a search mean nothing to this recipe's model."""
+    if recipe.output.numeric:
+        return f"{recipe.output.said} is not searched for: it is given whole, one for each input"
+    return f"{recipe.output.said} is not searched for: every class is weighed, and n_best tells the likeliest ones"
 
 
 def answer_options(
