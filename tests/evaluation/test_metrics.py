@@ -69,11 +69,11 @@ def test_unknown_names_are_answered_with_the_nearest_and_the_allowed(name: str, 
 
 
 def test_the_allowed_tell_of_the_forms_that_names_of_texts_have() -> None:
-    with pytest.raises(UserError, match="unknown metric 'wrong'.*_lc .*_plain .*as in bleu_plain"):
+    with pytest.raises(UserError, match=r"unknown metric 'wrong'.*_lc .*_plain .*as in bleu_plain"):
         lookup("wrong")
-    with pytest.raises(UserError, match="not for an output of kind 'label'; allowed: [^;]*accuracy[^;]*$"):
+    with pytest.raises(UserError, match=r"not for an output of kind 'label'; allowed: [^;]*accuracy[^;]*$"):
         check(["bleu"], "label")
-    with pytest.raises(UserError, match="not for an output of kind 'text'; allowed: .*bleu_plain"):
+    with pytest.raises(UserError, match=r"not for an output of kind 'text'; allowed: .*bleu_plain"):
         check(["accuracy"], "text")
 
 
