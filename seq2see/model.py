@@ -60,7 +60,7 @@ class EncoderDecoder(nn.Module):
         summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
         _check_views(recipe, views)
         conditions = Conditions(
-            None if recipe.decoder.one_step else _output_embedding(recipe, sizes),
+            None if recipe.output.one_step else _output_embedding(recipe, sizes),
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},

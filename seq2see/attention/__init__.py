@@ -14,6 +14,7 @@ from seq2see.attention.scores import Score, build_score, register, scores
 from seq2see.attention.self_attention import SelfAttention
 from seq2see.attention.tape import Tape
 from seq2see.attention.through import Through
+from seq2see.attention.through_heads import ThroughHeads
 
 __all__ = [
     "NORMALISERS",
@@ -28,6 +29,7 @@ __all__ = [
     "SelfAttention",
     "Tape",
     "Through",
+    "ThroughHeads",
     "build_attention",
     "build_score",
     "entmax15",

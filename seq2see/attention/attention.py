@@ -77,7 +77,8 @@ class Attention(nn.Module):
             look.past = look.added_to(past)
         return look
 
-    def _weigh(self, energies: Tensor, mask: Tensor) -> Tensor:
+    def weigh(self, energies: Tensor, mask: Tensor) -> Tensor:
+        """a_t of energies, over the places that the mask leaves."""
         scaled = energies if self.temperature == 1.0 else energies / self.temperature
         return masked(self.normalise, scaled, mask)
 
@@ -85,7 +86,7 @@ class Attention(nn.Module):
         self, query: Tensor, prepared: Prepared, *, past: Tensor | None, generator: torch.Generator | None
     ) -> Look:
         energies = energies_of(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
-        weights = self._weigh(energies, prepared.mask[:, None])
+        weights = self.weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
         context = prepared.value_ledger.mix(chosen.shares)
         places = prepared.mask.shape[1]
@@ -117,7 +118,7 @@ class Attention(nn.Module):
         energies = energies.view(batch, queries, width)
         if window.bias is not None:
             energies = energies + window.bias.to(energies.dtype)
-        weights = self._weigh(energies, window.real)
+        weights = self.weigh(energies, window.real)
         chosen: Chosen = self.choice(weights, generator=generator)
         shares = chosen.shares.reshape(batch * queries, 1, width).to(values.dtype)
         context = torch.bmm(shares, values).view(batch, queries, -1)

@@ -10,6 +10,7 @@ from seq2see.attention.asking import keys_of
 from seq2see.attention.attention import Attention
 from seq2see.attention.records import Look, Prepared
 from seq2see.attention.scopes import Positions
+from seq2see.attention.through import Through
 from seq2see.errors import UserError
 from seq2see.memory import Places
 
@@ -21,7 +22,7 @@ class MultiHead(nn.Module):
     torch.nn.MultiheadAttention. Where no place is real the context is zero, b_o included.
     """
 
-    def __init__(self, query: int, key: int, *, heads: int, inner: Attention):
+    def __init__(self, query: int, key: int, *, heads: int, inner: Attention | Through):
         super().__init__()
         self.heads, self.inner = heads, inner
         self.W_q = nn.Linear(query, key)
@@ -62,6 +63,7 @@ class MultiHead(nn.Module):
         look: Look = self.inner(
             self._split(self.W_q(query)).flatten(0, 1),
             prepared.folded,
+            **self._further(query),
             positions=positions,
             past=None if past is None else self._split(past).flatten(0, 1),
             forced=None if forced is None else forced.repeat_interleave(self.heads, 0),
@@ -73,6 +75,10 @@ class MultiHead(nn.Module):
         apart.past = remembered
         apart.heads = self.heads
         return apart
+
+    def _further(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
+        """What else the heads ask with, by its name."""
+        return {}
 
     def _split(self, vectors: Float[Tensor, "batch rows width"]) -> Float[Tensor, "batch heads rows part"]:
         parts: Tensor = vectors.unflatten(-1, (self.heads, -1))

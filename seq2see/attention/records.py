@@ -43,8 +43,15 @@ class Prepared:
         made = cls(keys, values, places, extent_of(places.mask, places.layout), Ledger(keys), Ledger(values))
         if keys.dim() == 4:
             flat, mask = values.flatten(0, 1), places.mask.repeat_interleave(keys.shape[1], 0)
-            made.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout))
+            parent = None if places.parent is None else places.parent.repeat_interleave(keys.shape[1], 0)
+            made.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout, parent=parent))
         return made
+
+    def held_by(self, larger: Larger | None) -> Prepared:
+        """The same, to be looked at through larger places; by every head through its own keys of these."""
+        heads = None if larger is None or self.folded is None else larger.folded(self.keys.shape[1])
+        folded = None if self.folded is None else self.folded.held_by(heads)
+        return replace(self, larger=larger, folded=folded)
 
     @property
     def mask(self) -> Bool[Tensor, "batch places"]:
@@ -56,8 +63,7 @@ class Prepared:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
         chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
-        chosen.larger = None if self.larger is None else self.larger.select(rows)
-        return chosen
+        return chosen if self.larger is None else chosen.held_by(self.larger.select(rows))
 
 
 @dataclass
@@ -75,6 +81,13 @@ class Larger:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Larger:
         return Larger(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
+
+    def folded(self, heads: int) -> Larger:
+        """The same with heads as rows of the batch."""
+        if self.prepared.folded is None:
+            raise ValueError("these larger places were not prepared for heads")
+        numbers, real, back = (part.repeat_interleave(heads, 0) for part in (self.numbers, self.real, self.back))
+        return Larger(self.prepared.folded, numbers, real, back)
 
 
 def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from seq2see.attention.normalisers import masked, softmax
+from seq2see.attention.rotary import rotated
 from seq2see.errors import UserError
 
 
@@ -15,13 +16,17 @@ class SelfAttention(nn.Module):
 
     Keys and values are handed in beside the states that ask, so that a decoder may keep those of earlier steps. Where
     nobody wants to see the weights, torch's fused product computes the same without ever holding them.
+    rotary: q_i and k_j are turned by where they stand, so that their product knows how far apart they are. Keys are
+    handed in and kept unturned; those who ask are the last of the places.
     """
 
-    def __init__(self, size: int, *, heads: int):
+    def __init__(self, size: int, *, heads: int, rotary: bool = False):
         super().__init__()
         if size % heads:
             raise UserError(f"heads: {heads} heads need a size which they divide, got {size}")
-        self.size, self.heads = size, heads
+        if rotary and size // heads % 2:
+            raise UserError(f"positions: rotary turns pairs of numbers, and {size // heads} in each head is odd")
+        self.size, self.heads, self.rotary = size, heads, rotary
         self.W_q = nn.Linear(size, size)
         self.W_k = nn.Linear(size, size)
         self.W_v = nn.Linear(size, size)
@@ -46,6 +51,8 @@ class SelfAttention(nn.Module):
         A state that may see no place finds nothing, so that b_o alone comes back, and no weight is learned from it.
         """
         asked = self._split(self.W_q(states))
+        if self.rotary:
+            asked, keys = rotated(asked, keys.shape[2] - states.shape[1]), rotated(keys, 0)
         if tell:
             found, weights = self._told(asked, keys, values, mask)
         else:

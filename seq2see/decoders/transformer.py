@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, pad
 
 from seq2see.attention import Look
 from seq2see.decoders.base import Conditions, Decoder, decoders
@@ -34,6 +34,9 @@ class TransformerDecoder(Decoder):
     A summary that starts the decoder joins the first symbol, where every later step can look it up; one that enters
     every step joins every symbol. Each layer has its own attention over the inputs; the last one's looks are the
     decoder's, those below are told beside them. `features` is s_t = norm(x_t).
+
+    Without symbols to read (a label) it is a decoder of one step: x = s_0, from the summaries or learned, asks in layer
+    after layer. There is nothing before it to look back at, so that its layers look at the places and think.
     """
 
     direct = True
@@ -41,24 +44,26 @@ class TransformerDecoder(Decoder):
     def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
         super().__init__(settings, attention, conditions)
         embedding, every = conditions.embedding, conditions.every
-        if embedding is None:
-            raise ValueError("a transformer decoder reads symbols: it needs their embedding")
+        self.one_step = embedding is None
         size = self.features_size = settings.size
         self.dropout = settings.dropout
-        self.entrance = Entrance(
-            embedding,
-            size=size,
-            positions=settings.positions,
-            longest=settings.longest,
-            dropout=settings.dropout,
-            key="decoder",
+        if embedding is not None:
+            self.entrance = Entrance(
+                embedding,
+                size=size,
+                positions=settings.positions,
+                longest=settings.longest,
+                dropout=settings.dropout,
+                key="decoder",
+            )
+        self.layers = nn.ModuleList(
+            DecoderLayer(settings, attention, conditions.looks, alone=self.one_step) for _ in range(settings.layers)
         )
-        self.layers = nn.ModuleList(DecoderLayer(settings, attention, conditions.looks) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(size)
         self.join, self.every_names = settings.join, tuple(every)
         self.start = (
             Start(conditions.start, size=size, layers=1, states=1, by=settings.start_by, join=settings.join)
-            if conditions.start
+            if conditions.start or self.one_step
             else None
         )
         self.W_h = nn.Linear(joined_size(list(every.values()), settings.join), size, bias=False) if every else None
@@ -102,12 +107,13 @@ class TransformerDecoder(Decoder):
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
     ) -> Step:
-        """Read one symbol, look back at those before it, and at the places.
+        """Read one symbol (none for a label), look back at those before it, and at the places.
 
         `forced` weights of an input hold in every layer; those of one layer alone are given as `name.layer-1`.
         """
-        if token is None:
-            raise TypeError("this decoder reads a symbol at each step, got None")
+        if self.one_step != (token is None):
+            wanted = "no symbol" if self.one_step else "a symbol at each step"
+            raise TypeError(f"this decoder reads {wanted}, got {'None' if token is None else 'one'}")
         prepared, seen = [*ready.lower, ready.looks], list[Seen]()
         given = forced or {}
 
@@ -126,19 +132,17 @@ class TransformerDecoder(Decoder):
             seen.append(one)
             return one.context[:, None]
 
-        features, caches, inward = self._climb(ready, state, token[:, None], look, tell=ready.maps)
+        tokens = None if token is None else token[:, None]
+        features, caches, inward = self._climb(ready, state, tokens, look, tell=ready.maps)
         *pasts, past = [one.past for one in seen] or [{}]
         *lower, last = [one.looks for one in seen] or [{}]
         after = replace(state, position=state.position + 1, caches=caches, past=layered(past, pasts))
-        return Step(after, features[:, 0], last, lower, [weights[:, :, 0] for weights in inward])
+        return Step(after, features[:, 0], last, lower, [_at(after.position, weights[:, :, 0]) for weights in inward])
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target at once, each seeing those before it; one by one where a look remembers the last."""
-        if state.past:
-            steps: list[Step] = []
-            for token in tokens.unbind(1):
-                steps.append(self.step(ready, steps[-1].state if steps else state, token))
-            return Step.stacked(steps)
+        if state.past or self.one_step:
+            return super().teach(ready, state, tokens)
         prepared, looks = [*ready.lower, ready.looks], list[dict[str, Look]]()
 
         def look(number: int, queries: Tensor) -> Tensor:
@@ -152,7 +156,7 @@ class TransformerDecoder(Decoder):
         return Step(after, features, last, lower)
 
     def _climb(
-        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"], look: Asking, *, tell: bool = False
+        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"] | None, look: Asking, *, tell: bool = False
     ) -> tuple[Float[Tensor, "rows steps size"], list[Cache], list[Float[Tensor, "rows heads steps _"]]]:
         """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`.
 
@@ -169,9 +173,11 @@ class TransformerDecoder(Decoder):
         return dropout(self.norm(states), self.dropout, self.training), caches, inward
 
     def _entered(
-        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]
+        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"] | None
     ) -> Float[Tensor, "rows steps size"]:
-        """Symbols as vectors, joined by what summaries say."""
+        """Symbols as vectors, joined by what summaries say; without symbols what these say alone."""
+        if tokens is None:
+            return ready.start[0][0].repeat_interleave(state.width, 0)[:, None]
         states: Tensor = self.entrance(tokens, first=state.position)
         if ready.every is not None:
             states = states + ready.every.repeat_interleave(state.width, 0)[:, None]
@@ -183,3 +189,8 @@ class TransformerDecoder(Decoder):
     def _name(self, name: str, number: int) -> str:
         """What a layer's looks at an input are called."""
         return name if number == len(self.layers) - 1 else layer_name(name, number)
+
+
+def _at(steps: int, weights: Float[Tensor, "rows heads seen"]) -> Float[Tensor, "rows heads steps"]:
+    """Weights of the last of so many steps, at those they belong to: zero at what lies too far back to be seen."""
+    return pad(weights, (max(steps - weights.shape[-1], 0), 0))

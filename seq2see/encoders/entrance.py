@@ -1,4 +1,4 @@
-"""What enters a Transformer: embeddings of symbols, scaled, with where they stand added to them."""
+"""What enters a Transformer: vectors, or embeddings of symbols, with where they stand added to them."""
 
 from __future__ import annotations
 
@@ -12,39 +12,34 @@ from torch.nn.functional import dropout
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
 
+ADDED = ("sinusoidal", "learned")
+"""Positions that are added to what stands there; rotary ones turn queries and keys instead, in every layer."""
 
-class Entrance(nn.Module):
-    """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d go through W_e first.
 
-    positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning.
+class Placing(nn.Module):
+    """x_j = scale v_j + p_j; vectors of another size than d go through W_e first.
+
+    positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning or is
+    told elsewhere (rotary).
     """
 
     def __init__(
-        self,
-        embedding: Embedding | OneHot,
-        *,
-        size: int,
-        positions: str,
-        longest: int,
-        dropout: float,
-        key: str = "encoder",
+        self, width: int, *, size: int, positions: str, longest: int, dropout: float, key: str, scale: float = 1.0
     ):
         super().__init__()
-        self.embedding = embedding
         self.size, self.positions, self.longest, self.dropout, self.key = size, positions, longest, dropout, key
-        self.W_e = nn.Linear(embedding.size, size, bias=False) if embedding.size != size else None
+        self.scale = scale
+        self.W_e = nn.Linear(width, size, bias=False) if width != size else None
         if positions == "learned":
             self.P = nn.Parameter(torch.randn(longest, size) / size**0.5)
 
-    def forward(self, ids: Int[Tensor, "rows steps"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
-        """The vectors of symbols that stand at first, first + 1, ..."""
-        embedded: Tensor = self.embedding(ids)
-        if self.W_e is not None:
-            embedded = self.W_e(embedded)
-        embedded = embedded * math.sqrt(self.size)
-        if self.positions != "none":
-            embedded = embedded + self._where(first, ids.shape[1], embedded)
-        return dropout(embedded, self.dropout, self.training)
+    def forward(self, vectors: Float[Tensor, "rows steps _"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+        """What stands at first, first + 1, ..."""
+        placed = vectors if self.W_e is None else self.W_e(vectors)
+        placed = placed if self.scale == 1 else placed * self.scale
+        if self.positions in ADDED:
+            placed = placed + self._where(first, placed.shape[1], placed)
+        return dropout(placed, self.dropout, self.training)
 
     def _where(self, first: int, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
         last = first + steps
@@ -57,6 +52,35 @@ class Entrance(nn.Module):
                 f"max_length of {column}, or use sinusoidal positions, which have no end"
             )
         return self.P[first:last]
+
+
+class Entrance(Placing):
+    """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d go through W_e first."""
+
+    def __init__(
+        self,
+        embedding: Embedding | OneHot,
+        *,
+        size: int,
+        positions: str,
+        longest: int,
+        dropout: float,
+        key: str = "encoder",
+    ):
+        super().__init__(
+            embedding.size,
+            size=size,
+            positions=positions,
+            longest=longest,
+            dropout=dropout,
+            key=key,
+            scale=math.sqrt(size),
+        )
+        self.embedding = embedding
+
+    def forward(self, ids: Int[Tensor, "rows steps"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+        """The vectors of symbols that stand at first, first + 1, ..."""
+        return super().forward(self.embedding(ids), first=first)
 
 
 def sinusoids(numbers: Int[Tensor, " steps"], size: int) -> Float[Tensor, "steps size"]:

@@ -25,13 +25,14 @@ class Read:
 
     mask: (batch, length), which states are real: as given, or of fewer where layers read pairs;
     weights: {name: (batch, length, length)}, where cells that look back looked, by layer (`self-1`, from the bottom)
-    and, where there are two, by direction (`self-1-forwards`).
+    and, where there are two, by direction (`self-1-forwards`); of layers of self-attention (batch, heads, length,
+    length).
     """
 
     states: Float[Tensor, "batch length size"]
     last: Float[Tensor, "batch size"]
     mask: Bool[Tensor, "batch length"]
-    weights: dict[str, Float[Tensor, "batch length length"]] = field(default_factory=dict)
+    weights: dict[str, Float[Tensor, "batch *heads length length"]] = field(default_factory=dict)
 
 
 class RecurrentLayers(nn.ModuleList):

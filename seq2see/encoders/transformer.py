@@ -5,44 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
-from seq2see.attention import SelfAttention
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.entrance import Entrance
-from seq2see.encoders.feed_forward import FeedForward
 from seq2see.encoders.means import masked_mean
+from seq2see.encoders.transformer_layer import EncoderLayer, climb
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places
 from seq2see.recipe.schema import TransformerEncoderSettings
 from seq2see.recipe.words import embedding_equation, position_words
 
-
-class EncoderLayer(nn.Module):
-    """x = x + self(norm(x)); x = x + feed(norm(x)): normalised before each part, so that deep ones learn at once."""
-
-    def __init__(self, size: int, *, heads: int, feedforward: int, dropout: float):
-        super().__init__()
-        self.dropout = dropout
-        self.norm_1, self.norm_2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.inward = SelfAttention(size, heads=heads)
-        self.feed = FeedForward(size, feedforward)
-
-    def forward(
-        self,
-        states: Float[Tensor, "batch places size"],
-        mask: Bool[Tensor, "batch places"],
-        *,
-        tell: bool = False,
-    ) -> tuple[Float[Tensor, "batch places size"], Float[Tensor, "batch heads places places"] | None]:
-        normal = self.norm_1(states)
-        found, weights = self.inward(normal, *self.inward.keys_and_values(normal), mask=mask[:, None], tell=tell)
-        states = states + dropout(found, self.dropout, self.training)
-        thought = self.feed(self.norm_2(states))
-        return states + dropout(thought, self.dropout, self.training), weights
+LAYER = (
+    "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
+    "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
+)
+"""What every layer of self-attention does, in the words of the specification."""
 
 
 @encoders.register("transformer")
@@ -68,12 +48,7 @@ class TransformerEncoder(Encoder):
             longest=settings.longest,
             dropout=settings.dropout,
         )
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                settings.size, heads=settings.heads, feedforward=settings.feedforward, dropout=settings.dropout
-            )
-            for _ in range(settings.layers)
-        )
+        self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(settings.size)
 
     @property
@@ -92,12 +67,9 @@ class TransformerEncoder(Encoder):
         maps: bool = False,
     ) -> Encoded:
         """maps: also tell where each layer looked, `self-1`, `self-2`, ... from the bottom to the top."""
-        states: Tensor = self.entrance(ids)
-        layout, inner = Layout(self.layout), dict[str, InnerMap]()
-        for number, layer in enumerate(cast("Iterable[EncoderLayer]", self.layers), start=1):
-            states, weights = layer(states, mask, tell=maps)
-            if weights is not None:
-                inner[f"self-{number}"] = InnerMap(weights * mask[:, None, :, None], mask, mask, layout)
+        layers, layout = cast("Iterable[EncoderLayer]", self.layers), Layout(self.layout)
+        states, weights = climb(layers, self.entrance(ids), mask, tell=maps)
+        inner = {name: InnerMap(one, mask, mask, layout) for name, one in weights.items()}
         states = self.norm(states)
         return Encoded(Places(states, mask, layout, tokens), masked_mean(states, mask), maps=inner)
 
@@ -110,7 +82,6 @@ class TransformerEncoder(Encoder):
             embedding_equation(settings.embedding, "x_j"),
             f"x_j = sqrt({settings.size}) {projected}e(x_j)"
             + position_words(settings.positions, settings.longest, "j"),
-            "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
-            "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
+            *LAYER,
             "h_j = norm(x_j);  summary = the mean of the h_j",
         ]

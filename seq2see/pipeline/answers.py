@@ -243,15 +243,16 @@ def _decoder(recipe: Recipe) -> list[str]:
     decoder = recipe.decoder
     if decoder.own is not None:
         lines = [f"{decoder.kind}, a decoder of the user's own"]
-        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not decoder.one_step)
-    elif decoder.one_step:
+        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
+    elif recipe.output.one_step and decoder.kind != "transformer":
         lines = [f"one step that gives {recipe.output.said}, state s of {recipe.state_size or 'its'} numbers"]
     else:
         layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
-        heads = f", {decoder.heads} heads" if decoder.kind == "transformer" else ""
+        heads = f", {decoder.heads} heads" if decoder.kind == "transformer" and not recipe.output.one_step else ""
         kind = decoder.cell if decoder.kind == "recurrent" else decoder.kind
-        lines = [f"{kind} of size {decoder.size}{layers}{heads}"]
-        lines.append(f"  {equations.embedding_equation(decoder.embedding, 'y')}")
+        once = f", one step that gives {recipe.output.said}" if recipe.output.one_step else ""
+        lines = [f"{kind} of size {decoder.size}{layers}{heads}{once}"]
+        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
     lines.append(f"start       {equations.start_equation(recipe)}")
     if recipe.fed_every_step:
         lines.append(f"every step  {equations.joined(recipe.fed_every_step, decoder.join)}")
@@ -263,7 +264,7 @@ def _decoder(recipe: Recipe) -> list[str]:
     if decoder.kind == "recurrent":
         lines.append(f"step        {equations.step_equation(recipe)}")
         lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
-    elif not decoder.one_step or decoder.own is not None:
+    elif not recipe.output.one_step or decoder.own is not None or decoder.kind == "transformer":
         first, *rest = equations.layer_equations(recipe)
         lines += [f"step        {first}", *(f"            {line}" for line in rest)]
     return [*lines, f"output      {equations.output_equation(recipe)}"]

@@ -129,7 +129,7 @@ def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[st
     found: dict[str, Tensor] = {}
     notes = []
     wanted = {name: embedding_of(recipe.encoder_of(name)) for name in recipe.inputs if recipe.reader_of(name) == name}
-    if not recipe.decoder.one_step:
+    if not recipe.output.one_step:
         wanted[OUTPUT] = recipe.decoder.embedding
     for name, settings in wanted.items():
         if settings is not None and settings.kind == "pretrained" and settings.path:

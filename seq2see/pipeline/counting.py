@@ -23,6 +23,7 @@ PERCEPTRONS = ("phi", "rho", "dense")
 POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 BACKBONE = "backbone"
+LEVELS = {"larger": ", sentences", "smaller": ", words"}
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -130,8 +131,10 @@ def _cell_name(path: list[str]) -> str:
         return f"{POOLED['.'.join(path[-2:])]}_{POOLING[path[0]]}"
     if path[0] in PERCEPTRONS and len(path) == 3 and path[1].isdigit():
         return f"{'b' if path[-1] == 'bias' else 'W'}_{int(path[1]) + 1}, {path[0]}"
+    if path[0] in LAYERS and path[1] == "layers":  # a level of self-attention holds its layers beside a norm
+        path = [path[0], *path[2:]]
     if path[0] not in LAYERS or len(path) < 3 or not path[1].isdigit():
-        return _inner_name(path)
+        return _inner_name(path) + f", {LAYERS.get(path[0], '').removesuffix(', ')}".removesuffix(", ")
     where = [f"{LAYERS[path[0]]}layer {int(path[1]) + 1}"]
     rest = path[2:]
     looks_back = rest[1:2] == ["inward"]  # a part of a cell that looks at what it has read
@@ -158,7 +161,7 @@ def _inner_name(path: list[str]) -> str:
 
 def _look_name(path: list[str]) -> str:
     """A parameter of an attention, whichever of its parts holds it; of a look at two levels, with its level."""
-    level = {"larger": ", sentences", "smaller": ", words"}.get(path[0], "")
+    level = next((said for part, said in LEVELS.items() if part in path), "")
     return _plain([part for part in path if part not in ("inner", "score", "scope", "larger", "smaller")]) + level
 
 

@@ -33,10 +33,10 @@ def query_of(recipe: Recipe) -> str:
     """The state that asks."""
     if recipe.decoder.own is not None:
         return f"what {recipe.decoder.kind} asks with"
-    if recipe.decoder.one_step:
-        return "s"
     if recipe.decoder.kind == "transformer":
-        return "norm(x_t)"
+        return "norm(x)" if recipe.output.one_step else "norm(x_t)"
+    if recipe.output.one_step:
+        return "s"
     return "s_t" if recipe.attention.query == "current" else "s_{t-1}"
 
 
@@ -52,8 +52,14 @@ def weights_equations(recipe: Recipe) -> list[str]:
     if settings.normaliser != "softmax":
         normalised += ", tau_t such that they sum to one"
     if settings.through is not None:
+        local = [] if settings.scope == "global" else _window_equations(recipe, grid=False)
+        if local:
+            local[0] = local[0].replace("the places j", "the words j") + ", and the sentences i that hold one"
+        if len(local) > 1:
+            local.append("e_ti = e_ti - as much as the nearest word of the sentence")
         larger = normalised.replace("a_tj =", "a_ti =").replace("_tj", "_ti")
         return [
+            *local,
             f"{larger}, over the sentences h_i, by a score of their own",
             f"{normalised.replace('a_tj =', 'a_tj|i =')}, over the words of sentence i",
             "a_tij = a_ti * a_tj|i: the weights of all words sum to one",
@@ -117,8 +123,10 @@ def joined(names: list[str], join: str) -> str:
 def start_equation(recipe: Recipe) -> str:
     if recipe.decoder.own is not None:
         return f"from {joined(recipe.started_by, recipe.decoder.join)}" if recipe.started_by else "from no input"
-    s = "s" if recipe.decoder.one_step else "s_0"
-    if recipe.decoder.kind == "transformer":
+    s = "s" if recipe.output.one_step else "s_0"
+    if recipe.decoder.kind == "transformer" and recipe.output.one_step:
+        s = "x"
+    elif recipe.decoder.kind == "transformer":
         if not recipe.started_by:
             return "from <sos> alone"
         s = "x_1 = x_1 + s_0,  s_0"
@@ -147,23 +155,35 @@ def layer_equations(recipe: Recipe) -> list[str]:
     decoder = recipe.decoder
     if decoder.own is not None:
         return decoders[decoder.kind].equations(decoder)
+    parts = ["x_t = x_t + self(norm(x))_t over x_1 .. x_t" + _so_far(decoder.memory)]
+    if recipe.looked_at:
+        parts.append(_looked(recipe))
+    parts.append("x_t = x_t + W_2 relu(W_1 norm(x_t) + b_1) + b_2")
+    if recipe.output.one_step:
+        return [f"each layer: {';  '.join(parts[1:])}".replace("_t", ""), "s = norm(x)"]
     projected = "W_e " * (decoder.embedding.kind == "one-hot" or decoder.embedding.size != decoder.size)
     entered = f"x_t = sqrt({decoder.size}) {projected}e(y_{{t-1}})"
     if recipe.fed_every_step:
         entered += f" + W_h {joined(recipe.fed_every_step, decoder.join)}"
-    parts = ["x_t = x_t + self(norm(x))_t over x_1 .. x_t"]
-    if recipe.looked_at:
-        sizes = [recipe.view_of(name)[0] for name in recipe.looked_at]
-        same = recipe.attention.heads > 1 and sum(size or 0 for size in sizes) == decoder.size
-        maybe = " (c_t itself if it has the size of x_t)" * (recipe.attention.heads > 1 and None in sizes)
-        parts.append(f"x_t = x_t + {'c_t' if same else 'W_c c_t + b_c'}{maybe}")
-    parts.append("x_t = x_t + W_2 relu(W_1 norm(x_t) + b_1) + b_2")
     return [
         entered + position_words(decoder.positions, decoder.longest, "t"),
         f"each layer: {';  '.join(parts)}",
         "self(x)_t = W_o [c_t of each head] + b_o,  c_t = sum_i softmax_i(W_q x_t . W_k x_i / sqrt(d)) W_v x_i",
         "s_t = norm(x_t)",
     ]
+
+
+def _so_far(memory: int | None) -> str:
+    """How far back a step sees, where that has a limit."""
+    return "" if memory is None else f", of these the last {memory + 1}"
+
+
+def _looked(recipe: Recipe) -> str:
+    """How what a layer sees of the inputs enters it."""
+    sizes = [recipe.view_of(name)[0] for name in recipe.looked_at]
+    same = recipe.attention.heads > 1 and sum(size or 0 for size in sizes) == recipe.decoder.size
+    maybe = " (c_t itself if it has the size of x_t)" * (recipe.attention.heads > 1 and None in sizes)
+    return f"x_t = x_t + {'c_t' if same else 'W_c c_t + b_c'}{maybe}"
 
 
 def step_equation(recipe: Recipe) -> str:
@@ -174,7 +194,7 @@ def output_equation(recipe: Recipe) -> str:
     """The output layer, V being E where they are tied."""
     if recipe.output.numeric:
         return numbers_equation(recipe)
-    label = recipe.decoder.kind == "label"
+    label = recipe.output.one_step
     seen = ["s" if label else "s_t"]
     if recipe.decoder.own is not None:
         seen = [f"features of {recipe.decoder.kind}"]

@@ -102,7 +102,7 @@ def explain(
     vocabulary = bundle.fields.output.vocabulary
     batch = bundle.fields.batch([row]).to(bundle.device)
     ready = network.ready(batch.inputs, 1)
-    label = recipe.decoder.one_step
+    label = recipe.output.one_step
     words = (network.head.words(ready) or [[]])[0]
     numbers = {symbol: i for i, symbol in enumerate([*vocabulary.symbols, *words])}  # special symbols too
     ids = [numbers[symbol] for symbol in outputs]
@@ -161,8 +161,9 @@ def _equations(bundle: Bundle) -> dict[str, str]:
     if recipe.looked_at:
         found |= {"query": f"q = {query_of(recipe)}", "energies": score_equation(recipe)}
         found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
-    if recipe.decoder.one_step and recipe.decoder.own is None:
-        found["state"] = start_equation(recipe)
+    if recipe.output.one_step and recipe.decoder.own is None:
+        layers = layer_equations(recipe) if recipe.decoder.kind == "transformer" else []
+        found["state"] = ";  ".join([start_equation(recipe), *layers])
     elif recipe.decoder.kind != "recurrent":
         found["state"] = ";  ".join(layer_equations(recipe))
     else:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Tokens = Literal["word", "character", "symbol", "bpe"]
 Activation = Literal["relu", "tanh", "logistic", "linear"]
 CellKind = Literal["rnn", "gru", "lstm"]
+Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]

@@ -19,17 +19,16 @@ from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import (
     WRITERS,
-    DecoderSettings,
     OwnEncoderSettings,
     Recipe,
     TextOutput,
     TextSettings,
-    TransformerEncoderSettings,
     names,
 )
 from seq2see.recipe.scores import SCORES
 from seq2see.recipe.sets import ordered, unlike
 from seq2see.recipe.sound_checks import unheard
+from seq2see.recipe.transformers import misfitting
 from seq2see.recipe.video_checks import unwatchable
 
 RESERVED = ("none", "output", "training")
@@ -38,7 +37,7 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unknown_places(recipe), *unread(recipe)]
+    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or unread(recipe) or unknown_places(recipe)
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
@@ -49,6 +48,7 @@ def problems(recipe: Recipe) -> list[str]:
         *out_of_line(recipe),
         *ordered(recipe),
         *impossible(recipe),
+        *misfitting(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
         *unworkable(recipe),
@@ -182,11 +182,6 @@ def _data(recipe: Recipe) -> list[str]:
         found.append(
             "data.stream: only a language model (no inputs, output of kind text) reads a stream; allowed: false"
         )
-    if recipe.data.stream and recipe.decoder.kind == "transformer":
-        found.append(
-            "data.stream: a transformer looks back at all it has read, and a stream does not end; allowed: false, or "
-            "decoder.kind recurrent"
-        )
     if not recipe.inputs and recipe.output.one_step:
         found.append(f"inputs: {recipe.output.said} needs at least one input")
     for name in recipe.inputs:
@@ -218,6 +213,7 @@ def _looks(recipe: Recipe) -> list[str]:
                     f"places of '{name}'; allowed: what divides {size}"
                 )
     elif recipe.attention.score in ("dot", "scaled-dot", "cosine") and recipe.state_size is not None:
+        places |= _held_in(recipe)
         asking = "decoder.size" if recipe.state_size == recipe.decoder.size else "the code's size"
         for name, size in places.items():
             if size != recipe.state_size:
@@ -229,45 +225,16 @@ def _looks(recipe: Recipe) -> list[str]:
     return found
 
 
-def _heads(recipe: Recipe) -> list[str]:
-    """Heads of self-attention that their size does not divide into."""
-    groups: dict[str, DecoderSettings | TransformerEncoderSettings] = {}
-    if recipe.inputs and isinstance(recipe.encoder, TransformerEncoderSettings):
-        groups["encoder"] = recipe.encoder
-    for name, given in recipe.inputs.items():
-        if isinstance(given.encoder, TransformerEncoderSettings):
-            groups[f"inputs.{name}.encoder"] = given.encoder
-    if recipe.decoder.kind == "transformer":
-        groups["decoder"] = recipe.decoder
-    return [
-        f"{path}.heads: {given.heads} heads cannot share {given.size} numbers; allowed: what divides {path}.size"
-        for path, given in groups.items()
-        if given.size % given.heads
-    ]
-
-
-def _lengths(recipe: Recipe) -> list[str]:
-    """Texts that may be longer than learned positions reach."""
-    limits: dict[str, tuple[int, int, str]] = {}
-    for name, given in recipe.inputs.items():
-        settings = recipe.encoder_of(name)
-        if not isinstance(given, TextSettings):
-            continue
-        if isinstance(settings, TransformerEncoderSettings) and settings.positions == "learned":
-            path = f"inputs.{recipe.reader_of(name)}.encoder" if given.encoder is not None else "encoder"
-            limits[f"inputs.{name}.max_length"] = (given.max_length, settings.longest, f"{path}.longest")
-    decoder = recipe.decoder
-    if isinstance(recipe.output, TextOutput) and decoder.kind == "transformer" and decoder.positions == "learned":
-        limits["output.max_length"] = (recipe.output.max_length, decoder.longest - 1, "decoder.longest")
-    return [
-        f"{path}: {most or 'no limit'}, and learned positions have one; allowed: 1 to {longest}, or a larger {key}"
-        for path, (most, longest, key) in limits.items()
-        if not 0 < most <= longest
-    ]
+def _held_in(recipe: Recipe) -> dict[str, int]:
+    """Larger places that are asked too, where others are looked at through them, and the numbers in each."""
+    if recipe.attention.through is None:
+        return {}
+    sizes = {name.partition(".")[0]: recipe.encoder_of(name.partition(".")[0]).places_size for name in recipe.looked_at}
+    return {name: size for name, size in sizes.items() if size is not None}
 
 
 def _sizes(recipe: Recipe) -> list[str]:
-    found = [*_looks(recipe), *_heads(recipe), *_lengths(recipe)]
+    found = _looks(recipe)
     sizes = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
     summaries = {name: size for name, size in sizes.items() if size is not None}
     if len(summaries) < len(sizes) or recipe.decoder.own is not None:
@@ -293,8 +260,4 @@ def _search(recipe: Recipe) -> list[str]:
     least, most = recipe.search.min_length, recipe.search.max_length
     if least > most:
         return [f"search.min_length: {least} is more than search.max_length {most}"]
-    decoder = recipe.decoder
-    if decoder.kind == "transformer" and decoder.positions == "learned" and most > decoder.longest:
-        allowed = f"1 to {decoder.longest}, or a larger decoder.longest"
-        return [f"search.max_length: {most} is more than decoder.longest {decoder.longest}; allowed: {allowed}"]
     return []

@@ -6,7 +6,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import Activation, CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings
+from seq2see.recipe.basics import (
+    Activation,
+    CellSettings,
+    Count,
+    EmbeddingSettings,
+    Positions,
+    Positive,
+    Scalar,
+    Settings,
+)
 from seq2see.recipe.own import DECODERS, Own
 
 WRITERS = ("recurrent", "transformer", "label", "reconstruction")
@@ -14,11 +23,11 @@ WRITERS = ("recurrent", "transformer", "label", "reconstruction")
 
 
 ONE_STEP = ("label", "reconstruction")
-"""Those that give a single answer and read no symbol."""
+"""Those that give a single answer and read no symbol; of the others a transformer may, where the output is a label."""
 
 BY_OUTPUT = {
     "text": ("recurrent", "transformer"),
-    "label": ("label",),
+    "label": ("label", "transformer"),
     "vector": ("reconstruction",),
     "image": ("reconstruction",),
 }
@@ -54,15 +63,20 @@ class DecoderSettings(CellSettings):
 
     kind: str = Field(
         "recurrent",
-        description="a recurrent network, layers of self-attention, or a decoder of one step: label for labels, "
-        "reconstruction for vectors and pictures",
+        description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
+        "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures",
     )
     heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
     feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
-    positions: Literal["sinusoidal", "learned", "none"] = Field(
-        "sinusoidal", description="transformer: how a symbol knows where it stands"
+    positions: Positions = Field(
+        "sinusoidal",
+        description="transformer: how a symbol knows where it stands; rotary: how far apart two of them are (in "
+        "streams, where it is not given)",
     )
     longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
+    memory: Positive | None = Field(
+        None, description="transformer: symbols before its own that a step can see; not given: all, in streams 256"
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
     start: str | list[str] | None = Field(
         None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
@@ -85,8 +99,3 @@ class DecoderSettings(CellSettings):
     def own(self) -> Own | None:
         """The class behind it, where a plug-in brought it."""
         return DECODERS.get(self.kind)
-
-    @property
-    def one_step(self) -> bool:
-        """Whether it gives a single answer and reads no symbol."""
-        return self.own.one_step if self.own is not None else self.kind in ONE_STEP

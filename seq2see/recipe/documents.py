@@ -37,9 +37,15 @@ def unread(recipe: Recipe) -> list[str]:
         if given.kind not in reads:
             found.append(
                 f"{recipe.encoder_path(name)}.kind: {settings.kind} does not read '{name}', an input of kind "
-                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}"
+                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}{_by_level(recipe, name)}"
             )
     return found
+
+
+def _by_level(recipe: Recipe, name: str) -> str:
+    """How a document is read without a recurrence, where that was meant."""
+    asked = recipe.inputs[name].kind == "texts" and recipe.encoder_of(name).kind == "transformer"
+    return f" with {recipe.encoder_path(name)}.levels transformer" if asked else ""
 
 
 def unused_sentences(recipe: Recipe) -> list[str]:
@@ -69,10 +75,6 @@ def through(recipe: Recipe) -> list[str]:
             parts = [f"{name}.{part}" for part in recipe.encoder_of(name).further]
             instead = f"; attention.over: {', '.join(parts)}" if parts else ""
             found.append(f"attention.through: '{name}' has no places inside larger ones{instead}")
-    if settings.scope != "global":
-        found.append(f"attention.scope: {settings.scope} cannot go through sentences; allowed: global")
-    if settings.heads > 1:
-        found.append(f"attention.heads: {settings.heads} heads cannot go through sentences; allowed: 1")
     return found
 
 

@@ -8,7 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from seq2see.recipe.backbones import FILED, SMALL
-from seq2see.recipe.basics import Activation, CellSettings, Count, EmbeddingSettings, Positive, Scalar, Settings, Share
+from seq2see.recipe.basics import (
+    Activation,
+    CellSettings,
+    Count,
+    EmbeddingSettings,
+    Positions,
+    Positive,
+    Scalar,
+    Settings,
+    Share,
+)
 from seq2see.recipe.own import ENCODERS, PLUGIN, Own
 
 
@@ -85,8 +95,9 @@ class TransformerEncoderSettings(Reader):
     heads: Positive = Field(4, description="looks side by side in each layer; divides the size")
     feedforward: Positive = Field(1024, description="size of the inner layer behind each look")
     dropout: Share = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
-    positions: Literal["sinusoidal", "learned", "none"] = Field(
-        "sinusoidal", description="how a place knows where it stands; none: the input is read as a set"
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
     )
     longest: Count = Field(512, description="learned positions: the longest input")
     embedding: EmbeddingSettings = EmbeddingSettings()
@@ -114,25 +125,56 @@ class DeepSetsEncoderSettings(Reader):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
 
+Level = Literal["recurrent", "transformer"]
+Pooled = Literal["attention", "last", "mean"]
+
+
 class HierarchicalEncoderSettings(CellSettings, Reader):
-    """h_1 .. h_M: words become sentences, sentences a document, each level read by a recurrent network."""
+    """h_1 .. h_M: words become sentences, sentences a document; each level is a recurrent network or a Transformer."""
 
     reads: ClassVar[tuple[str, ...]] = ("texts",)
     lies: ClassVar[str] = "sentences"
     kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
-    bidirectional: bool = Field(True, description="both networks read in both directions, the states joined")
-    words: Literal["attention", "last"] = Field(
-        "attention", description="how a sentence comes from its words: their weighted mean, or their last state"
+    levels: Level | tuple[Level, Level] = Field(
+        "recurrent",
+        description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
+        "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
-    pooling: Literal["attention", "last"] = Field(
-        "last", description="how the summary comes from the sentences: their weighted mean, or their last state"
+    bidirectional: bool = Field(True, description="recurrent levels read in both directions, the states joined")
+    heads: Positive = Field(4, description="transformer levels: looks side by side in each layer; divides the size")
+    feedforward: Positive = Field(1024, description="transformer levels: size of the inner layer behind each look")
+    positions: Positions = Field(
+        "sinusoidal", description="transformer levels: how words know where they stand in a sentence, sentences in all"
+    )
+    longest: Count = Field(512, description="learned positions: words of a sentence, and sentences, at most")
+    words: Pooled = Field(
+        "attention", description="how a sentence comes from its words: their weighted mean, last state, or plain mean"
+    )
+    pooling: Pooled = Field(
+        "last", description="how the summary comes from the sentences: their weighted mean, last state, or plain mean"
     )
     pooling_size: Positive = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
+    def word_level(self) -> Level:
+        return self.levels if isinstance(self.levels, str) else self.levels[0]
+
+    @property
+    def sentence_level(self) -> Level:
+        return self.levels if isinstance(self.levels, str) else self.levels[1]
+
+    def level_size(self, level: Level) -> int:
+        """Numbers of each state that such a level gives."""
+        return self.size * (2 if level == "recurrent" and self.bidirectional else 1)
+
+    @property
+    def places_size(self) -> int:
+        return self.level_size(self.sentence_level)
+
+    @property
     def further(self) -> dict[str, View]:
-        return {"words": (self.places_size, "tokens")}
+        return {"words": (self.level_size(self.word_level), "tokens")}
 
 
 class RowSettings(CellSettings):

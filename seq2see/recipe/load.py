@@ -59,7 +59,7 @@ def load_recipe(
 
 def notes(recipe: Recipe) -> list[str]:
     """What was decided for the user, or does less than it seems to, and should be said."""
-    text = recipe.inputs and not recipe.decoder.one_step
+    text = recipe.inputs and not recipe.output.one_step
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
         return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
     return remarks(recipe)

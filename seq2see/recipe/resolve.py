@@ -10,6 +10,7 @@ from seq2see.recipe.encoder_settings import USUAL
 from seq2see.recipe.output_settings import OutputSettings
 from seq2see.recipe.schema import ImageInput, ImageOutput, Recipe
 from seq2see.recipe.sets import completed
+from seq2see.recipe.transformers import going_on
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
 """The kind of a group of keys that does not say it."""
@@ -67,7 +68,7 @@ def resolved(recipe: Recipe) -> Recipe:
     Without inputs that have places there is nothing to look at, so attention is off; an output brings its own decoder,
     and a picture that comes out is as large as the one that goes in; all inputs with places are looked at; without
     attention, `start` gives the decoder every input that nothing else gives it, unless it was said to be none; encoders
-    of sets have no positions.
+    of sets have no positions; a transformer that reads a stream looks back so far.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -79,7 +80,7 @@ def resolved(recipe: Recipe) -> Recipe:
     unused = [name for name in recipe.inputs if name not in recipe.used]
     if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})
-    return completed(recipe.model_copy(update={"attention": attention, "decoder": decoder}))
+    return going_on(completed(recipe.model_copy(update={"attention": attention, "decoder": decoder})))
 
 
 def unconditioned(recipe: Recipe) -> dict[str, str]:
@@ -88,7 +89,7 @@ def unconditioned(recipe: Recipe) -> dict[str, str]:
     if recipe.attention.score != "none" or recipe.decoder.start != "none" or not unused:
         return {}
     lost = ", ".join(unused)
-    instead = ", or decoder.every_step" if not recipe.decoder.one_step else ""
+    instead = ", or decoder.every_step" if not recipe.output.one_step else ""
     reason = f"with attention off, none leaves the decoder nothing of {lost}; allowed: {lost}{instead}, or attention"
     return {"decoder.start": reason}
 

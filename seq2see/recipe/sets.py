@@ -90,7 +90,7 @@ def _input(recipe: Recipe, name: str, given: SetInput) -> list[str]:
 def _refused(recipe: Recipe, name: str) -> str:
     settings = recipe.attention
     free = [score for score in SCORES if not goes_by_order(settings.model_copy(update={"score": score}))]
-    also = ", or attention.kernel 1" if settings.score == "coverage" and not recipe.decoder.one_step else ""
+    also = ", or attention.kernel 1" if settings.score == "coverage" and not recipe.output.one_step else ""
     return (
         f"{settings.score} goes by where a place lies, and '{name}' is read as a set, which has no order; "
         f"allowed: {', '.join([*free, 'none'])}{also}"

@@ -35,6 +35,8 @@ def position_words(positions: str, longest: int, symbol: str) -> str:
     """What is added to an embedding, to say where it stands."""
     if positions == "none":
         return ", without positions"
+    if positions == "rotary":
+        return f"; rotary: W_q x_{symbol} and W_k x_{symbol} are turned by {symbol}"
     if positions == "learned":
         return f" + p_{symbol}, a row of P (at most {longest} positions)"
     return f" + p_{symbol}, sines and cosines of {symbol}"

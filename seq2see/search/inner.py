@@ -31,10 +31,10 @@ def inward_name(layer: int) -> str:
 
 
 def _of_row(name: str, one: InnerMap, memory: Memory, row: int) -> InnerLook:
-    """The real rows and places of a map: what asks are the places of the input, what is looked at its further places
-    of the map's name, or the places of the input themselves."""
+    """The real rows and places of a map: what asks are the places it is named after (`document`, of a map
+    `document.words` or `document.self-1`), what is looked at further places of the map's own name, or the same."""
     weights = one.weights[row][..., one.rows[row], :][..., one.places[row]].float().cpu().numpy()
-    asking = memory.places[name.partition(".")[0]]
+    asking = memory.places[name.rpartition(".")[0]]
     over = memory.places.get(name, asking)
     layout = JointPlaces(over.mask, over.mask.any(-1), one.layout, parent=over.parent).layout_of(row)
     return InnerLook(weights, layout, _tokens(over, row), _tokens(asking, row))

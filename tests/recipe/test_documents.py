@@ -41,12 +41,49 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "attention.through: 'doc' has no places inside larger ones; attention.over: doc.words",
     ),
     (
-        {**TEXTS, "attention": {"over": "doc.words", "through": "sentences", "scope": "local-monotonic"}},
-        "attention.scope: local-monotonic cannot go through sentences; allowed: global",
+        {**TEXTS, "attention": {"over": "doc.words", "through": "sentences", "heads": 7}},
+        "attention.heads: 7 heads cannot share the 512 numbers of the places of 'doc.words'; allowed: what divides 512",
     ),
     (
-        {**TEXTS, "attention": {"over": "doc.words", "through": "sentences", "heads": 4}},
-        "attention.heads: 4 heads cannot go through sentences; allowed: 1",
+        {
+            **TEXTS,
+            "encoder": {"kind": "hierarchical", "levels": ["recurrent", "transformer"]},
+            "attention": {"over": "doc.words", "through": "sentences", "score": "dot"},
+            "decoder": {"size": 512},
+        },
+        "attention.score: dot needs decoder.size equal to the size of the places of 'doc', got 512 and 256",
+    ),
+    (
+        {"inputs": {"doc": {"kind": "texts"}}, "encoder": {"kind": "transformer"}, "attention": {"over": "doc.words"}},
+        "encoder.kind: transformer does not read 'doc', an input of kind texts; allowed: hierarchical with",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "self"}},
+        "encoder.levels: should be recurrent, transformer or list of 2",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "cell": "lstm"}},
+        "encoder.cell: has no effect here: levels transformer have no cell",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "bidirectional": False}},
+        "encoder.bidirectional: has no effect here: levels transformer have no cell",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "heads": 2}},
+        "encoder.heads: has no effect here: levels recurrent have no such setting",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "longest": 9}},
+        "encoder.longest: has no effect here: positions sinusoidal have no limit",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": ["recurrent", "transformer"], "heads": 7}},
+        "encoder.heads: 7 heads cannot share 256 numbers; allowed: what divides encoder.size",
+    ),
+    (
+        {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "positions": "learned"}},
+        "inputs.doc.max_sentences: no limit, and learned positions have one; allowed: 1 to 512",
     ),
     (
         {**TEXTS, "attention": {"through": "sentences"}},
@@ -62,7 +99,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "words": "last", "pooling_size": 9}},
-        "encoder.pooling_size: has no effect here: last states are not weighed",
+        "encoder.pooling_size: has no effect here: no states are weighed",
     ),
     (
         {**TEXTS, "inputs": {"doc": {"kind": "texts", "keep": "last"}}},
@@ -96,3 +133,19 @@ def test_what_a_change_makes_meaningless_is_dropped() -> None:
 def test_sentences_are_looked_at_unless_words_are_asked_for() -> None:
     assert load_recipe(TEXTS).looked_at == ["doc"]
     assert load_recipe({**TEXTS, "attention": {"over": "doc.words", "through": "sentences"}}).used == {"doc"}
+
+
+def test_levels_are_one_word_away_and_of_sizes_of_their_own() -> None:
+    made = load_recipe("summarisation-hierarchical", overrides=["encoder.levels=transformer"])
+    assert (made.view_of("document"), made.view_of("document.words")) == ((192, "sentences"), (192, "tokens"))
+    mixed = load_recipe("summarisation-hierarchical", overrides=["encoder.levels=[recurrent, transformer]"])
+    assert (mixed.view_of("document"), mixed.view_of("document.words")) == ((192, "sentences"), (384, "tokens"))
+    assert mixed.encoder_of("document").summary_size == 192
+
+
+@pytest.mark.parametrize("name", ["document-classification", "summarisation-hierarchical", "dialog-history"])
+def test_a_transformer_asked_for_by_its_kind_names_the_key(name: str) -> None:
+    with pytest.raises(UserError) as raised:
+        load_recipe(name, overrides=["encoder.kind=transformer"])
+    assert str(raised.value).count("\n") == 0
+    assert "allowed: hierarchical with encoder.levels transformer" in str(raised.value)

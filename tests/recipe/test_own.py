@@ -149,9 +149,12 @@ def test_options_of_decoders_are_checked_too() -> None:
 
 def test_a_decoder_of_one_step_gives_labels_and_no_other_does() -> None:
     label = {**ONE, "output": {"kind": "label"}}
-    assert load_recipe({**label, "decoder": {"kind": "bell"}}).decoder.one_step
+    assert load_recipe({**label, "decoder": {"kind": "bell"}}).decoder.kind == "bell"
     said = refused({**label, "decoder": {"kind": "steps"}})
-    assert f"decoder.kind: steps cannot write an output of kind label; allowed: label, bell, {BROUGHT}" in said
+    assert (
+        f"decoder.kind: steps cannot write an output of kind label; allowed: label, transformer, bell, {BROUGHT}"
+        in said
+    )
     said = refused({**ONE, "decoder": {"kind": "bell"}})
     assert f"allowed: recurrent, transformer, steps, {BROUGHT}" in said
     assert "bell reads no symbol" in refused({**label, "decoder": {"kind": "bell", "embedding": {"size": 3}}})

@@ -18,7 +18,7 @@ BOTH: dict[str, Any] = {
 
 def refused(*overrides: str) -> str:
     with pytest.raises(UserError) as error:
-        load_recipe(BOTH, overrides=overrides)
+        load_recipe(BOTH, overrides=[one for given in overrides for one in given.split(" --set ")])
     return str(error.value)
 
 
@@ -36,6 +36,8 @@ def refused(*overrides: str) -> str:
         ("encoder.positions=learned", "inputs.source.max_length: no limit, and learned positions have one"),
         ("decoder.positions=learned", "output.max_length: no limit, and learned positions have one"),
         ("encoder.cell=gru", "encoder.cell: unknown key"),
+        ("decoder.memory=0", "decoder.memory: should be greater than 0, got 0"),
+        ("encoder.positions=rotary --set encoder.heads=64", "encoder.positions: rotary turns pairs of numbers"),
     ],
 )
 def test_what_has_no_meaning_is_refused(override: str, said: str) -> None:
@@ -68,10 +70,52 @@ def test_it_is_one_word_away() -> None:
     assert back.decoder.heads == 4
 
 
-def test_a_stream_has_no_beginning_to_look_back_at() -> None:
-    with pytest.raises(UserError, match=r"data\.stream: a transformer looks back at all it has read"):
-        load_recipe({"output": {}, "data": {"stream": True}, "decoder": {"kind": "transformer"}})
-    assert load_recipe({"output": {}, "decoder": {"kind": "transformer"}}).attention.score == "none"
+STREAM: dict[str, Any] = {"output": {}, "data": {"stream": True}, "decoder": {"kind": "transformer"}}
+
+
+def test_a_stream_has_no_beginning_to_count_from() -> None:
+    made = load_recipe(STREAM)
+    assert (made.decoder.positions, made.decoder.memory) == ("rotary", 256)
+    assert load_recipe(made.to_dict(), complete=True) == made
+    assert load_recipe(STREAM, overrides=["decoder.memory=40", "decoder.positions=none"]).decoder.memory == 40
+    for positions in ("sinusoidal", "learned"):
+        with pytest.raises(UserError) as raised:
+            load_recipe(STREAM, overrides=[f"decoder.positions={positions}"])
+        said = f"decoder.positions: {positions} ones are counted from a beginning, and a stream goes on without end"
+        assert f"{said}; allowed: rotary, none" in str(raised.value)
+        assert "\n" not in str(raised.value)
+    rows = load_recipe({"output": {}, "decoder": {"kind": "transformer"}})
+    assert (rows.attention.score, rows.decoder.positions, rows.decoder.memory) == ("none", "sinusoidal", None)
+    back = load_recipe(made.to_dict(), overrides=["decoder.kind=recurrent"])
+    assert (back.decoder.positions, back.decoder.memory) == ("sinusoidal", None)
+
+
+LABEL: dict[str, Any] = {"inputs": {"source": {}}, "output": {"kind": "label"}, "decoder": {"kind": "transformer"}}
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("decoder.heads=2", "decoder.heads: has no effect here: a label is decoded in one step"),
+        ("decoder.memory=9", "decoder.memory: has no effect here: a label is decoded in one step"),
+        ("decoder.positions=rotary", "decoder.positions: has no effect here: a label is decoded in one step"),
+        ("decoder.embedding.size=9", "decoder.embedding: has no effect here: a label is decoded in one step"),
+        ("decoder.every_step=source", "decoder.every_step: has no effect here: there is one step"),
+        ("decoder.cell=lstm", "decoder.cell: has no effect here: a transformer has no cell"),
+        ("decoder.output=state", "decoder.output: has no effect here: the output layer of a transformer sees s"),
+        ("attention.query=current", "attention.query: has no effect here: a label is decoded in one step"),
+    ],
+)
+def test_a_label_is_given_by_layers_that_have_nothing_before_them(override: str, said: str) -> None:
+    assert load_recipe(LABEL, overrides=["decoder.layers=2", "decoder.feedforward=64"]).decoder.kind == "transformer"
+    with pytest.raises(UserError) as raised:
+        load_recipe(LABEL, overrides=[override])
+    assert said in str(raised.value)
+
+
+def test_numbers_are_not_given_by_a_transformer() -> None:
+    with pytest.raises(UserError, match=r"decoder\.kind: transformer cannot write an output of kind vector"):
+        load_recipe("autoencoder", overrides=["decoder.kind=transformer"])
 
 
 def test_without_attention_the_decoder_starts_from_the_summary() -> None:

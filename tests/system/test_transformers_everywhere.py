@@ -1,0 +1,166 @@
+"""A Transformer fits every recipe that ships, as decoder and as encoder: one loss, one search, one row at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seq2see.data.batches import Batch, Labels, Sequences, pad_lists
+from seq2see.data.image import Pictures
+from seq2see.data.nested import Nested
+from seq2see.data.sound import Frames
+from seq2see.data.video import Clips
+from seq2see.errors import UserError
+from seq2see.memory import Copyable
+from seq2see.model import EncoderDecoder, Sizes
+from seq2see.recipe import Recipe, load_recipe, shipped
+from seq2see.search import Hypothesis, SearchOptions, classify, score_given, search
+from tests.objectives import objective_of
+
+SYMBOLS, LABELS = 12, 4
+ROWS = [[4, 5, 6, 7, 8], [9, 4], [7, 7, 10]]
+"""Three inputs of unlike lengths; what they are made of follows from these numbers, whatever the kind."""
+TARGETS = [[5, 6, 7], [8], [4, 9]]
+ANSWERS = [0, 1, 1]
+
+NUMBERS = {
+    "autoencoder": "decoder.kind: transformer cannot write an output of kind vector; allowed: reconstruction",
+    "image-autoencoder": "decoder.kind: transformer cannot write an output of kind image; allowed: reconstruction",
+}
+"""Recipes without a Transformer decoder: numbers come out, which are neither written nor asked for."""
+
+ENCODERS = {
+    "dialog-history": ["encoder.levels=transformer"],
+    "document-classification": ["encoder.levels=transformer"],
+    "summarisation-hierarchical": ["encoder.levels=transformer"],
+    "sequence-autoencoder": ["encoder.kind=transformer", "decoder.start_by=dense"],
+    "visual-question-answering": ["inputs.question.encoder.kind=transformer"],
+}
+"""How an encoder becomes a Transformer where `encoder.kind=transformer` is not all: documents have levels, a summary of
+another size cannot be copied into s_0, and an input may have an encoder of its own."""
+
+TEXTS = ("text", "texts", "set")
+READ = [name for name in shipped() if any(one.kind in TEXTS for one in load_recipe(name).inputs.values())]
+
+
+def column(recipe: Recipe, name: str, rows: list[list[int]]) -> Any:
+    """What such an input is fed as."""
+    given: Any = recipe.inputs[name]
+    copied = recipe.copied_from == name
+    if given.kind in ("text", "set"):
+        made = pad_lists(rows, eos=False)
+        made.copyable = Copyable(made.ids) if copied else None
+        return made
+    if given.kind == "texts":
+        return documents(rows, copied=copied)
+    if given.kind == "sound":
+        values = [np.sin(np.outer(np.arange(8 * len(row)), np.arange(1, given.mels + 1) + row[0])) for row in rows]
+        width = max(map(len, values))
+        mask = torch.tensor([[place < len(one) for place in range(width)] for one in values])
+        filled = [np.concatenate([one, np.zeros((width - len(one), given.mels))]) for one in values]
+        return Frames(torch.tensor(np.stack(filled), dtype=torch.float32), mask)
+    return seen(given, rows)
+
+
+def documents(rows: list[list[int]], *, copied: bool) -> Nested:
+    """Each row a document: its first two symbols a sentence, the rest another."""
+    parts = [[row[:2], row[2:]] if len(row) > 2 else [row] for row in rows]
+    ids = torch.zeros(len(rows), max(map(len, parts)), max(len(one) for row in parts for one in row), dtype=torch.long)
+    for i, row in enumerate(parts):
+        for j, sentence in enumerate(row):
+            ids[i, j, : len(sentence)] = torch.tensor(sentence)
+    return Nested(ids, ids > 0, copyable=Copyable(pad_lists(rows, eos=False).ids) if copied else None)
+
+
+def seen(given: Any, rows: list[list[int]]) -> Pictures | Clips:
+    """Pictures, or clips of as many frames as a row is long."""
+    height, width = given.height, given.width or 64
+    draw = [np.random.default_rng(row[0]) for row in rows]
+    if given.kind == "image":
+        pixels = np.stack([one.integers(0, 256, (given.channels, height, width), np.uint8) for one in draw])
+        return Pictures(torch.from_numpy(pixels), torch.full((len(rows),), width))
+    longest = max(map(len, rows))
+    shape = (longest, given.channels, height, width)
+    clips = np.zeros((len(rows), *shape), np.uint8)
+    for i, row in enumerate(rows):
+        clips[i, : len(row)] = draw[i].integers(0, 256, (len(row), *shape[1:]), np.uint8)
+    mask = torch.tensor([[place < len(row) for place in range(longest)] for row in rows])
+    return Clips(torch.from_numpy(clips), mask)
+
+
+def batch(recipe: Recipe, numbers: list[int]) -> Batch:
+    rows = [ROWS[i] for i in numbers]
+    inputs = {name: column(recipe, name, rows) for name in recipe.inputs}
+    target: Labels | Sequences = (
+        Labels(torch.tensor([ANSWERS[i] for i in numbers]))
+        if recipe.output.one_step
+        else pad_lists([TARGETS[i] for i in numbers], eos=True)
+    )
+    return Batch(inputs, target, numbers)
+
+
+def built(recipe: Recipe) -> EncoderDecoder:
+    torch.manual_seed(7)
+    labels = 2 if recipe.made else LABELS
+    return EncoderDecoder(
+        recipe, Sizes(dict.fromkeys(recipe.inputs, SYMBOLS), labels if recipe.output.one_step else SYMBOLS)
+    )
+
+
+def found(model: EncoderDecoder, recipe: Recipe, *, beam: int) -> list[list[Hypothesis]]:
+    given = batch(recipe, [0, 1, 2])
+    if recipe.output.one_step:
+        return classify([(model, given.inputs)], given.rows, maps=True)
+    return search([(model, given.inputs)], given.rows, SearchOptions(beam=beam, max_length=4), maps=True)
+
+
+def check(recipe: Recipe) -> None:
+    model = built(recipe)
+    given = batch(recipe, [0, 1, 2])
+    loss = objective_of(recipe)(model.train(), given).mean
+    loss.backward()
+    assert loss.isfinite()
+    assert all(one.grad is None or one.grad.isfinite().all() for one in model.parameters())
+    assert any(one.grad is not None and one.grad.any() for one in model.decoder.parameters())
+    for reader in model.encoders.values():
+        assert any(one.grad is not None and one.grad.any() for one in reader.parameters())
+    model.eval()
+    together = score_given(model, given)
+    for number in range(3):
+        alone = batch(recipe, [number])
+        assert score_given(model, alone)[0].log_probs == pytest.approx(together[number].log_probs, abs=2e-4)
+    for beam in (1, 3):
+        for (best, *_), row in zip(found(model, recipe, beam=beam), ROWS, strict=True):
+            assert np.isfinite(best.log_probability)
+            assert best.looks.keys() == {*recipe.looked_at}
+            for weights in best.looks.values():
+                assert weights.sum(-1) == pytest.approx(np.ones(len(weights)), abs=1e-4), row
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if name not in NUMBERS])
+def test_as_decoder(name: str) -> None:
+    recipe = load_recipe(name, overrides=["decoder.kind=transformer"])
+    assert recipe.decoder.kind == "transformer"
+    check(recipe)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_as_encoder(name: str) -> None:
+    recipe = load_recipe(name, overrides=ENCODERS.get(name, ["encoder.kind=transformer"]))
+    kinds = {getattr(recipe.encoder_of(one), "levels", recipe.encoder_of(one).kind) for one in recipe.inputs}
+    assert "transformer" in kinds
+    check(recipe)
+
+
+@pytest.mark.parametrize("name", [name for name in READ if name not in NUMBERS])
+def test_as_both(name: str) -> None:
+    check(load_recipe(name, overrides=[*ENCODERS.get(name, ["encoder.kind=transformer"]), "decoder.kind=transformer"]))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_the_exception(name: str) -> None:
+    with pytest.raises(UserError, match=NUMBERS[name]):
+        load_recipe(name, overrides=["decoder.kind=transformer"])
