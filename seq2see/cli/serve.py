@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 from seq2see.cli.options import add_plugin
 from seq2see.cli.parser import Given, Parser, number, whole
@@ -51,6 +52,13 @@ def arguments(parser: Parser) -> None:
         help="symbols that one request has read and written, looking counted (default: 200,000)",
     )
     parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
+    parser.add_argument(
+        "--files",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        help="a folder whose pictures, sounds and videos a model may show as examples, beside its own (repeatable)",
+    )
     add_plugin(parser)
 
 
@@ -67,6 +75,7 @@ def run(given: Given) -> None:
         max_symbols=given.max_symbols,
         max_work=given.max_work,
         patience=given.timeout,
+        files=given.files or (),
     )
 
 
@@ -80,9 +89,13 @@ def serve_studio(
     max_symbols: int = MAX_SYMBOLS,
     max_work: int = MAX_WORK,
     patience: float = PATIENCE,
+    files: Sequence[Path] = (),
 ) -> None:
     """Serve until Ctrl-C; max_upload: megabytes of a request, max_symbols: of one text, max_work: symbols that one
-    request has read and written, patience: seconds for an answer."""
+    request has read and written, patience: seconds for an answer; files: folders whose files may be shown."""
+    for folder in files:
+        if not folder.is_dir():
+            raise UserError(f"--files {folder}: no such folder")
     for module in NEEDED:
         imported(module, extra="studio")
     from seq2see.studio.app import make_app
@@ -97,7 +110,10 @@ def serve_studio(
     limits = Limits(body=int(max_upload * MEGABYTE), symbols=max_symbols, work=max_work, patience=patience)
     counters = Counters()
     with closing(bound(host, port)) as listening:
-        shelf = shelf_of(models, limits, counters)
+        shelf = shelf_of(models, limits, counters, files=files)
+        for one in shelf:
+            if one.outside:
+                say(f"{one.name}: its examples are files elsewhere, not shown unless --files {one.outside[0].parent}")
         app = make_app(shelf, limits, counters, token=token, local=is_loopback(host))
         names = ", ".join(one.name for one in shelf)
         asks = "?token=..." if token else ""

@@ -212,7 +212,7 @@ class TrainingSettings(Settings):
     bptt: Positive = Field(128, description="streams: symbols between two updates")
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
-    samples: Count = Field(3, description="outputs shown with each report")
+    samples: Count = Field(3, description="outputs shown with each report; 0: none, and no rows are kept as examples")
     film: Annotated[int, Field(ge=0, le=12)] = Field(
         3, description="dev examples whose attention is filmed while the model learns (film.jsonl); 0: no film"
     )

@@ -29,12 +29,14 @@ FILES = ("image", "sound", "video")
 
 @dataclass
 class Served:
-    """A model, its queue, and inputs to begin with; run: how it was trained, as far as its folder tells."""
+    """A model, its queue, and inputs to begin with; outside: files of such inputs that nobody has said may be shown;
+    run: how it was trained, as far as its folder tells."""
 
     name: str
     model: Model
     batcher: Batcher
     examples: list[dict[str, str]] = field(default_factory=list)
+    outside: list[Path] = field(default_factory=list)
     run: Watched | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -129,19 +131,29 @@ class Shelf:
             one.batcher.close(None if until is None else max(until - monotonic(), 0.0))
 
 
-def shelf_of(given: Sequence[str], limits: Limits, counters: Counters) -> Shelf:
-    """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER."""
-    return Shelf([serve(name, load(folder), limits, counters, folder=folder) for name, folder in named(given).items()])
+def shelf_of(given: Sequence[str], limits: Limits, counters: Counters, *, files: Sequence[Path] = ()) -> Shelf:
+    """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may be shown."""
+    folders = named(given).items()
+    return Shelf([serve(name, load(one), limits, counters, folder=one, files=files) for name, one in folders])
 
 
-def serve(name: str, model: Model, limits: Limits, counters: Counters, *, folder: str | None = None) -> Served:
+def serve(
+    name: str,
+    model: Model,
+    limits: Limits,
+    counters: Counters,
+    *,
+    folder: str | None = None,
+    files: Sequence[Path] = (),
+) -> Served:
     """One model made ready for clients."""
     told = partial(counters.batch, name)
     batcher = Batcher(model.bundles, rows=limits.rows, padded=limits.padded, waiting=limits.waiting, told=told)
     made = Served(name, model, batcher)
     if folder is not None:
         first = Path(folders_of(folder)[0])
-        made.examples = examples_of(model, first)
+        found = examples_of(model, first, files)
+        made.examples, made.outside = found.rows, found.outside
         run = Watched(name, first, answers=lambda: made.details["answers"][0])
         made.run = run if run.recorded and len(model.bundles) == 1 else None
     return made

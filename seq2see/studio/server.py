@@ -11,6 +11,7 @@ from typing import Any
 import uvicorn
 
 from seq2see.errors import UserError
+from seq2see.studio.ending import SPARE, Ending, Server
 from seq2see.studio.guard import is_loopback
 from seq2see.studio.settings import GRACE
 
@@ -64,18 +65,19 @@ def address(listening: socket.socket) -> str:
 
 def server_of(app: Any) -> uvicorn.Server:
     """uvicorn as we want it: silent, and gone within seconds when it is told to end."""
+    ending = Ending(app)
     config = uvicorn.Config(
-        app,
+        ending,
         log_level="warning",
         ws="none",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=GRACE + SPARE,
         limit_concurrency=CONNECTIONS,
     )
-    return uvicorn.Server(config)
+    return Server(config, ending)
 
 
 def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | None = None) -> None:

@@ -233,6 +233,8 @@ class Service:
             message = f"no answer within {self.limits.patience:g} s; ask for less (inputs, beam, max_length), or later"
             raise Refused(504, message) from None
         except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled():
+                waiting.exception()  # Python 3.11 logs it otherwise, as one that nobody has heard of
             if all(not future.cancelled() for future in futures):
                 raise
             raise Refused(503, "the server is closing") from None

@@ -29,6 +29,7 @@ from seq2see.training.capacity import check_fits
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
+from seq2see.training.kept_rows import keep_rows
 from seq2see.training.reading import Say, read_once
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
@@ -71,6 +72,7 @@ def train(
     if not resume:
         _clear(folder)
         write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+        keep_rows(folder, recipe, corpus.dev)
     if not resume or recipe != load_recipe(folder / RECIPE):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)

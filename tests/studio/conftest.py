@@ -113,8 +113,8 @@ def counters() -> Counters:
 
 
 @pytest.fixture(scope="session")
-def shelf(speller: Path, captions: Path, judge: Path, babbler: Path, counters: Counters) -> Iterator[Shelf]:
-    made = shelf_of([str(speller), str(captions), str(judge), str(babbler)], LIMITS, counters)
+def shelf(home: Path, speller: Path, captions: Path, judge: Path, babbler: Path, counters: Counters) -> Iterator[Shelf]:
+    made = shelf_of([str(speller), str(captions), str(judge), str(babbler)], LIMITS, counters, files=[home])
     yield made
     made.close()
 
@@ -147,11 +147,11 @@ def reviews(home: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path) -> Iterator[str]:
+def site(home: Path, speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path) -> Iterator[str]:
     """A server on a port of its own, in a thread of this process."""
     counters = Counters()
     folders = [*map(str, (speller, captions, reviews, judge, babbler)), f"twin={speller}"]
-    app = make_app(shelf_of(folders, LIMITS, counters), LIMITS, counters)
+    app = make_app(shelf_of(folders, LIMITS, counters, files=[home]), LIMITS, counters)
     with closing(bound("127.0.0.1", 0)) as listening:
         listening.listen()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))

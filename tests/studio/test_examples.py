@@ -16,18 +16,21 @@ from seq2see import api
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.served import shelf_of
+from seq2see.training.kept_rows import EXAMPLES
 from seq2see.training.reports import METRICS
+from seq2see.training.run import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
 
 Serve = Callable[..., TestClient]
+SIDES = ("left", "right")
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     shelves = []
 
-    def served(folder: Path) -> TestClient:
-        shelves.append(shelf_of([f"model={folder}"], LIMITS, Counters()))
+    def served(folder: Path, *files: Path) -> TestClient:
+        shelves.append(shelf_of([f"model={folder}"], LIMITS, Counters(), files=files))
         app = make_app(shelves[-1], LIMITS, Counters())
         return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
 
@@ -37,9 +40,10 @@ def serve() -> Iterator[Serve]:
 
 
 def moved(model: Path, folder: Path, samples: list[Path]) -> Path:
-    """The model without its table; its last report speaks of these files."""
+    """The model without its rows and its table; its last report speaks of these files."""
     shutil.copytree(model, folder)
-    (folder / "data.json").unlink()
+    (folder / EXAMPLES).unlink()
+    (folder / SOURCES).unlink()
     report = {**json.loads((folder / METRICS).read_text("utf-8").splitlines()[-1])}
     report["samples"] = [{"input": str(path), "output": "", "reference": f"of {path.name}"} for path in samples]
     (folder / METRICS).write_text(json.dumps(report) + "\n", "utf-8")
@@ -52,7 +56,7 @@ def test_only_files_that_the_model_reads_are_examples(serve: Serve, captions: Pa
     secret.write_text("a secret", "utf-8")
     shutil.copy(picture, tmp_path / "page.html")
     samples = [tmp_path / "gone.png", secret, picture, tmp_path / "page.html"]
-    client = serve(moved(captions, tmp_path / "model", samples))
+    client = serve(moved(captions, tmp_path / "model", samples), tmp_path)
     told = client.get("/api/models/model").json()["examples"]
     assert [one["inputs"]["image"]["file"] for one in told] == ["a.png", "page.html"]
     kinds = [client.get(f"/api/models/model/examples/{n}/image").headers["content-type"] for n in (0, 1)]
@@ -62,7 +66,7 @@ def test_only_files_that_the_model_reads_are_examples(serve: Serve, captions: Pa
 def test_a_file_that_goes_later_is_said_to_be_gone(serve: Serve, captions: Path, tmp_path: Path) -> None:
     picture = tmp_path / "a.png"
     Image.new("RGB", (16, 16), "red").save(picture)
-    client = serve(moved(captions, tmp_path / "model", [picture]))
+    client = serve(moved(captions, tmp_path / "model", [picture]), tmp_path)
     picture.unlink()
     answer = client.get("/api/models/model/examples/0/image")
     said = {"error": "example 0 of 'model': the file of 'image' is gone"}
@@ -92,13 +96,69 @@ def pairs(home: Path, captions: Path) -> Path:
 
 
 def test_a_form_may_hold_an_example_beside_an_upload(serve: Serve, pairs: Path, home: Path) -> None:
-    client = serve(pairs)
-    files = {"right": ("mine.png", (home / "1.png").read_bytes(), "image/png")}
+    client = serve(pairs, home)
+    first, second = (client.get("/api/models/model").json()["examples"][0]["inputs"][name]["file"] for name in SIDES)
+    files = {"right": ("mine.png", (home / second).read_bytes(), "image/png")}
     answer = client.post("/api/predict", data={"left": '{"example":0}'}, files=files)
     assert answer.status_code == 200, answer.text
-    assert answer.json()["predictions"][0]["input"] == {"left": "0.png", "right": "mine.png"}
+    assert answer.json()["predictions"][0]["input"] == {"left": first, "right": "mine.png"}
     both = client.post("/api/predict", json={"input": {"example": 0}}).json()["predictions"][0]
     assert answer.json()["predictions"][0]["log_probability"] == pytest.approx(both["log_probability"], abs=1e-5)
     for wrong in ('{"example":99}', '{"example":', '{"file": "/etc/passwd"}', "0"):
         answer = client.post("/api/predict", data={"left": wrong}, files=files)
         assert answer.status_code == 422, answer.text
+
+
+def rows_of(client: TestClient) -> list[dict[str, Any]]:
+    return [one["inputs"] for one in client.get("/api/models/model").json()["examples"]]
+
+
+def test_rows_are_kept_with_the_model(serve: Serve, speller: Path, tmp_path: Path) -> None:
+    shutil.copytree(speller, tmp_path / "model")
+    (tmp_path / "model" / SOURCES).unlink()
+    told = rows_of(serve(tmp_path / "model"))
+    assert len(told) == len({one["source"] for one in told}) > 1
+    kept = [json.loads(line) for line in (speller / EXAMPLES).read_text("utf-8").splitlines()]
+    assert [one["source"] for one in told] == [one["source"] for one in kept]
+
+
+def test_a_strange_folder_names_no_table_of_this_machine(serve: Serve, speller: Path, tmp_path: Path) -> None:
+    """A table with the right columns, which may be anything."""
+    strange, secrets = tmp_path / "model", tmp_path / "secrets"
+    shutil.copytree(speller, strange)
+    (strange / EXAMPLES).unlink()
+    (strange / METRICS).unlink()
+    secrets.mkdir()
+    columns = Path(json.loads((speller / SOURCES).read_text("utf-8"))["data"]).read_text("utf-8").splitlines()[0]
+    (secrets / "diary.tsv").write_text(f"{columns}\nabba\tABBA\n", "utf-8")
+    for path in (secrets / "diary.tsv", strange / "link.tsv"):
+        (strange / SOURCES).write_text(json.dumps({"data": str(path)}), "utf-8")
+        if path.parent == strange:
+            path.symlink_to(secrets / "diary.tsv")
+        assert rows_of(serve(strange)) == []
+        assert rows_of(serve(strange, secrets)) == [{"source": "abba"}]
+    (strange / "own.tsv").write_text(f"{columns}\ndada\tDADA\n", "utf-8")
+    (strange / SOURCES).write_text(json.dumps({"data": str(strange / "own.tsv")}), "utf-8")
+    assert rows_of(serve(strange)) == [{"source": "dada"}]
+
+
+def test_a_strange_folder_shows_no_picture_of_this_machine(serve: Serve, captions: Path, tmp_path: Path) -> None:
+    strange, album = tmp_path / "model", tmp_path / "album"
+    shutil.copytree(captions, strange)
+    (strange / SOURCES).unlink()
+    (strange / METRICS).unlink()
+    album.mkdir()
+    for folder in (album, strange):
+        Image.new("RGB", (16, 16), "red").save(folder / "a.png")
+    (strange / "link.png").symlink_to(album / "a.png")
+    named = [album / "a.png", strange / "link.png", strange / ".." / "album" / "a.png"]
+    lines = [json.dumps({"image": str(path), "output": "mine"}) + "\n" for path in named]
+    (strange / EXAMPLES).write_text("".join(lines), "utf-8")
+    client = serve(strange)
+    assert rows_of(client) == []
+    assert client.get("/api/models/model/examples/0/image").status_code == 404
+    assert len(rows_of(serve(strange, album))) == 3
+    (strange / EXAMPLES).write_text(json.dumps({"image": str(strange / "a.png"), "output": "own"}) + "\n", "utf-8")
+    assert [one["image"]["file"] for one in rows_of(serve(strange))] == ["a.png"]
+    (strange / EXAMPLES).write_text('{"image": 3, "output": []}\n[]\nno json\n', "utf-8")
+    assert rows_of(serve(strange)) == []

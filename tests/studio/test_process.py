@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 
@@ -100,3 +101,38 @@ def test_a_port_that_is_taken_is_said(speller: Path, capsys: pytest.CaptureFixtu
         with pytest.raises(SystemExit, match="2"):
             main(["serve", str(speller), "--port", str(taken.getsockname()[1])])
     assert "Address already in use; --port 0 finds a free one" in capsys.readouterr().err
+
+
+SLOW = """
+import sys, time
+from seq2see.studio import app, batching, ending
+real = batching.predict
+def slow(*given, **options):
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(6)
+    return real(*given, **options)
+batching.predict, ending.GRACE, app.GRACE = slow, 1, 0.1
+from seq2see.cli import main
+main(["serve", sys.argv[1], "--port", "0"])
+"""
+
+
+def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(speller: Path) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-c", SLOW, str(speller)]
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert server.stderr is not None
+        found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", server.stderr.readline())
+        assert found
+        answer = pool.submit(httpx.post, f"{found[1]}/api/predict", json={"input": "face"}, timeout=60, trust_env=False)
+        assert server.stderr.readline() == "begun\n"
+        start = monotonic()
+        server.send_signal(signal.SIGTERM)
+        assert answer.result(60).json() == {"error": "the server is closing"}
+        assert answer.result().status_code == 503
+        assert server.wait(60) in (0, 143, -signal.SIGTERM)
+        assert monotonic() - start < 6, "it waits for no batch that takes longer than it has"
+        assert server.stderr.read() == ""
