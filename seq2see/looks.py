@@ -90,7 +90,8 @@ class Looks:
     reason: why there is no map, where there is none;
     probabilities: of the outputs, where they are known;
     pictures: of inputs that are pictures, videos or sounds, what shows them as the model was shown them (cut,
-    stretched); called when there is something to draw, so that looks are as small for a picture as for a word.
+    stretched); called when there is something to draw, so that looks are as small for a picture as for a word;
+    beside: texts that were read and not looked at (the question asked about a picture), by input, as they were given.
     """
 
     maps: dict[str, Weights] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class Looks:
     chosen: dict[str, list[int]] = field(default_factory=dict)
     probabilities: list[float] = field(default_factory=list)
     pictures: dict[str, Callable[[], Shown | None]] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -137,13 +139,14 @@ class Looks:
         return found if isinstance(found, np.ndarray) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several."""
+        """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several;
+        `beside`, where there is any: the texts that were read with it."""
         if not self.maps:
             return {"inputs": [], "outputs": self.outputs, "weights": [], "layout": {}, "reason": self.reason}
         out: dict[str, Any] = {"inputs": [], "outputs": self.outputs} | self._map(self.name)
         if len(self.maps) > 1:
             out["maps"] = {name: self._map(name) for name in self.maps}
-        return out
+        return out | ({"beside": self.beside} if self.beside else {})
 
     def _map(self, name: str) -> dict[str, Any]:
         """One map; `weights` is (steps, places) always, `heads` beside it where there are some, and `rows`, what asks,

@@ -1,8 +1,9 @@
 """`seq2see faithful`: Does the attention tell the truth? Its agreement with what the output really depends on.
 
 For each step of the outputs in the table, the weights of attention are ranked beside (a) occlusion: how much log P(y_t)
-falls when one input symbol or sentence is left out, or one cell of a picture is hidden under grey, and (b)
-gradient: the norm of the gradient of log P(y_t) times e(x_j), added up over a sentence where sentences are looked at.
+falls when one input symbol or sentence is left out, or one cell of a picture, frame of a video (or cell of one) or
+stretch of a sound is hidden, and (b) gradient: the norm of the gradient of log P(y_t) times e(x_j), added up over a
+sentence where sentences are looked at; of a sound, e(x_j) are its frames, of a video the maps of its frames.
 tau is Kendall's: 1 the same order, 0 no more alike than chance. Beside each number stands that of shuffled attention.
 """
 

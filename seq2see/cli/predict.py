@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.looks import Prediction
     from seq2see.pipeline.noticing import Notices
+    from seq2see.recipe import Recipe
 
 EXAMPLES = (
     'seq2see predict runs/translation "a dog runs" --beam 5 --n-best 3',
@@ -101,6 +102,7 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.sample or (not model.recipe.inputs and given.beam is None):
         options["sample"] = True
+    _check_searched(options, model.recipe)
     if not (given.json or given.looks == INLINE):
         options.setdefault("n_best", 1)
     if given.looks is not None:
@@ -108,6 +110,16 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
     if given.seed is not None and not options.get("sample"):
         raise UserError("--seed: no meaning without --sample: a search finds the same each time")
     return options
+
+
+def _check_searched(options: dict[str, Any], recipe: Recipe) -> None:
+    """Refuse, by their names here, options of a search where nothing is searched for."""
+    from seq2see.pipeline.predictor import ranked, unsearched
+
+    useless = [name for name in options if name not in ranked(recipe)] if recipe.output.one_step else []
+    if useless:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in useless)
+        raise UserError(f"{names}: no meaning here: {unsearched(recipe).replace('n_best', '--n-best')}")
 
 
 def _predicted(

@@ -20,7 +20,14 @@ Check = Callable[[str], str | None]
 Joined = Callable[[Sequence[str]], str]
 """How a list of texts becomes one text, which its field takes apart again; a UserError where it could not."""
 
+FILE, NUMBERS = "a file", "numbers"
+"""What of a row cannot be used, in reports that tell of all such rows together."""
+
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
+
+
+class NumbersError(RowError):
+    """A list in which there is something else than numbers."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,9 @@ class Resolution:
         for row in table:
             try:
                 values = {name: self._value(table, row, name) for name in self.mapping}
+            except NumbersError as error:
+                table.set_aside(NUMBERS, str(error))
+                continue
             except RowError as error:
                 table.bad(error)
                 continue
@@ -58,16 +68,16 @@ class Resolution:
                 continue
             used += 1
             yield Values({**values, **self.known}, table, row.line)
-        table.judge_files()
+        table.judge()
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
     def _counted(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
-        """Whether rows of numbers are such."""
+        """Whether rows of numbers are such; a bad one is reported once all are known."""
         for name, check in self.numbers.items():
             reason = check(values[name]) if name in values else None
             if reason is not None:
-                table.bad(RowError(f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}"))
+                table.set_aside(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
         return True
 
@@ -84,7 +94,7 @@ class Resolution:
             if reason is not None:
                 bad[column] = f"column '{column}': {given}: {reason}"
         if bad:
-            table.bad_file(f"{table.place(row.line)}, {'; '.join(bad.values())}")
+            table.set_aside(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
 
     def _value(self, table: Table, row: Row, name: str) -> str:
@@ -94,7 +104,8 @@ class Resolution:
             try:
                 return joined(value, self.lists[name])
             except UserError as error:
-                raise RowError(f"{table.place(row.line)}, column '{column}': {error}") from None
+                kind = NumbersError if name in self.numbers else RowError
+                raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
         return _text(table, row, column=column)
 
 

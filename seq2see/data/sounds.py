@@ -16,6 +16,7 @@ from seq2see.data.mel import frames_in, hop_of, log_mels
 from seq2see.data.pictures import MediaError
 from seq2see.data.resampling import Samples, resampled
 from seq2see.data.voices import filtered, in_voice
+from seq2see.data.wav import missing
 from seq2see.errors import imported
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
@@ -126,6 +127,9 @@ def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
         said = str(getattr(error, "error_string", error)).rstrip(".")
         raise MediaError(f"not a sound that libsndfile can read: {said}") from None
     with file:
+        short = missing(path)
+        if short is not None:
+            raise MediaError(f"cut short: {short} that its head promises are there")
         if not file.frames:
             raise MediaError("a sound without any samples, of length zero")
         if not LOWEST <= file.samplerate <= HIGHEST:

@@ -14,7 +14,7 @@ from seq2see.errors import UserError, counted, nearest
 from seq2see.recipe.schema import DataSettings
 
 LISTED = 50
-"""Bad files that are told one by one."""
+"""Rows that cannot be used and are told one by one."""
 
 
 @dataclass
@@ -28,7 +28,8 @@ class Blanks:
 class Table:
     """A table on disk. Iterating reads it anew.
 
-    What is kept of the latest reading: `skipped`, why bad rows were dropped; `blanks`, rows left out by column.
+    What is kept of the latest reading: `skipped`, why bad rows were dropped; `blanks`, rows left out by column;
+    `unusable`, reasons by what cannot be used of a row (a file, numbers), which are told together.
     """
 
     def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
@@ -36,7 +37,7 @@ class Table:
         self.settings = settings
         self.skipped: list[str] = []
         self.blanks: dict[str, Blanks] = {}
-        self.bad_files: list[str] = []
+        self.unusable: dict[str, list[str]] = {}
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
 
@@ -51,24 +52,25 @@ class Table:
         """Where the paths in it begin."""
         return self.path if self.path.is_dir() else self.path.parent
 
-    def bad_file(self, reason: str) -> None:
-        """Note a row whose file cannot be used."""
-        self.bad_files.append(reason)
+    def set_aside(self, what: str, reason: str) -> None:
+        """Note a row of which something cannot be used."""
+        self.unusable.setdefault(what, []).append(reason)
 
-    def judge_files(self) -> None:
-        """All rows are read: stop if files cannot be used and the settings say so, with every one of them listed."""
-        if self.bad_files and self.settings.on_error == "stop":
+    def judge(self) -> None:
+        """All rows are read: stop if some cannot be used and the settings say so, with every one of them listed."""
+        if self.unusable and self.settings.on_error == "stop":
             advice = (
                 "mend them, or leave these rows out: --set data.on_error=skip in training, --on-error skip elsewhere"
             )
-            raise UserError("\n".join([self._bad_files(), advice]))
+            raise UserError("\n".join([*map(self._listed, self.unusable), advice]))
 
-    def _bad_files(self) -> str:
-        listed = [f"  {reason}" for reason in self.bad_files[:LISTED]]
-        if len(self.bad_files) > LISTED:
-            listed.append(f"  and {len(self.bad_files) - LISTED:,} more")
-        rows = counted(len(self.bad_files), "row")
-        return "\n".join([f"{self.path.name}: {rows} with a file that cannot be used:", *listed])
+    def _listed(self, what: str) -> str:
+        reasons = self.unusable[what]
+        listed = [f"  {reason}" for reason in reasons[:LISTED]]
+        if len(reasons) > LISTED:
+            listed.append(f"  and {len(reasons) - LISTED:,} more")
+        rows = counted(len(reasons), "row")
+        return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
     def leave_out(self, column: str, line: int) -> None:
         """Count a row that was left out because this column is empty in it."""
@@ -84,9 +86,7 @@ class Table:
         ]
         if self.skipped:
             found.append(f"{counted(len(self.skipped), 'bad row')} skipped; the first: {self.skipped[0]}")
-        if self.bad_files:
-            found.append(f"left out: {self._bad_files()}")
-        return found
+        return found + [f"left out: {self._listed(what)}" for what in self.unusable]
 
     @property
     def headed(self) -> bool:
@@ -98,7 +98,7 @@ class Table:
         return f"{self.path}, {self._format.unit} {line}"
 
     def __iter__(self) -> Iterator[Row]:
-        self.skipped, self.blanks, self.bad_files = [], {}, []
+        self.skipped, self.blanks, self.unusable = [], {}, {}
         row = None
         for row in self._format.rows():
             yield row

@@ -16,6 +16,9 @@ from seq2see.data.pictures import MediaError, Pixels, fitted
 from seq2see.errors import imported
 from seq2see.recipe.video_settings import VideoInput
 
+PICTURES = ("_pipe", "image2")
+"""How the names end that FFmpeg has for formats of single pictures, each of which it takes for a video of one frame."""
+
 
 @dataclass(frozen=True)
 class Clip:
@@ -174,6 +177,8 @@ def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]
     except (av.FFmpegError, ValueError, OSError) as error:
         raise MediaError(f"not a video that FFmpeg can read: {_said(error)}") from None
     with container:
+        if container.format.name.endswith(PICTURES):
+            raise MediaError("a picture, not a video (an input of kind image reads pictures)")
         if not container.streams.video:
             raise MediaError("no pictures in it: it has no video stream")
         stream = container.streams.video[0]

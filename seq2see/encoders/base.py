@@ -79,7 +79,8 @@ class Encoder(nn.Module):
 
     @property
     def vectors(self) -> nn.Module | None:
-        """The part that gives the vectors e(x_j), of which places are made: there gradients of an output end."""
+        """The part that gives the vectors e(x_j), of which places are made: there gradients of an output end. It gives
+        a tensor, or a list of those that are joined later."""
         found = getattr(self, "embedding", None)
         return found if isinstance(found, nn.Module) else None
 

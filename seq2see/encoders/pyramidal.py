@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch  # noqa: F401 - for the example
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from seq2see.data.sound import Frames
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
@@ -31,12 +31,17 @@ class PyramidalEncoder(Encoder):
     def __init__(self, settings: PyramidalEncoderSettings, *, width: int):
         super().__init__()
         self.every = 1 << settings.halvings
+        self.frames = nn.Identity()
         self.layers = RecurrentLayers(settings, width, bidirectional=settings.bidirectional, halvings=settings.halvings)
         self.size = self.summary_size = self.layers.size
 
     @classmethod
     def build(cls, settings: PyramidalEncoderSettings, material: Material) -> PyramidalEncoder:
         return cls(settings, width=material.channels)
+
+    @property
+    def vectors(self) -> nn.Module:
+        return self.frames
 
     def read(self, column: Frames, *, maps: bool = False) -> Encoded:
         return self(column.values, column.mask, column.names)  # type: ignore[no-any-return]
@@ -48,7 +53,7 @@ class PyramidalEncoder(Encoder):
         names: list[list[str]] | None = None,
     ) -> Encoded:
         """names: of the real frames; a place has that of its first."""
-        read: Read = self.layers(frames, mask)
+        read: Read = self.layers(self.frames(frames), mask)
         tokens = None if names is None else [row[:: self.every] for row in names]
         return Encoded(Places(read.states, read.mask, Layout("frames"), tokens), read.last)
 

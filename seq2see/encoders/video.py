@@ -46,6 +46,7 @@ class VideoEncoder(Encoder):
         self.settings = settings
         self.backbone: Backbone | None = backbone_of(settings, channels) if settings.appearance else None
         self.motion = Motion(channels, settings.motion, settings.seen) if settings.motion else None
+        self.seen = nn.Identity()
         shapes = self._shapes(channels, height, width)
         numbers = [size * (rows * columns if settings.frame == "flat" else 1) for size, rows, columns in shapes]
         self.W_p = nn.Linear(sum(numbers), settings.size)
@@ -85,6 +86,10 @@ class VideoEncoder(Encoder):
         return self.backbone if self.settings.frozen else None
 
     @property
+    def vectors(self) -> nn.Module:
+        return self.seen
+
+    @property
     def reads_files_too(self) -> bool:
         return self.motion is not None
 
@@ -103,7 +108,7 @@ class VideoEncoder(Encoder):
         return self
 
     def read(self, column: Clips, *, maps: bool = False) -> Encoded:
-        seen = self._seen(column)
+        seen: list[Maps] = self.seen(self._seen(column))
         mask = column.mask
         found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask)
         frames = Places(found.states, mask, Layout("frames"), column.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from seq2see.errors import UserError
+from seq2see.errors import UserError, nearest
 from seq2see.evaluation import (  # noqa: F401 - importing a family registers its names
     alignment,
     answers,
@@ -21,7 +21,7 @@ from seq2see.evaluation import (  # noqa: F401 - importing a family registers it
 )
 from seq2see.evaluation.base import METRICS, Metric
 from seq2see.evaluation.rows import Rows, Unit
-from seq2see.recipe.measures import OUTPUTS
+from seq2see.recipe.measures import OUTPUTS, listed
 
 Kind = Literal["text", "label", "vector", "image"]
 _LOWERCASE, _PLAIN = "_lc", "_plain"
@@ -38,10 +38,16 @@ def lookup(name: str) -> Metric:
     """
     suffix = next((one for one in (_LOWERCASE, _PLAIN) if name.endswith(one)), "")
     base = name.removesuffix(suffix)
-    kind = METRICS["exact@n" if base.startswith("exact@") else base]
+    kind = _known(name, "exact@n" if base.startswith("exact@") else base)
     if suffix and (kind.needs != "text" or not kind.cased):
         raise UserError(f"unknown metric '{name}': '{base}' does not look at letters, so it has no {suffix} form")
     return kind(base, lowercase=suffix == _LOWERCASE, plain=suffix == _PLAIN)
+
+
+def _known(name: str, base: str) -> type[Metric]:
+    if base not in METRICS:
+        raise UserError(f"unknown metric '{name}'{nearest(base, METRICS)}; allowed: {listed(METRICS)}")
+    return METRICS[base]
 
 
 def higher_is_better(name: str) -> bool:
@@ -55,7 +61,7 @@ def check(names: Sequence[str], kind: Kind) -> None:
         if name in names[:position]:
             raise UserError(f"metric '{name}' is asked for twice")
         if lookup(name).needs not in OUTPUTS[kind]:
-            fitting = ", ".join(other for other in METRICS if METRICS[other].needs in OUTPUTS[kind])
+            fitting = listed(other for other in METRICS if METRICS[other].needs in OUTPUTS[kind])
             raise UserError(f"metric '{name}' is not for an output of kind '{kind}'; allowed: {fitting}")
 
 

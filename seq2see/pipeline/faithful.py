@@ -23,11 +23,18 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import BATCH_TOKENS, Told
 from seq2see.pipeline.evaluator import some
 from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.hidden_cells import Apart, apart
+from seq2see.pipeline.taken_apart import Apart, apart
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"
-PARTS = {"text": ("",), "set": ("",), "texts": ("", "words"), "image": ("",)}
+PARTS = {
+    "text": ("",),
+    "set": ("",),
+    "texts": ("", "words"),
+    "image": ("",),
+    "sound": ("",),
+    "video": ("", "regions"),
+}
 """Places that can be left out, by kind of input: its own, or further ones."""
 
 
@@ -55,8 +62,9 @@ def _check(bundle: Bundle) -> None:
         kind = recipe.inputs[read].kind if read in recipe.inputs else ""
         if part not in PARTS.get(kind, ()):
             raise UserError(
-                f"attention.over: '{name}' has no symbols, sentences or cells that could be left out one by one; "
-                "allowed: inputs of kind text, set, texts (and words of these) and image"
+                f"attention.over: '{name}' has no places that could be left out or hidden one by one; "
+                "allowed: inputs of kind text, set, texts (and words of these), image, sound and video (and regions "
+                "of these)"
             )
 
 
@@ -112,8 +120,10 @@ class _Asked:
             batch = self._batch(len(chosen))
             with embedded(self.network, read) as vectors:
                 asked = self._given(batch, *self.network.taught(batch)).gather(1, chosen[:, None]).sum()
-            (slope,) = torch.autograd.grad(asked, vectors)
-            found.append(self._apart(batch, name).by_place((slope * vectors[0]).detach()))
+            slopes = torch.autograd.grad(asked, vectors)
+            places = self._apart(batch, name)
+            parts = [places.by_place((slope * one).detach()) for slope, one in zip(slopes, vectors, strict=True)]
+            found.append(torch.linalg.vector_norm(torch.stack(parts), dim=0))
         return torch.cat(found)
 
     def _batch(self, times: int) -> Batch:
@@ -140,8 +150,9 @@ def embedded(network: EncoderDecoder, name: str) -> Iterator[list[Tensor]]:
     """The vectors e(x_j) of an input as it is read inside, where gradients end.
 
     They are (batch, places, size), those of documents (sentences of all documents, words, size), those of pictures
-    (batch, size, rows, columns). Inputs that share an encoder are read by it one after the other, in the order of the
-    recipe.
+    (batch, size, rows, columns), those of sounds (batch, frames, size), those of videos (batch, frames, size, rows,
+    columns), which may be several: what is in a frame, what moves. Inputs that share an encoder are read by it one
+    after the other, in the order of the recipe.
     """
     module = network.encoder(name).vectors
     if module is None:
@@ -150,13 +161,14 @@ def embedded(network: EncoderDecoder, name: str) -> Iterator[list[Tensor]]:
     waiting, kept = readers.index(name), list[Tensor]()
     calls = 0
 
-    def keep(_module: nn.Module, _given: object, vectors: Tensor) -> Tensor:
+    def keep(_module: nn.Module, _given: object, vectors: Tensor | list[Tensor]) -> Tensor | list[Tensor]:
         nonlocal calls
         calls += 1
         if calls - 1 != waiting:
             return vectors
-        kept.append(vectors.detach().requires_grad_())
-        return kept[0]
+        parts = vectors if isinstance(vectors, list) else [vectors]
+        kept.extend(one.detach().requires_grad_() for one in parts)
+        return list(kept) if isinstance(vectors, list) else kept[0]
 
     hook = module.register_forward_hook(keep)
     try:

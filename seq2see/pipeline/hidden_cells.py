@@ -15,11 +15,9 @@ from torch import Tensor
 from seq2see.data.image import CELL, Pictures
 from seq2see.pipeline.occlusion import Apart, apart
 
-__all__ = ["Apart", "apart"]
-
 
 @dataclass
-class _Cells:
+class Cells:
     """Places are the cells of a map of so many rows and columns, each with its share of the picture's pixels; columns
     are counted from the right where the picture is read from there."""
 
@@ -63,4 +61,4 @@ class _Cells:
 @apart.register
 def _(column: Pictures, part: str = "", shape: Sequence[int] = ()) -> Apart:
     rows, columns = shape if len(shape) == 2 else (1, shape[0])
-    return _Cells(column, rows, columns)
+    return Cells(column, rows, columns)

@@ -41,7 +41,8 @@ class Apart(Protocol):
         ...
 
     def by_place(self, vectors: Float[Tensor, ...]) -> Float[Tensor, "rows places"]:
-        """The norms of vectors, one for each e(x_j) as the encoder reads them, as one number for each place."""
+        """The norms of vectors, one for each e(x_j) as the encoder reads them, as one number for each place; asked once
+        for each part of which the e(x_j) are joined."""
         ...
 
 

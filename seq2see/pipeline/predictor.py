@@ -36,11 +36,10 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     asked = {name: value for name, value in given.items() if value is not None}
     n_best = int(asked.get("n_best", 1))
     if recipe.output.one_step:
-        allowed = ("oracle",) if recipe.output.numeric else ("n_best", "oracle")
         asked = {name: value for name, value in asked.items() if (name, value) != ("n_best", 1)}
-        for name in asked:
-            if name not in allowed:
-                raise UserError(f"{name}: {recipe.output.said} is not searched for; allowed: {', '.join(allowed)}")
+        useless = [name for name in asked if name != "oracle" and name not in ranked(recipe)]
+        if useless:
+            raise UserError(f"{', '.join(useless)}: {unsearched(recipe)}")
         return SearchOptions(sample=True, **asked)
     if not recipe.inputs and "beam" not in asked:
         asked.setdefault("sample", True)
@@ -48,6 +47,18 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
     if "beam" not in asked:
         settings["beam"] = 1 if settings.get("sample") else max(settings["beam"], n_best)
     return SearchOptions(**settings)
+
+
+def ranked(recipe: Recipe) -> tuple[str, ...]:
+    """Options that mean something though there is no search: the classes of a label are all told in their order."""
+    return () if recipe.output.numeric else ("n_best",)
+
+
+def unsearched(recipe: Recipe) -> str:
+    """Why options of a search mean nothing to this recipe's model."""
+    if recipe.output.numeric:
+        return f"{recipe.output.said} is not searched for: it is given whole, one for each input"
+    return f"{recipe.output.said} is not searched for: every class is weighed, and n_best tells the likeliest ones"
 
 
 def answer_options(
@@ -167,7 +178,7 @@ def assemble(
     """A Prediction from the hypotheses of one input, best first; alone: one model said them, not several together."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
-        looks.pictures = shown_in(bundle, row)
+        looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
         return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
     made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
@@ -199,7 +210,7 @@ def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> A
     vocabulary = bundle.fields.output.vocabulary
     symbols = vocabulary.decode(one.ids, one.words)
     looks = looks_of(bundle, one, symbols)
-    looks.pictures = shown_in(bundle, row)
+    looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
     if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
         for t, i in enumerate(one.ids):
@@ -256,6 +267,13 @@ def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
     fields = bundle.fields.inputs
     files = {name: field for name, field in fields.items() if isinstance(field, MediaField) and name in row}
     return {name: partial(field.shown, row[name]) for name, field in files.items()}
+
+
+def read_beside(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
+    """The texts of a row that no map is about: without the question, looks at a picture say little."""
+    about = {name.partition(".")[0] for name in recipe.looked_at or looks.maps}
+    read = {name: row.get(name, "") for name in recipe.texts if about and name not in about}
+    return {name: text for name, text in read.items() if text.strip()}
 
 
 def places_named(layout: Mapping[str, Any]) -> list[str]:

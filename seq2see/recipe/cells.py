@@ -20,8 +20,9 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
     'lstm'
     """
     told = recipe.to_dict()
-    parts = [one["encoder"] for one in told["inputs"].values() if one.get("encoder")] + [told.get("encoder") or {}]
-    recurrent = [part for part in parts if "cell" in part]
+    parts = [one.get("encoder") or told.get("encoder") or {} for one in told["inputs"].values()]
+    parts += [part["recurrent"] for part in parts if isinstance(part.get("recurrent"), dict)]
+    recurrent = [part for part in parts if "cell" in part and part.get("recurrent") is not False]
     if told["decoder"].get("kind") == "recurrent":
         recurrent.append(told["decoder"])
     if not recurrent:

@@ -6,6 +6,7 @@ not in these tables may be of a user's own making; they are looked up when a run
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from seq2see.recipe.schema import Recipe, TextSettings
@@ -75,6 +76,16 @@ def allowed(recipe: Recipe) -> list[str]:
     return [name for name in fitting if name != LOOKS or recipe.loss.alignment.column is not None]
 
 
+FORMS = "of texts also with _lc (capitals do not count) or _plain (nor does punctuation) behind it, as in bleu_plain"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of metrics for a message, and the further forms that those of texts have."""
+    known = list(names)
+    texts = any(METRICS.get(name) == "text" for name in known)
+    return f"{', '.join(known)}{f'; {FORMS}' if texts else ''}"
+
+
 def baselines(recipe: Recipe) -> list[str]:
     """The trivial models that can stand beside this recipe's model."""
     if not recipe.inputs and recipe.output.kind == "text":
@@ -116,7 +127,7 @@ def _fits(name: str, recipe: Recipe) -> bool:
 
 def _cannot(names: list[str], recipe: Recipe) -> str:
     said = ", ".join(f"'{name}'" for name in names)
-    return f"{said} cannot be taken of {_output(recipe)}; allowed: {', '.join(allowed(recipe))}"
+    return f"{said} cannot be taken of {_output(recipe)}; allowed: {listed(allowed(recipe))}"
 
 
 def _output(recipe: Recipe) -> str:

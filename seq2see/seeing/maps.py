@@ -12,6 +12,7 @@ from seq2see.errors import UserError, counted
 from seq2see.seeing.figures import MARKERS, dress
 from seq2see.seeing.lettering import Lettering
 from seq2see.seeing.placing import Spot, placed
+from seq2see.seeing.shortening import short_names
 from seq2see.seeing.style import Theme, theme_named
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def map_plot(
     low, unit = _limits(points)
     axes.set_xlim(low[0], low[0] + ROOM[0] * unit)
     axes.set_ylim(low[1], low[1] + ROOM[1] * unit)
-    labels = [letters.text(_short(name)) for name in names]
+    labels = [letters.text(name) for name in short_names(names, LETTERS)]
     inches = (points - low) / unit
     spots = placed(inches, [label.measure(_SIZE) for label in labels], room=ROOM, most=NAMED)
     _lines(axes, points, neighbours, spots, colours)
@@ -122,8 +123,3 @@ def _points(
         held = points[member == number]
         mark: dict[str, Any] = {"color": colours.series[number], "marker": MARKERS[number % len(MARKERS)], "zorder": 3}
         axes.scatter(held[:, 0], held[:, 1], label=kind, **mark, **look)
-
-
-def _short(name: str) -> str:
-    words = " ".join(name.split())
-    return words if len(words) <= LETTERS else f"{words[: LETTERS - 1].rstrip()}…"

@@ -62,7 +62,7 @@ def page(
 <body>
 <main>
 <h1 dir="auto">{escape(heading)}</h1>
-{f'<p class="how">{_HOW_INNER if inner else _HOW}</p>' if groups else ""}
+{_beside(looks)}{f'<p class="how">{_HOW_INNER if inner else _HOW}</p>' if groups else ""}
 {sections}
 {key if groups or documents else ""}
 </main>
@@ -72,6 +72,14 @@ def page(
 </body>
 </html>
 """
+
+
+def _beside(looks: Looks) -> str:
+    """The texts that were read with what is shown."""
+    return "".join(
+        f'<p class="beside" dir="auto"><span>{escape(name)}:</span> {escape(text)}</p>\n'
+        for name, text in looks.beside.items()
+    )
 
 
 def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:

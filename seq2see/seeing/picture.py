@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WIDEST_ROW_OF_HEADS = 16.0
 NARROWEST_TITLE = 4.5
+MOST_BESIDE = 8
+"""Lines of a text that stands beside what is drawn; a page and the numbers have all of it."""
 
 
 def picture(
@@ -48,22 +50,30 @@ def picture(
     boxes += [shaded_document(document, manner, named=several) for document in documents]
     boxes += [Key(manner)] if groups or documents else []
     body = Column(boxes, gap=0.24)
-    if title and title.strip():
-        body = Column([_title(title, manner, width=max(body.width, NARROWEST_TITLE)), body], gap=0.24)
-    return on_paper(body, manner.theme)
+    width = max(body.width, NARROWEST_TITLE)
+    heads = [_wrapped(title, manner, width=width, bold=True)] if title and title.strip() else []
+    heads += [_wrapped(f"{name}: {text}", manner, width=width, most=MOST_BESIDE) for name, text in looks.beside.items()]
+    return on_paper(Column([*heads, body], gap=0.24) if heads else body, manner.theme)
 
 
-def _title(title: str, manner: Manner, *, width: float) -> Box:
-    """The title in as many lines as it needs: it is often the input itself."""
-    lines: list[Words] = []
-    for word in title.split():
-        longer = f"{lines[-1].label.text} {word}" if lines else word
-        line = Words(manner.letters.text(longer), manner.theme.ink, size=12.5, bold=True)
-        if lines and line.width <= width:
-            lines[-1] = line
+def _wrapped(text: str, manner: Manner, *, width: float, bold: bool = False, most: int = 0) -> Box:
+    """Words in as many lines as they need, for titles are often the input itself; most: in so many, and then cut."""
+    size = 12.5 if bold else 11.0
+
+    def line_of(words: str) -> Words:
+        return Words(manner.letters.text(words), manner.theme.ink, size=size, bold=bold)
+
+    written = list[str]()
+    for word in text.split():
+        longer = f"{written[-1]} {word}" if written else word
+        if written and line_of(longer).width <= width:
+            written[-1] = longer
+        elif most and len(written) == most:
+            written[-1] += " …"
+            break
         else:
-            lines.append(Words(manner.letters.text(word), manner.theme.ink, size=12.5, bold=True))
-    return Column(lines, gap=0.06)
+            written.append(word)
+    return Column([line_of(words) for words in written], gap=0.06)
 
 
 def _seen(seen: Seen, manner: Manner, *, named: bool) -> Box:

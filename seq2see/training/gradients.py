@@ -58,8 +58,7 @@ def gradient_courses(
     rows: so many of the dev rows, the longest ones, are asked how far back their last output is felt.
     """
     made = load_recipe(recipe, overrides=overrides)
-    if made.data.stream:
-        raise UserError("gradients through time are taken of rows, and data.stream makes one text of them")
+    _check(made)
     recipes = {cell: with_cell(made, cell) for cell in CELLS}
     corpus = read_corpus(made, data, dev=dev, columns=columns)
     asked = _longest(corpus, rows)
@@ -67,6 +66,20 @@ def gradient_courses(
     for course in found:
         _run(_limited(recipes[course.cell], course.clip, updates), corpus, asked, course)
     return found
+
+
+def _check(recipe: Recipe) -> None:
+    """Refuse, before any row is read, what has no way through time."""
+    if recipe.data.stream:
+        raise UserError("gradients through time are taken of rows, and data.stream makes one text of them")
+    if recipe.inputs and not recipe.texts:
+        read = ", ".join(f"{name} ({one.kind})" for name, one in recipe.inputs.items())
+        raise UserError(
+            f"gradients through time are taken at symbols, and this recipe reads none: {read}; "
+            "allowed: recipes with an input of text, and language models"
+        )
+    if recipe.output.numeric:
+        raise UserError("gradients through time are those of -log P, and this recipe's model gives numbers")
 
 
 def _longest(corpus: Corpus, number: int) -> list[Mapping[str, str]]:

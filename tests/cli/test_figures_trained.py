@@ -91,7 +91,7 @@ def test_gradients(call: Call, spelling: Path, pairs: Path, here: Path) -> None:
         (["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,x"], "whole numbers from 1 on expected, got 'x'"),
         (["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,2"], "given twice"),
         (["code-size", "{spelling}", "--data", "{pairs}", "--sizes", "2"], "PCA is of numbers"),
-        (["gradients", "{flat}", "--data", "{numbers}"], "no recurrent cell"),
+        (["gradients", "{flat}", "--data", "{numbers}"], "this recipe reads none"),
         (["gradients", "{spelling}", "--data", "{pairs}", "--updates", "0"], "--updates must be 1 or more"),
     ],
 )

@@ -48,7 +48,10 @@ def refused(run: Run, *pieces: str) -> None:
         (["predict", "MODEL", "abcd", "feed", "--looks", "x.png"], ["a picture holds one input, got 2", "folder"]),
         (["predict", "MODEL+OTHER", "abcd"], ["same output vocabulary"]),
         (["predict", "JUDGE", "ab"], ["2 inputs (first, second), got 1", "tab"]),
-        (["predict", "JUDGE", "ab\tba", "--beam", "3"], ["beam", "a label is not searched for"]),
+        (
+            ["predict", "JUDGE", "ab\tba", "--beam", "3"],
+            ["--beam: no meaning", "a label is not searched for", "--n-best"],
+        ),
         (["predict", "BABBLER", "abcd"], ["language model", "reads no INPUT"]),
         (["evaluate", "MODEL"], ["--data"]),
         (

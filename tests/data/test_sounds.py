@@ -234,3 +234,29 @@ def test_changes_are_drawn_by_the_run_and_only_where_it_learns(tmp_path: Path) -
     assert drawn[0].shape != drawn[2].shape or not torch.equal(drawn[0], drawn[2])
     values = [str(path) for path in paths]
     assert torch.equal(field.batch(values).values, field.batch(values).values)
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT"])
+def test_a_wav_file_that_ends_before_its_head_says_is_refused(tmp_path: Path, subtype: str) -> None:
+    whole = written(tmp_path / "a.wav", np.stack([tone(500, 0.5, 8000)] * 2, 1), subtype=subtype).read_bytes()
+    width = {"PCM_16": 4, "PCM_24": 6, "FLOAT": 8}[subtype]
+    (tmp_path / "cut.wav").write_bytes(whole[: len(whole) - 1500 * width])
+    assert problem_of(tmp_path / "a.wav", SMALL) is None
+    assert (
+        problem_of(tmp_path / "cut.wav", SMALL) == "cut short: 2,500 of 4,000 samples that its head promises are there"
+    )
+    with pytest.raises(UserError, match=r"cut\.wav: cut short: 2,500 of 4,000"):
+        SoundField(SMALL).batch([str(tmp_path / "cut.wav")])
+
+
+def test_other_wav_files_are_whole(tmp_path: Path) -> None:
+    for name, saving in {"a.rf64": {"format": "RF64"}, "b.wav": {"subtype": "MS_ADPCM"}}.items():
+        data = written(tmp_path / name, tone(500, 0.5, 8000), **saving).read_bytes()
+        assert problem_of(tmp_path / name, SMALL) is None
+        (tmp_path / f"cut-{name}").write_bytes(data[: len(data) // 2])
+        assert "cut short" in (problem_of(tmp_path / f"cut-{name}", SMALL) or ""), name
+    piped = bytearray(written(tmp_path / "c.wav", tone(500, 0.5, 8000)).read_bytes())
+    for unknown in (b"\xff\xff\xff\xff", b"\xf0\xff\xff\x7f"):  # written to a pipe, by ffmpeg and by sox
+        piped[4:8] = piped[40:44] = unknown
+        (tmp_path / "piped.wav").write_bytes(piped)
+        assert problem_of(tmp_path / "piped.wav", SMALL) is None

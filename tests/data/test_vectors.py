@@ -50,7 +50,19 @@ def test_a_bad_row_is_named_with_line_and_column(tmp_path: Path, value: str, rea
     table.write_text(f"id\tx\na\t1 2 3\nb\t4 5 6\nc\t{value}\n", encoding="utf-8")
     with pytest.raises(UserError) as stopped:
         seq2see.train(RECIPE, data=table, out=tmp_path / "run")
-    assert str(stopped.value).startswith(f"{table}, line 4, column 'x': {reason}")
+    head, row, advice = str(stopped.value).splitlines()
+    assert head == "t.tsv: 1 row with numbers that cannot be used:"
+    assert row.startswith(f"  {table}, line 4, column 'x': {reason}")
+    assert "--set data.on_error=skip" in advice
+
+
+def test_all_bad_rows_are_told_at_once(tmp_path: Path) -> None:
+    table = tmp_path / "t.tsv"
+    table.write_text("\n".join(["x", "1 2 3", *BAD, "4 5 6"]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="7 rows with numbers that cannot be used") as stopped:
+        seq2see.train(RECIPE, data=table, out=tmp_path / "run")
+    for line, reason in enumerate(BAD.values(), start=3):
+        assert f"line {line}, column 'x': {reason}" in str(stopped.value)
 
 
 def test_bad_rows_are_left_out_where_asked_for_and_empty_ones_always(tmp_path: Path) -> None:
@@ -59,7 +71,8 @@ def test_bad_rows_are_left_out_where_asked_for_and_empty_ones_always(tmp_path: P
     opened, resolution = open_table(load_recipe({**RECIPE, "data": {"on_error": "skip"}}), table, None)
     assert [row["x"] for row in resolution.rows(opened, filled=["x"])] == ["1 2 3", "7 8 9"]
     assert "1 row with an empty 'x' left out, the first at line 3" in opened.notes[0]
-    assert "2 bad rows skipped; the first: " in opened.notes[1]
+    assert "2 rows with numbers that cannot be used" in opened.notes[1]
+    assert "line 5, column 'x': number 3 is 'six'" in opened.notes[1]
 
 
 def test_lists_of_numbers_are_read(tmp_path: Path) -> None:
@@ -67,9 +80,9 @@ def test_lists_of_numbers_are_read(tmp_path: Path) -> None:
     table.write_text("".join(json.dumps({"x": row}) + "\n" for row in ([1, 2.5], [3, 4], [5, 6])), encoding="utf-8")
     opened, resolution = open_table(load_recipe(RECIPE), table, None)
     assert [row["x"] for row in resolution.rows(opened)] == ["1 2.5", "3 4", "5 6"]
-    table.write_text('{"x": [1, 2]}\n{"x": [1, null]}\n', encoding="utf-8")
+    table.write_text('{"x": [1, 2]}\n{"x": [1, null]}\n{"x": [1, 2, 3]}\n', encoding="utf-8")
     opened, resolution = open_table(load_recipe(RECIPE), table, None)
-    with pytest.raises(UserError, match=r"line 2, column 'x': .* found nothing"):
+    with pytest.raises(UserError, match=r"2 rows .*\n.*line 2, column 'x': .* found nothing.*\n.*line 3, .*3 numbers"):
         list(resolution.rows(opened))
 
 

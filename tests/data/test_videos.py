@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from seq2see.data.clip_changes import changed, jittered
 from seq2see.data.feature_store import FeatureStore
@@ -111,7 +112,12 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         frame.sample_rate = 8000
         container.mux(stream.encode(frame))
     written(tmp_path / "long.mp4", counted(20), rate=4)
+    picture = Image.fromarray(noise[0])
+    for name in ("still.png", "still.jpg", "still.webp", "still.bmp"):
+        picture.save(tmp_path / name)
+    picture.save(tmp_path / "moving.gif", save_all=True, append_images=[Image.fromarray(one) for one in noise[1:4]])
     said = {
+        **dict.fromkeys(("still.png", "still.jpg", "still.webp", "still.bmp"), "a picture, not a video"),
         "gone.mp4": "no such file",
         "cut.mp4": "no video stream",
         "cut.avi": "damaged or cut short",
@@ -125,6 +131,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     for name, reason in said.items():
         assert reason in (problem_of(tmp_path / name, SMALL) or ""), name
     assert problem_of(tmp_path / "good.avi", SMALL) is None
+    assert problem_of(tmp_path / "moving.gif", SMALL) is None
     assert "no frame from 3 s on" in (problem_of(tmp_path / "good.avi", but(start=3)) or "")
     assert "allowed: at most 20 on a side" in (problem_of(tmp_path / "good.avi", but(largest=20)) or "")
     with pytest.raises(UserError, match=r"gone\.mp4: no such file"):

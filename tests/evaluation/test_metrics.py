@@ -68,6 +68,15 @@ def test_unknown_names_are_answered_with_the_nearest_and_the_allowed(name: str, 
         compute([name], ["a"], [["a"]])
 
 
+def test_the_allowed_tell_of_the_forms_that_names_of_texts_have() -> None:
+    with pytest.raises(UserError, match=r"unknown metric 'wrong'.*_lc .*_plain .*as in bleu_plain"):
+        lookup("wrong")
+    with pytest.raises(UserError, match=r"not for an output of kind 'label'; allowed: [^;]*accuracy[^;]*$"):
+        check(["bleu"], "label")
+    with pytest.raises(UserError, match=r"not for an output of kind 'text'; allowed: .*bleu_plain"):
+        check(["accuracy"], "text")
+
+
 @pytest.mark.parametrize("name", ["accuracy_lc", "perplexity_lc"])
 def test_case_is_left_out_of_text_only(name: str) -> None:
     with pytest.raises(UserError, match=f"unknown metric '{name}'"):

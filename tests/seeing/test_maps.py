@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.seeing.maps import ROOM, map_plot
+from seq2see.seeing.maps import LETTERS, ROOM, map_plot
 from seq2see.seeing.placing import placed, spread_order
+from seq2see.seeing.shortening import short_names
 
 SHARES = (0.5, 0.25)
 
@@ -65,3 +66,18 @@ def test_groups_are_told_apart_without_colour() -> None:
     assert shapes[0] != shapes[1]
     with pytest.raises(UserError, match="at most 6 groups"):
         map_plot(np.zeros((7, 2)), ["n"] * 7, shares=SHARES, groups=list("abcdefg"))
+
+
+def test_names_are_cut_where_they_are_alike() -> None:
+    folder = "/home/somebody/recordings/of/the/last/winter"
+    assert short_names([f"{folder}/bark.wav", f"{folder}/meow.wav"], LETTERS) == ["…bark.wav", "…meow.wav"]
+    begins, ends = "what do you think is the name of this ", " that we have seen so often by now"
+    made = short_names([f"{begins}{one}{ends}" for one in ("dog", "cat")] + ["why"], LETTERS)
+    assert made[2] == "why"
+    assert "dog" in made[0]
+    assert "cat" in made[1]
+    assert max(map(len, made)) <= LETTERS
+    assert short_names(["the same long name of a thing to look at"] * 2, LETTERS)[0].endswith("look at")
+    points = np.array([[0.0, 0.0], [1.0, 0.5], [2.0, -1.0]])
+    drawn = map_plot(points, [f"{folder}/{i}.wav" for i in range(3)], shares=SHARES).axes[0].texts
+    assert {one.get_text() for one in drawn} == {"…0.wav", "…1.wav", "…2.wav"}

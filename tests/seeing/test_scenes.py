@@ -164,3 +164,17 @@ looks.save({str(tmp_path / "a.html")!r})
 assert "matplotlib" not in sys.modules and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_question_about_a_picture_stands_beside_it(tmp_path: Path) -> None:
+    looks = seen(ONE, ["red", "<eos>"])
+    bare = save(looks, tmp_path / "bare.png")
+    looks.beside = {"question": "what <colour> is it?", "history": "long " * 400}
+    text = save(looks, tmp_path / "a.svg").read_text("utf-8")
+    assert "question: what &lt;colour&gt; is it?" in text
+    assert len(re.findall(r"long long.* …<", text)) == 1  # cut, not as high as the picture is wide
+    with Image.open(save(looks, tmp_path / "a.png")) as with_it, Image.open(bare) as without:
+        assert with_it.height > without.height
+    assert '<p class="beside" dir="auto"><span>question:</span> what &lt;colour&gt; is it?</p>' in page(looks)
+    assert looks.to_dict()["beside"] == looks.beside
+    assert "beside" not in seen(ONE, ["red", "<eos>"]).to_dict()

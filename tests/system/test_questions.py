@@ -66,6 +66,7 @@ def test_the_answer_needs_the_picture_and_the_question(tmp_path: Path) -> None:
     answer = made.model.predict({"image": made.rows[0]["image"], "question": "what shape is it?"})
     assert answer.label in SHAPES
     assert set(answer.looks.maps) == {"image"}
+    assert answer.looks.beside == {"question": "what shape is it?"}
     assert answer.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
 
 

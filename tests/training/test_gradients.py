@@ -117,6 +117,12 @@ def test_cells_are_replaced_wherever_there_are_any() -> None:
     made = load_recipe({"inputs": {"source": {}}, "encoder": {"cell": "gru", "reset": "before"}})
     assert with_cell(made, "lstm").encoder_of("source").cell == "lstm"
     assert with_cell(made, "gru").encoder_of("source").reset == "before"
+    own = load_recipe({"inputs": {"source": {"encoder": {"cell": "gru"}}}})
+    assert with_cell(own, "lstm").encoder_of("source").cell == "lstm"
+    for cell in ("rnn", "gru", "lstm"):
+        assert with_cell(load_recipe("image-captioning"), cell).decoder.cell == cell
+        along = load_recipe("text-line-recognition", overrides=["encoder.recurrent.cell=gru"])
+        assert with_cell(along, cell).encoder_of("image").recurrent.cell == cell
     with pytest.raises(UserError, match="no recurrent cell"):
         with_cell(load_recipe("translation-transformer"), "gru")
 
@@ -124,5 +130,7 @@ def test_cells_are_replaced_wherever_there_are_any() -> None:
 def test_what_has_no_way_back_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "numbers.tsv"
     table.write_text("x\n" + "".join(f"{n} {n + 1}\n" for n in range(30)), encoding="utf-8")
-    with pytest.raises(UserError, match="no recurrent cell"):
+    with pytest.raises(UserError, match=r"at symbols, and this recipe reads none: .*\(vector\); allowed: recipes with"):
         gradient_courses("autoencoder", table, updates=1)
+    with pytest.raises(UserError, match=r"this recipe reads none: image \(image\)"):
+        gradient_courses("image-captioning", tmp_path / "none.tsv", updates=1)
