@@ -51,7 +51,7 @@ def _at_least(recipe: Recipe) -> int:
     """
     readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
     cells: list[CellSettings] = [settings for settings in readers if isinstance(settings, CellSettings)]
-    if recipe.decoder.kind in ("recurrent", "transformer"):
+    if recipe.decoder.kind in ("recurrent", "transformer") and not recipe.output.one_step:
         cells.append(recipe.decoder)
     huge = sum(size for _, size in _sizes(recipe.to_dict()) if size > HUGE)
     return huge + sum(cell.layers * cell.size**2 for cell in cells)

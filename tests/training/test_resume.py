@@ -111,6 +111,23 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
     assert [line["update"] for line in journal(tmp_path / "killed")] == [20, 25]
 
 
+def test_what_a_transformer_has_in_sight_of_a_stream_survives_a_kill(tmp_path: Path) -> None:
+    """Its memory is longer than a piece of the text, so that it is carried over several."""
+    data = text(tmp_path / "text.txt")
+    decoder = {"kind": "transformer", "size": 8, "heads": 2, "layers": 2, "memory": 12, "embedding": {"size": 4}}
+    recipe = with_training({**TEXT, "decoder": decoder}, updates=16, checkpoint_every=6)
+    run(recipe, data, tmp_path / "whole")
+    code, said = run_until_signal(recipe, data, tmp_path / "killed", after=9, number=signal.SIGKILL)
+    assert code == -signal.SIGKILL, said
+    standing = last_checkpoint(tmp_path / "killed")
+    assert standing.standing.updates == 6
+    assert {tuple(part.shape) for part in standing.carried.values()} == {(3, 2, 12, 4)}
+    run(recipe, None, tmp_path / "killed", resume=True)
+    resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
+    assert same(resumed.carried, whole.carried)
+    assert same(resumed.weights, whole.weights)
+
+
 def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
     """The moving baseline is part of a run: without it the first updates after a resume would be others."""
     data = words(tmp_path / "words.tsv")
