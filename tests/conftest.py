@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from jaxtyping import install_import_hook
 
-from tests.shapes import checked
+from tests import shapes
 
 # The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
 # Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there.
@@ -27,7 +26,7 @@ SHAPED_ROOMS = [
     "seq2see.products",
     "seq2see.search",
 ]
-install_import_hook(SHAPED_ROOMS, f"{checked.__module__}.{checked.__name__}")
+shapes.install(SHAPED_ROOMS)
 
 # Workers share the machine's cores, and sums over several threads do not always round alike.
 torch.set_num_threads(1)
@@ -37,7 +36,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True)
 def _same_seed() -> None:
-    """Every test starts from the same random state, whichever tests ran before it."""
+    """Every test starts from the same random state and checks shapes anew, whichever tests ran before it."""
+    shapes.begin()
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - what a library draws from the old generator has to repeat too
     torch.manual_seed(0)

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any, Protocol, runtime_checkable
 
+import jaxtyping
 from beartype import beartype
 
+MOST = 5
+"""Calls of one function that one test checks. What is wrong with a signature shows at the first of them, a shape that
+changes from step to step at one of the next; checking all of a training run's would take most of its time."""
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+Function = Callable[..., Any]
+
+_checking: Any = jaxtyping.jaxtyped
+_calls: Counter[Function] = Counter()
+
+
+def install(rooms: Sequence[str]) -> None:
+    """Check what is imported from these rooms from now on."""
+    jaxtyping.jaxtyped = sparing  # type: ignore[assignment]
+    jaxtyping.install_import_hook(rooms, f"{checked.__module__}.{checked.__name__}")
+
+
+def begin() -> None:
+    """A new test: every function is checked again."""
+    _calls.clear()
+
+
+def checked(function: Function) -> Function:
     """beartype, for signatures that name a Protocol too.
 
     beartype refuses a Protocol that isinstance() cannot check. The package has no use for such checks, so it is here,
@@ -19,3 +44,27 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(named, type) and Protocol in named.__bases__:
             runtime_checkable(named)
     return beartype(function)
+
+
+def sparing(function: Any = None, *, typechecker: Function | None = None) -> Any:
+    """jaxtyped, for the first calls in a test of a function, or of what makes a dataclass."""
+    if function is None:
+        return partial(sparing, typechecker=typechecker)
+    if inspect.isfunction(function):
+        return _first_calls(function, _checking(function, typechecker=typechecker))
+    plain = function.__init__ if dataclasses.is_dataclass(function) else None
+    made = _checking(function, typechecker=typechecker)
+    if plain is not None and made.__init__ is not plain:
+        made.__init__ = _first_calls(plain, made.__init__)
+    return made
+
+
+def _first_calls(plain: Function, full: Function) -> Function:
+    @wraps(plain)
+    def called(*args: Any, **given: Any) -> Any:
+        if _calls[plain] >= MOST:
+            return plain(*args, **given)
+        _calls[plain] += 1
+        return full(*args, **given)
+
+    return called
