@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from types import CodeType, FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import jaxtyping
@@ -20,7 +20,7 @@ changes from step to step at one of the next; checking all of a training run's w
 Function = Callable[..., Any]
 
 _checking: Any = jaxtyping.jaxtyped
-_calls: Counter[Function] = Counter()
+_calls: Counter[CodeType] = Counter()
 
 
 def install(rooms: Sequence[str]) -> None:
@@ -50,7 +50,9 @@ def sparing(function: Any = None, *, typechecker: Function | None = None) -> Any
     """jaxtyped, for the first calls in a test of a function, or of what makes a dataclass."""
     if function is None:
         return partial(sparing, typechecker=typechecker)
-    if inspect.isfunction(function):
+    if isinstance(function, FunctionType):
+        if _calls[function.__code__] >= MOST:  # one that is made inside another, each time anew
+            return function
         return _first_calls(function, _checking(function, typechecker=typechecker))
     plain = function.__init__ if dataclasses.is_dataclass(function) else None
     made = _checking(function, typechecker=typechecker)
@@ -59,12 +61,14 @@ def sparing(function: Any = None, *, typechecker: Function | None = None) -> Any
     return made
 
 
-def _first_calls(plain: Function, full: Function) -> Function:
+def _first_calls(plain: FunctionType, full: Function) -> Function:
+    code = plain.__code__
+
     @wraps(plain)
     def called(*args: Any, **given: Any) -> Any:
-        if _calls[plain] >= MOST:
+        if _calls[code] >= MOST:
             return plain(*args, **given)
-        _calls[plain] += 1
+        _calls[code] += 1
         return full(*args, **given)
 
     return called

@@ -25,7 +25,7 @@ SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
     "decoder": {"size": 16, "embedding": {"size": 8}},
     "attention": {"score": "additive", "size": 8},
-    "training": {"learning_rate": 0.01, "dev_rows": 10, "samples": 1, "updates": 4, "epochs": 0},
+    "training": {"learning_rate": 0.01, "dev_rows": 10, "samples": 1, "updates": 4, "epochs": 0, "report_every": 30},
     "search": {"max_length": 12},
 }
 

@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
     "decoder": {"size": 16, "embedding": {"size": 8}},
     "attention": {"score": "additive", "size": 8},
-    "training": {"learning_rate": 0.01, "dev_rows": 10, "samples": 1, "updates": 4, "epochs": 0},
+    "training": {"learning_rate": 0.01, "dev_rows": 10, "samples": 1, "updates": 4, "epochs": 0, "report_every": 30},
     "search": {"max_length": 12, "beam": 3},
 }
 SPELLING: dict[str, Any] = {
