@@ -12,6 +12,9 @@ from torch.nn.functional import relu
 
 from seq2see.encoders.normalised import groups_of
 
+STILL = 0.01
+"""Deviations of pixels, from -1 to 1, below which nothing moves: what is left is a camera's noise."""
+
 
 class Motion(nn.Module):
     """Levels of 3-D convolution, normalisation and relu: (batch, frames, channels, height, width) -> (batch, frames,
@@ -55,6 +58,22 @@ class Motion(nn.Module):
             batch, frames = made.shape[:2]
             states = relu(norm(made.reshape(batch * frames, *made.shape[2:]))).unflatten(0, (batch, frames)) * real
         return states
+
+
+def changes(
+    pixels: Float[Tensor, "batch frames channels height width"], mask: Bool[Tensor, "batch frames"]
+) -> Float[Tensor, "batch frames channels height width"]:
+    """(x_t - mean_t x_t) / s, s the deviation of all of a clip's pixels from their means: what stays the same through a
+    clip is gone, and small movements count as much as large ones. A clip in which nothing moves is zeros.
+
+    >>> changes(torch.tensor([1.0, 3.0]).view(1, 2, 1, 1, 1), torch.ones(1, 2, dtype=torch.bool)).flatten().tolist()
+    [-1.0, 1.0]
+    """
+    real = mask[:, :, None, None, None]
+    count = real.sum(1, keepdim=True).clamp(min=1)
+    moved = (pixels - (pixels * real).sum(1, keepdim=True) / count) * real
+    spread = (moved.square().sum((1, 2, 3, 4), keepdim=True) / (count * pixels[0, 0].numel())).sqrt()
+    return moved / spread.clamp(min=STILL)
 
 
 def _kernel(level: int) -> int:

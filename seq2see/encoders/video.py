@@ -14,7 +14,7 @@ from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers
 from seq2see.encoders.means import masked_mean
-from seq2see.encoders.motion import Motion
+from seq2see.encoders.motion import Motion, changes
 from seq2see.errors import UserError
 from seq2see.memory import Layout, LayoutKind, Places, View
 from seq2see.recipe.schema import VideoEncoderSettings
@@ -127,7 +127,10 @@ class VideoEncoder(Encoder):
             given = column.maps
             found.append(given if given is not None else self._appearance(_pixels(column), column.mask))
         if self.motion is not None:
-            found.append(self.motion(_pixels(column) / 127.5 - 1, column.mask))
+            pixels = _pixels(column) / 127.5 - 1
+            if self.settings.motion_from == "changes":
+                pixels = changes(pixels, column.mask)
+            found.append(self.motion(pixels, column.mask))
         return found
 
     def _appearance(self, pixels: Tensor, mask: Tensor) -> Maps:

@@ -285,6 +285,9 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
     spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
         [], description="motion: frames that each level sees, odd numbers; not given: 3 each"
     )
+    motion_from: Literal["pixels", "changes"] = Field(
+        "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
+    )
     frame: Literal["mean", "flat"] = Field(
         "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
     )

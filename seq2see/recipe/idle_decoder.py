@@ -68,7 +68,8 @@ def _written(settings: DecoderSettings) -> dict[str, str]:
 def _answered(settings: DecoderSettings) -> dict[str, str]:
     """A transformer that answers in one step: its layers look at places and think, there is nothing written before."""
     found = changed(settings, "decoder", ["cell", "activation", "reset"], "a transformer has no cell")
-    keys = ["heads", "positions", "longest", "memory", "embedding", "tied"]
-    found |= changed(settings, "decoder", keys, "a label is decoded in one step, with no symbol before it to look at")
+    alone = "a label is decoded in one step, with no symbol before it to look at"
+    found |= changed(settings, "decoder", ["positions", "longest", "memory", "embedding", "tied"], alone)
+    found |= changed(settings, "decoder", ["heads"], f"{alone}; attention.heads are those of its looks")
     found |= changed(settings, "decoder", ["every_step"], "there is one step: decoder.start says what it begins with")
     return found | changed(settings, "decoder", ["output"], "the output layer of a transformer sees s")

@@ -118,7 +118,7 @@ def _idle(settings: VideoEncoderSettings, path: str) -> dict[str, str]:
         reason = f"backbone {settings.backbone} is built as it is"
         found |= _changed(settings, path, ["channels", "pooled"], reason)
     if not settings.motion:
-        found |= _changed(settings, path, ["spans"], f"{path}.motion has no levels")
+        found |= _changed(settings, path, ["spans", "motion_from"], f"{path}.motion has no levels")
     if not settings.recurrent:
         keys = ["cell", "activation", "reset", "layers", "bidirectional"]
         found |= _changed(settings, path, keys, f"{path}.recurrent is false")

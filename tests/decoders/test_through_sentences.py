@@ -15,12 +15,13 @@ DOCUMENTS = torch.tensor([[[5, 6, 7], [8, 0, 0]], [[4, 0, 0], [0, 0, 0]]])
 TARGETS = torch.tensor([[5, 6, 3], [7, 3, 0]])
 
 
-def model(**attention: Any) -> EncoderDecoder:
+def model(*, levels: str = "recurrent", decoder: str = "recurrent", **attention: Any) -> EncoderDecoder:
     recipe = {
         "inputs": {"doc": {"kind": "texts"}},
-        "encoder": {"kind": "hierarchical", "size": 4, "pooling_size": 3, "embedding": {"size": 5}},
+        "encoder": {"kind": "hierarchical", "levels": levels, "pooling_size": 3, "embedding": {"size": 5}}
+        | {"size": 4 if levels == "recurrent" else 8},
         "attention": {"over": "doc.words", "through": "sentences", **attention},
-        "decoder": {"size": 8, "embedding": {"size": 5}, "start": "doc"},
+        "decoder": {"kind": decoder, "size": 8, "embedding": {"size": 5}, "start": "doc"},
     }
     torch.manual_seed(2)
     return EncoderDecoder(load_recipe(recipe), Sizes({"doc": 10}, 10)).eval()
@@ -34,6 +35,13 @@ def model(**attention: Any) -> EncoderDecoder:
         {"score": "dot", "query": "current", "input_feeding": False},
         {"score": "coverage", "size": 4, "filters": 2},
         {"score": "additive", "size": 4, "choice": "hard"},
+        {"score": "scaled-dot", "heads": 2},
+        {"score": "coverage", "size": 4, "filters": 2, "heads": 4},
+        {"score": "additive", "size": 4, "scope": "local-monotonic", "window": 1},
+        {"score": "coverage", "size": 4, "filters": 2, "scope": "local-predicted", "window": 1, "heads": 2},
+        {"score": "general", "choice": "hard", "scope": "local-predicted", "window": 1, "levels": "transformer"},
+        {"score": "scaled-dot", "heads": 2, "decoder": "transformer", "levels": "transformer"},
+        {"score": "additive", "size": 4, "scope": "local-monotonic", "window": 1, "decoder": "transformer"},
     ],
 )
 def test_teaching_equals_stepping(attention: dict[str, Any]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import conv3d, group_norm, relu
 
 from seq2see.data.video import Clips
 from seq2see.encoders import VideoEncoder
-from seq2see.encoders.motion import Motion
+from seq2see.encoders.motion import Motion, changes
 from seq2see.errors import UserError
 from seq2see.recipe.schema import VideoEncoderSettings
 
@@ -21,6 +22,7 @@ WAYS: list[dict[str, Any]] = [
     {"bidirectional": False, "layers": 2},
     {"motion": [4, 8]},
     {"appearance": False, "motion": [4]},
+    {"appearance": False, "motion": [4], "motion_from": "changes"},
     {"appearance": False, "motion": [4, 4], "spans": [5, 1], "recurrent": False},
     {"frame": "flat", "motion": [4], "regions": True},
     {"recurrent": False, "regions": True},
@@ -128,3 +130,29 @@ def test_kept_maps_stand_in_for_pixels() -> None:
 def test_nothing_seen_is_refused() -> None:
     with pytest.raises(UserError, match="without appearance nothing is seen"):
         encoder(appearance=False)
+
+
+def test_what_stays_the_same_is_no_change() -> None:
+    mask = torch.arange(7) < torch.tensor([[4], [7]])
+    pixels = torch.rand(2, 7, 1, 12, 16, generator=torch.Generator().manual_seed(1)) - 0.5
+    still = torch.rand(2, 1, 1, 12, 16, generator=torch.Generator().manual_seed(2))
+    found = changes(pixels, mask)
+    torch.testing.assert_close(changes(pixels * 0.3 + still, mask), found, atol=1e-5, rtol=1e-4)
+    clip = pixels[0, :4].numpy().astype("float64")
+    moved = clip - clip.mean(0, keepdims=True)
+    np.testing.assert_allclose(found[0, :4].numpy(), moved / np.sqrt((moved**2).mean()), atol=1e-5)
+    assert found[0, 4:].abs().max() == 0
+    assert changes(still.expand(-1, 7, -1, -1, -1), mask).abs().max() < 1e-4
+
+
+def test_motion_from_changes_does_not_see_what_stays() -> None:
+    everything = torch.ones(1, 7, dtype=torch.bool)
+    darker = clips(1, 7) // 2
+    lighter = darker + 100
+    by_changes, by_pixels = (
+        encoder(appearance=False, motion=[4], recurrent=False, motion_from=how) for how in ("changes", "pixels")
+    )
+    same = [by_changes(one, everything).places.states for one in (darker, lighter)]
+    torch.testing.assert_close(same[0], same[1], atol=1e-4, rtol=1e-4)
+    other = [by_pixels(one, everything).places.states for one in (darker, lighter)]
+    assert not torch.allclose(other[0], other[1], atol=1e-2)
