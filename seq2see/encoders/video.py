@@ -189,6 +189,8 @@ class Written:
         if settings.motion:
             spans = ", ".join(map(str, settings.seen))
             lines.append(f"n_j = map of what moves around frame j: 3-D convolutions, levels over {spans} frames")
+            if settings.motion_from == "changes":
+                lines.append("  of (pixels - their means over the clip) / their deviation")
             parts.append("n_j")
         each = "all cells of each" if settings.frame == "flat" else "the mean of each"
         vector = f"[{'; '.join(parts)}]"
