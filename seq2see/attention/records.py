@@ -158,7 +158,7 @@ class Look:
         return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
 
     def dense_energies(self) -> Float[Tensor, "*rows places"]:
-        """Energies over all places (of heads `mean_of_asked`), minus infinity at what was no candidate, and at padding."""
+        """Energies over all places, minus infinity at what was no candidate, and at padding; of heads the mean."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
         spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)

@@ -20,7 +20,7 @@ class ThroughHeads(MultiHead):
     """c = W_o [c^1; ..; c^H] + b_o, each head looking at words through sentences by itself.
 
     Head i asks sentences with a projection of the query and of their states of its own, `larger.W_q` and `larger.W_k`,
-    beside those of the words. What is told of the sentences is the mean over heads, of energies over those that asked the sentence.
+    beside those of the words. What is told of a sentence is the mean over heads, of energies over those that asked it.
     """
 
     def __init__(self, query: int, view: View, *, heads: int, inner: Through):
