@@ -228,14 +228,15 @@ class Model:
         *,
         columns: Sequence[str] | None = None,
         rows: int = 200,
+        places: int = 0,
         progress: Measuring | None = None,
     ) -> Faithfulness:
-        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs, at so many
+        places of each (0: all)."""
         self._spoken("faithful")
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
         tell(self._noticed(given, outputs=True))
-        told = None if progress is None else partial(progress, "rows asked")
-        return faithful(bundle, given, most=rows, told=told)
+        return faithful(bundle, given, most=rows, places=places, progress=progress)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""

@@ -45,12 +45,13 @@ class Regions:
     def without(self, places: Int[Tensor, " rows"]) -> Clips:
         pixels = self._pixels.clone()
         height, width = pixels.shape[-2:]
+        grey = pixels[0].float().mean().round().to(pixels.dtype)  # rows are equal
         for clip, place in zip(pixels, places.tolist(), strict=True):
             number, cell = divmod(place, self.rows * self.columns)
             down, across = divmod(cell, self.columns)
             upper, lower = down * height // self.rows, (down + 1) * height // self.rows
             left, right = across * width // self.columns, (across + 1) * width // self.columns
-            clip[number, :, upper:lower, left:right] = clip.float().mean().round().to(clip.dtype)
+            clip[number, :, upper:lower, left:right] = grey
         return replace(self.column, pixels=pixels)
 
     def by_place(self, vectors: Float[Tensor, "batch frames size rows columns"]) -> Float[Tensor, "batch places"]:
