@@ -194,12 +194,18 @@ class Model:
         """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine)."""
         return nearest_others(self.encode(inputs), k)
 
-    def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
-        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
+    def look(
+        self, given: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
+    ) -> Prediction:
+        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`.
+        beam, max_length: as for `predict`."""
         if target is not None:
             self._spoken("target")
             return self._follow(self._one(given), target)
-        return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
+        said = {"beam": beam, "max_length": max_length}
+        return self.predict(
+            self.row(given), maps=True, **{name: value for name, value in said.items() if value is not None}
+        )
 
     def explain(
         self,

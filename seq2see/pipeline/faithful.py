@@ -116,8 +116,8 @@ class _Asked:
     def long(self, rows: int) -> list[str]:
         """What to say before a wait: how often inputs like this one will be read."""
         return [
-            f"{name}: {len(places):,} places in the first row, each hidden in turn: about {rows * len(places):,} inputs "
-            f"are read for {counted(rows, 'row')}; --rows N takes fewer rows, --places N fewer places of each"
+            f"{name}: {len(places):,} places in the first row, each hidden in turn: about {rows * len(places):,} "
+            f"inputs are read for {counted(rows, 'row')}; --rows N takes fewer rows, --places N fewer places of each"
             for name, places in self.places.items()
             if len(places) >= MANY and rows * len(places) * self._room(name) > LONG
         ]
