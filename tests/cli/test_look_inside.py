@@ -101,9 +101,8 @@ def test_one_map_can_be_asked_for(call: Call, transformer: Path, tmp_path: Path,
 
 def test_a_picture_says_what_else_there_is(call: Call, transformer: Path, tmp_path: Path) -> None:
     run = call("look", transformer, "abcd", "--out", tmp_path / "look.svg")
-    assert (
-        "--map NAME or --map all: source.layer-1, source.self-1, source.self-2, output.self-1, output.self-2" in run.err
-    )
+    further = "source.layer-1, source.self-1, source.self-2, output.self-1, output.self-2"
+    assert f"--map NAME or --map all: {further}" in run.err
     assert "source.self-1" not in (tmp_path / "look.svg").read_text("utf-8")
     run = call("look", transformer, "abcd", "--map", "all", "--out", tmp_path / "all.svg")
     assert "further maps" not in run.err
