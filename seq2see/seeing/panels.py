@@ -108,9 +108,17 @@ def _begun(looks: Looks, group: list[Panel]) -> list[Panel]:
     if not looks.onto_itself(panel.name) or panel.places <= PART:
         return group
     said = f", the first {PART} of {panel.places:,}"
-    cut = {"inputs": panel.inputs[:PART], "outputs": panel.outputs[:PART]}
-    axes = {"across": f"{panel.across}{said}", "down": f"{panel.down}{said}"}
-    return [replace(head, weights=head.weights[:PART, :PART], **cut, **axes) for head in group]
+    return [
+        replace(
+            head,
+            weights=head.weights[:PART, :PART],
+            inputs=head.inputs[:PART],
+            outputs=head.outputs[:PART],
+            across=f"{head.across}{said}",
+            down=f"{head.down}{said}",
+        )
+        for head in group
+    ]
 
 
 def _panels_of_map(looks: Looks, name: str, direction: str) -> list[Panel]:

@@ -137,3 +137,10 @@ def test_a_language_model_without_a_recurrence_looks_at_what_it_writes(
     run = call("look", storyteller, "abcd", "--out", path)
     assert (run.code, "--target TEXT" in run.err) == (2, True)
     assert call("look", storyteller, "--out", tmp_path / "own.png").code == 0
+    short = call("look", storyteller, "--max-length", 3, "--out", path)
+    assert (short.code, len(json.loads(path.read_text("utf-8"))["outputs"]) <= 3) == (0, True), short.err
+    run = call("look", storyteller, "--max-length", 3, "--target", "abcd", "--out", path)
+    assert (run.code, "--max-length: no meaning with --target" in run.err) == (2, True)
+    run = call("look", storyteller, "--target", "abcd" * 20, "--out", tmp_path / "long.svg")
+    assert "drawn: the first 48 of 81 symbols" in run.err
+    assert ">looked at, the first 48 of 81 →<" in (tmp_path / "long.svg").read_text("utf-8")
