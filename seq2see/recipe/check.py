@@ -25,8 +25,9 @@ from seq2see.recipe.schema import (
     TextSettings,
     names,
 )
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.scores import LOOKING_BACK, SCORES
 from seq2see.recipe.sets import ordered, unlike
+from seq2see.recipe.shrinking import shrunk_away
 from seq2see.recipe.sound_checks import unheard
 from seq2see.recipe.transformers import misfitting
 from seq2see.recipe.video_checks import unwatchable
@@ -51,6 +52,7 @@ def problems(recipe: Recipe) -> list[str]:
         *misfitting(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
+        *shrunk_away(recipe),
         *unworkable(recipe),
         *_own(recipe),
     ]
@@ -120,6 +122,10 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: {said}; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
+    if score in LOOKING_BACK and recipe.output.one_step:
+        allowed = [one for one in SCORES if one not in LOOKING_BACK]
+        said = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
+        return [f"attention.score: {said}; allowed: {', '.join([*allowed, 'none'])} (additive is the same there)"]
     if found := [*through(recipe), *unused_sentences(recipe)]:
         return found
     if not _seen(recipe):
