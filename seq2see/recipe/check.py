@@ -7,7 +7,7 @@ from seq2see.recipe.along import out_of_line
 from seq2see.recipe.basics import Scalar
 from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.directions import undirected
-from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
+from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences, unwindowed
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
@@ -48,6 +48,7 @@ def problems(recipe: Recipe) -> list[str]:
         *undirected(recipe),
         *out_of_line(recipe),
         *ordered(recipe),
+        *unwindowed(recipe),
         *impossible(recipe),
         *misfitting(recipe),
         *unfit_scores(recipe),

@@ -25,7 +25,15 @@ def listed(origin: str, found: Sequence[str]) -> str:
 
 def said(error: ValidationError, raw: Mapping[str, Any]) -> list[str]:
     """One line for each key at fault; where a value may be of several types, the failures of all of them are one."""
-    return list(dict.fromkeys(_said(one, raw) for one in error.errors()))
+    return list(dict.fromkeys(_said(one, raw) for one in error.errors() if not _taken_over(one["loc"], raw)))
+
+
+def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
+    """Whether an input's encoder has that key from the recipe's, of which it is said already."""
+    if location[0] != "inputs" or "encoder" not in location or not isinstance(raw.get("encoder"), Mapping):
+        return False
+    own = raw["inputs"][location[1]].get("encoder") or {}
+    return location[-1] in raw["encoder"] and location[-1] not in own
 
 
 @dataclass
@@ -76,7 +84,8 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
             found = found[part]
         return f"{spot}: should be {kind_of(spot.annotation)}, got {found!r}"
     if kind.endswith("_parsing") or kind == "int_from_float":
-        return f"{spot}: should be {kind_of(spot.annotation)}, got {value!r}"
+        words = kind_of(spot.annotation)
+        return f"{spot}: should be {'' if words == kind_of(bool) else 'a '}{words}, got {value!r}"
     return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {value!r}"
 
 
