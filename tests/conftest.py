@@ -53,6 +53,12 @@ def data_folder() -> Path:
     return folder
 
 
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
+    """What several tests share is made before the first of them begins, and checked as if it were one."""
+    if fixturedef.scope != "function":
+        shapes.begin()
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes lend a test no name: gzip writes the time of day into them, and workers have to agree on every name."""
     return argname if isinstance(val, bytes) else None

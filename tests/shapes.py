@@ -13,9 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import jaxtyping
 from beartype import beartype
 
-MOST = 5
-"""Calls of one function that one test checks. What is wrong with a signature shows at the first of them, a shape that
-changes from step to step at one of the next; checking all of a training run's would take most of its time."""
+FIRST, EVERY = 5, 20
+"""Which calls of a function a test checks: the first few, where a wrong signature shows, and then one in so many, where
+a shape does that changes on the way. Checking all of a training run's would take most of its time."""
 
 Function = Callable[..., Any]
 
@@ -30,7 +30,7 @@ def install(rooms: Sequence[str]) -> None:
 
 
 def begin() -> None:
-    """A new test: every function is checked again."""
+    """A new test, or what several will share: every function is checked again."""
     _calls.clear()
 
 
@@ -47,28 +47,30 @@ def checked(function: Function) -> Function:
 
 
 def sparing(function: Any = None, *, typechecker: Function | None = None) -> Any:
-    """jaxtyped, for the first calls in a test of a function, or of what makes a dataclass."""
+    """jaxtyped, for some of the calls of a function, or of what makes a dataclass."""
     if function is None:
         return partial(sparing, typechecker=typechecker)
     if isinstance(function, FunctionType):
-        if _calls[function.__code__] >= MOST:  # one that is made inside another, each time anew
+        if not _due(function.__code__):  # one that is made inside another, each time anew
             return function
-        return _first_calls(function, _checking(function, typechecker=typechecker))
+        return _sometimes(function, _checking(function, typechecker=typechecker))
     plain = function.__init__ if dataclasses.is_dataclass(function) else None
     made = _checking(function, typechecker=typechecker)
     if plain is not None and made.__init__ is not plain:
-        made.__init__ = _first_calls(plain, made.__init__)
+        made.__init__ = _sometimes(plain, made.__init__)
     return made
 
 
-def _first_calls(plain: FunctionType, full: Function) -> Function:
+def _sometimes(plain: FunctionType, full: Function) -> Function:
     code = plain.__code__
 
     @wraps(plain)
     def called(*args: Any, **given: Any) -> Any:
-        if _calls[code] >= MOST:
-            return plain(*args, **given)
-        _calls[code] += 1
-        return full(*args, **given)
+        return (full if _due(code) else plain)(*args, **given)
 
     return called
+
+
+def _due(code: CodeType) -> bool:
+    _calls[code] += 1
+    return _calls[code] <= FIRST or _calls[code] % EVERY == 0

@@ -11,8 +11,6 @@ from torch.nn.functional import pad
 
 from seq2see.recipe.sound_settings import SoundInput
 
-RANGE = 1e-8
-"""What is 80 dB below the loudest band of a sound counts as silence: a recording's own noise, or none at all."""
 SILENCE = 1e-10
 STEADY = 1e-5
 """A deviation below this is no variation: such a band becomes zero, not noise made large."""
@@ -20,7 +18,7 @@ STEADY = 1e-5
 
 def log_mels(samples: Float[Tensor, " samples"], settings: SoundInput) -> Float[Tensor, "frames mels"]:
     """log sum_f F_mf |X_tf|**2, X_t the spectrum of a Hann window; the end is filled up with silence, so that all of
-    the sound is heard. Normalised as the settings say.
+    the sound is heard. What lies `range` dB below the loudest is as loud as that. Normalised as the settings say.
 
     >>> log_mels(torch.randn(16_000), SoundInput()).shape
     torch.Size([99, 80])
@@ -32,7 +30,7 @@ def log_mels(samples: Float[Tensor, " samples"], settings: SoundInput) -> Float[
     windows = filled.unfold(0, width, hop) * torch.hann_window(width)
     power = torch.fft.rfft(windows, n=size).abs().square()
     energies = power @ filters
-    floor = max(float(energies.max()) * RANGE, SILENCE)
+    floor = max(float(energies.max()) * 10 ** (-settings.range / 10), SILENCE)
     return normalised(energies.clamp(min=floor).log(), settings.normalise)
 
 

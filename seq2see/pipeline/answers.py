@@ -188,6 +188,7 @@ def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
     role = "output y" if name == "output" else f"input x ({name})"
     if isinstance(settings, SoundInput):
         frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
+        frames += f", {settings.range:g} dB of them"
         return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
     if isinstance(settings, VideoInput):
         pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"

@@ -37,6 +37,9 @@ class SoundInput(MediaSettings):
     mels: Annotated[int, Field(gt=0, le=256)] = Field(80, description="bands of frequencies: numbers in each frame")
     window: Weight = Field(25.0, description="ms of sound in each frame")
     hop: Weight = Field(10.0, description="ms from one frame to the next")
+    range: Annotated[float, Field(gt=0, le=200)] = Field(
+        80.0, description="dB: what is so far below a sound's loudest band counts as silence; less hides a room's noise"
+    )
     longest: Weight = Field(30.0, description="seconds of the longest file that is still read")
     normalise: Literal["bands", "whole", "none"] = Field(
         "whole", description="per file to mean 0 and deviation 1: each band for itself, all of them alike, or not"
