@@ -77,8 +77,11 @@ def _within(progress: Progress | None, number: int, rows: int) -> Told:
 def _check(bundle: Bundle) -> None:
     recipe = bundle.recipe
     if not recipe.looked_at:
-        why = "reads no input" if not recipe.inputs else "has no attention"
-        raise UserError(f"the model {why}, so there is nothing that could tell the truth; attention.score sets one")
+        if not recipe.inputs:
+            raise UserError(
+                "a language model reads no input, so there is nothing that its looks could tell the truth of"
+            )
+        raise UserError("the model has no attention that could tell the truth; attention.score sets one")
     for name in recipe.looked_at:
         read, _, part = name.partition(".")
         kind = recipe.inputs[read].kind if read in recipe.inputs else ""
@@ -194,7 +197,8 @@ class _Asked:
 
     def _apart(self, batch: Batch, name: str) -> Apart:
         read, _, part = name.partition(".")
-        return apart(batch.inputs[read], part, self.shapes.get(name, []))
+        changes = self.network.encoder(read).reads_changes
+        return apart(batch.inputs[read], part, self.shapes.get(name, []), changes)
 
 
 @contextmanager

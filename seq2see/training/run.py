@@ -71,7 +71,9 @@ def train(
     bundle.network.to(device)
     if not resume:
         _clear(folder)
-        write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+        write_bytes(
+            folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
+        )
         keep_rows(folder, recipe, corpus.dev)
     if not resume or recipe != load_recipe(folder / RECIPE):
         bundle.save_setup(folder)
@@ -170,7 +172,8 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
 
 
 def _drawn(bundle: Bundle) -> list[Prediction]:
-    return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=80))
+    most = min(80, bundle.recipe.search.max_length)
+    return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=most))
 
 
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
