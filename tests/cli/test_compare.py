@@ -76,7 +76,7 @@ def test_faithful_as_a_table_as_json_and_as_a_picture(call: Call, speller: Path,
 def test_faithful_refuses(call: Call, speller: Path, blind: Path, babbler: Path, pairs: Path) -> None:
     for arguments, message in (
         ([blind], "the model has no attention"),
-        ([babbler, "--columns", "word"], "the model reads no input"),
+        ([babbler, "--columns", "word"], "a language model reads no input"),
         ([speller, "--rows", -1], "--rows must be 0 or more"),
         ([speller, "--out", "x.pdf"], "unknown suffix '.pdf'; allowed: .png, .svg, .html, .json"),
         ([speller, "--places", 1], "--places: 1 places have no order; allowed: 2 or more, or 0 for all"),
