@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seq2see.recipe.encoder_settings import VideoEncoderSettings
 from seq2see.recipe.schema import Recipe, VideoInput
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 
 IN_ORDER = ("location",)
 """Scores that go by where a place lies, so that frames that know nothing of each other are told apart."""

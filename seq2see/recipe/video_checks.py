@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from seq2see.recipe.backbones import FILED, SMALL, unknown_backbone
 from seq2see.recipe.backbones import LEAST as HALVED
-from seq2see.recipe.encoder_settings import VideoEncoderSettings
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 LEAST = 4
