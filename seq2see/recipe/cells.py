@@ -22,7 +22,7 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
     told = recipe.to_dict()
     parts = [one.get("encoder") or told.get("encoder") or {} for one in told["inputs"].values()]
     parts += [part["recurrent"] for part in parts if isinstance(part.get("recurrent"), dict)]
-    recurrent = [part for part in parts if "cell" in part and part.get("recurrent") is not False]
+    recurrent = [part for part in parts if "cell" in part and part.get("over_time", "recurrent") == "recurrent"]
     if told["decoder"].get("kind") == "recurrent":
         recurrent.append(told["decoder"])
     if not recurrent:

@@ -29,6 +29,7 @@ from seq2see.recipe.scores import SCORES
 from seq2see.recipe.sets import ordered, unlike
 from seq2see.recipe.sound_checks import unheard
 from seq2see.recipe.transformers import misfitting
+from seq2see.recipe.units import unfitting
 from seq2see.recipe.video_checks import unwatchable
 
 RESERVED = ("none", "output", "training")
@@ -49,6 +50,7 @@ def problems(recipe: Recipe) -> list[str]:
         *ordered(recipe),
         *impossible(recipe),
         *misfitting(recipe),
+        *unfitting(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
         *unworkable(recipe),

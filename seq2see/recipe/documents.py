@@ -44,9 +44,11 @@ def unread(recipe: Recipe) -> list[str]:
 
 
 def _by_level(recipe: Recipe, name: str) -> str:
-    """How a document is read without a recurrence, where that was meant."""
-    asked = recipe.inputs[name].kind == "texts" and recipe.encoder_of(name).kind == "transformer"
-    return f" with {recipe.encoder_path(name)}.levels transformer" if asked else ""
+    """How an input is read by self-attention, where that was meant and the kind of the encoder is not what says it."""
+    if recipe.encoder_of(name).kind != "transformer":
+        return ""
+    key = {"texts": "levels", "video": "over_time"}.get(recipe.inputs[name].kind)
+    return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
 
 
 def unused_sentences(recipe: Recipe) -> list[str]:

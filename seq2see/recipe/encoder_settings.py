@@ -36,7 +36,7 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
-    reads: ClassVar[tuple[str, ...]] = ("text", "set")
+    reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "image")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: Positive = Field(256, description="size of a place")
     layers: Positive = Field(3, description="one above the other")
@@ -47,11 +47,28 @@ class TransformerEncoderSettings(Reader):
         "sinusoidal",
         description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
     )
-    longest: Count = Field(512, description="learned positions: the longest input")
+    longest: Count = Field(
+        512, description="learned positions: the longest input, in places; of pictures the longest side"
+    )
+    stack: Positive | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
+    patch: Positive | tuple[Positive, Positive] | None = Field(
+        None,
+        description="pictures: pixels of each side of a place, or down and across; not given: of 16, 8, 4, 2 and 1 the "
+        "largest that goes 6 times into the shorter side; lines of text (width 0): the height, and an eighth of it",
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
+    def pixels(self) -> tuple[int, int] | None:
+        """Of a patch, down and across; None where no picture is read."""
+        return (self.patch, self.patch) if isinstance(self.patch, int) else self.patch
+
+    @property
     def layout(self) -> str:
+        if self.patch is not None:
+            return "grid"
+        if self.stack is not None:
+            return "frames"
         return "set" if self.positions == "none" else "tokens"
 
 
@@ -231,5 +248,7 @@ USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense", "vid
 
 def embedding_of(settings: Any) -> EmbeddingSettings | None:
     """How an encoder's symbols become vectors; None for one that reads no symbols."""
+    if isinstance(settings, TransformerEncoderSettings) and settings.layout in ("frames", "grid"):
+        return None
     found = getattr(settings, "embedding", None)
     return found if isinstance(found, EmbeddingSettings) else None

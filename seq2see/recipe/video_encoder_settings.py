@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from seq2see.recipe.backbone_settings import BackboneSettings
-from seq2see.recipe.basics import CellSettings, Positive
+from seq2see.recipe.basics import CellSettings, Count, Positions, Positive, Share
 from seq2see.recipe.readers import Reader, View
 
 
 class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
-    """h_1 .. h_M: networks make maps of each frame, of what is in it and of what moves, a recurrent one reads them."""
+    """h_1 .. h_M: networks make maps of each frame, what is in it and what moves, another reads them over time."""
 
     reads: ClassVar[tuple[str, ...]] = ("video",)
     lies: ClassVar[str] = "frames"
-    kind: Literal["video"] = Field("video", description="convolutions over frames, recurrent layers over time")
+    kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
     appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
     motion: list[Positive] = Field(
         [], description="maps of each level of 3-D convolutions over short clips; a level halves height and width"
@@ -30,11 +30,36 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
     frame: Literal["mean", "flat"] = Field(
         "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
     )
-    recurrent: bool = Field(True, description="recurrent layers over the frames; false: every frame for itself")
-    bidirectional: bool = Field(True, description="read in both directions, the states joined")
+    over_time: Literal["recurrent", "transformer", "none"] = Field(
+        "recurrent",
+        description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
+    )
+    bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
+    heads: Positive = Field(4, description="transformer: looks side by side in each layer; divides the size")
+    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Positions = Field("sinusoidal", description="transformer: how a frame knows where it stands in time")
+    longest: Count = Field(512, description="transformer, learned positions: frames of the longest clip")
+    dropout: Share = Field(
+        0.0,
+        description="recurrent: between layers and on the output of the last; transformer: on what each part of "
+        "a layer gives; with all on what enters",
+    )
     regions: bool = Field(
         False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_before(cls, given: Any) -> Any:
+        """`recurrent: true` or `false`, as recipes and models of before `over_time` have it."""
+        if not isinstance(given, dict) or not isinstance(given.get("recurrent"), bool) or "over_time" in given:
+            return given
+        rest = {key: value for key, value in given.items() if key != "recurrent"}
+        return rest | {"over_time": "recurrent" if given["recurrent"] else "none"}
+
+    @property
+    def recurrent(self) -> bool:
+        return self.over_time == "recurrent"
 
     @property
     def places_size(self) -> int:
