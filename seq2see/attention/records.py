@@ -158,11 +158,11 @@ class Look:
         return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
 
     def dense_energies(self) -> Float[Tensor, "*rows places"]:
-        """Energies over all places (of heads the mean), minus infinity at what was no candidate, and at padding."""
+        """Energies over all places, minus infinity at what was no candidate, and at padding; of heads the mean."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
         spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)
-        return spread_out.mean(-2) if self.heads else spread_out
+        return mean_of_asked(spread_out) if self.heads else spread_out
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Look:
         """The same look with every tensor changed alike: rows folded, selected or cut."""
@@ -179,6 +179,19 @@ class Look:
             if getattr(first, name) is not None:
                 together[name] = torch.stack([getattr(look, name) for look in looks], dim=1)
         return replace(first, energies=None, past=None, larger_energies=None, **together)
+
+
+def mean_of_asked(energies: Float[Tensor, "*rows heads places"]) -> Float[Tensor, "*rows places"]:
+    """The mean energy of each place over the heads that asked it, minus infinity where none did.
+
+    Heads with windows of their own ask different places: one that did not ask says nothing of a place.
+
+    >>> mean_of_asked(torch.tensor([[1.0, 2.0, -torch.inf], [3.0, -torch.inf, -torch.inf]]))
+    tensor([2., 2., -inf])
+    """
+    asked = energies > -torch.inf
+    heads = asked.sum(-2)
+    return torch.where(heads > 0, energies.masked_fill(~asked, 0.0).sum(-2) / heads.clamp(min=1), -torch.inf)
 
 
 def spread(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from seq2see.attention.asking import keys_of
 from seq2see.attention.heads import MultiHead
 from seq2see.attention.holding import laid_out
-from seq2see.attention.records import Look, Prepared
+from seq2see.attention.records import Look, Prepared, mean_of_asked
 from seq2see.attention.through import Through
 from seq2see.memory import Places, View
 
@@ -20,7 +20,7 @@ class ThroughHeads(MultiHead):
     """c = W_o [c^1; ..; c^H] + b_o, each head looking at words through sentences by itself.
 
     Head i asks sentences with a projection of the query and of their states of its own, `larger.W_q` and `larger.W_k`,
-    beside those of the words. What is told of the sentences is the mean over heads.
+    beside those of the words. What is told of a sentence is the mean over heads, of energies over those that asked it.
     """
 
     def __init__(self, query: int, view: View, *, heads: int, inner: Through):
@@ -40,10 +40,9 @@ class ThroughHeads(MultiHead):
     def forward(self, query: Float[Tensor, "batch queries query"], prepared: Prepared, **more: Any) -> Look:
         """As one attention does, over words; `forced` weights are those of words and hold for every head."""
         look: Look = super().forward(query, prepared, **more)
-        mean = {
-            name: part.mean(2) for name in ("larger", "larger_energies") if (part := getattr(look, name)) is not None
-        }
-        return replace(look, **mean)
+        if look.larger is None or look.larger_energies is None:
+            raise ValueError("this look went through no larger places")
+        return replace(look, larger=look.larger.mean(2), larger_energies=mean_of_asked(look.larger_energies))
 
     def _further(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
         return {"above": self._split(self.larger["W_q"](query)).flatten(0, 1)}

@@ -31,9 +31,9 @@ Asking = Callable[[int, Tensor], Tensor]
 class TransformerDecoder(Decoder):
     """x_t = sqrt(d) e(y_{t-1}) + p_t, then layer by layer: look at x_1 .. x_t, look at the places, think.
 
-    A summary that starts the decoder joins the first symbol, where every later step can look it up; one that enters
-    every step joins every symbol. Each layer has its own attention over the inputs; the last one's looks are the
-    decoder's, those below are told beside them. `features` is s_t = norm(x_t).
+    A summary that starts the decoder joins the first symbol, where later steps can look it up as long as their memory
+    reaches back to it; one that enters every step joins every symbol. Each layer has its own attention over the inputs;
+    the last one's looks are the decoder's, those below are told beside them. `features` is s_t = norm(x_t).
 
     Without symbols to read (a label) it is a decoder of one step: x = s_0, from the summaries or learned, asks in layer
     after layer. There is nothing before it to look back at, so that its layers look at the places and think.

@@ -20,15 +20,24 @@ class Placing(nn.Module):
     """x_j = scale v_j + p_j; vectors of another size than d go through W_e first.
 
     positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning or is
-    told elsewhere (rotary).
+    told elsewhere (rotary). key, limit: the keys of a recipe that say how many there are, and how much is read.
     """
 
     def __init__(
-        self, width: int, *, size: int, positions: str, longest: int, dropout: float, key: str, scale: float = 1.0
+        self,
+        width: int,
+        *,
+        size: int,
+        positions: str,
+        longest: int,
+        dropout: float,
+        key: str,
+        limit: str = "max_length",
+        scale: float = 1.0,
     ):
         super().__init__()
         self.size, self.positions, self.longest, self.dropout, self.key = size, positions, longest, dropout, key
-        self.scale = scale
+        self.limit, self.scale = limit, scale
         self.W_e = nn.Linear(width, size, bias=False) if width != size else None
         if positions == "learned":
             self.P = nn.Parameter(torch.randn(longest, size) / size**0.5)
@@ -49,7 +58,7 @@ class Placing(nn.Module):
             column = "output" if self.key == "decoder" else "the input"
             raise UserError(
                 f"{self.key}.longest: {self.longest} learned positions, and {column} has {last}; raise it, set the "
-                f"max_length of {column}, or use sinusoidal positions, which have no end"
+                f"{self.limit} of {column}, or use sinusoidal positions, which have no end"
             )
         return self.P[first:last]
 

@@ -42,7 +42,7 @@ class HierarchicalEncoder(Encoder):
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
         self.word_layers = _level(settings, settings.word_level, self.embedding.size, scale=settings.size**0.5)
         words = self.word_layers.size
-        self.sentence_layers = _level(settings, settings.sentence_level, words)
+        self.sentence_layers = _level(settings, settings.sentence_level, words, limit="max_sentences")
         self.size = self.summary_size = self.sentence_layers.size
         hidden = settings.pooling_size
         self.words, self.pooling = settings.words, settings.pooling
@@ -126,11 +126,15 @@ def _level_equations(settings: HierarchicalEncoderSettings) -> list[str]:
 
 
 def _level(
-    settings: HierarchicalEncoderSettings, kind: Level, width: int, *, scale: float = 1.0
+    settings: HierarchicalEncoderSettings, kind: Level, width: int, *, limit: str = "max_length", scale: float = 1.0
 ) -> RecurrentLayers | TransformerLevel:
-    """What reads vectors of that width; scale: of embeddings, which are small, where positions are added to them."""
+    """What reads vectors of that width.
+
+    limit: the key of an input that says how many of them there are; scale: of embeddings, which are small, where
+    positions are added to them.
+    """
     if kind == "transformer":
-        return TransformerLevel(settings, width, scale=scale)
+        return TransformerLevel(settings, width, limit=limit, scale=scale)
     return RecurrentLayers(settings, width, bidirectional=settings.bidirectional)
 
 

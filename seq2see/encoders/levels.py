@@ -27,7 +27,14 @@ class TransformerLevel(nn.Module):
     (torch.Size([2, 5, 8]), torch.Size([2, 8]))
     """
 
-    def __init__(self, settings: HierarchicalEncoderSettings | VideoEncoderSettings, width: int, *, scale: float = 1.0):
+    def __init__(
+        self,
+        settings: HierarchicalEncoderSettings | VideoEncoderSettings,
+        width: int,
+        *,
+        limit: str = "max_length",
+        scale: float = 1.0,
+    ):
         super().__init__()
         self.size = settings.size
         self.placing = Placing(
@@ -37,6 +44,7 @@ class TransformerLevel(nn.Module):
             longest=settings.longest,
             dropout=settings.dropout,
             key="encoder",
+            limit=limit,
             scale=scale,
         )
         self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))

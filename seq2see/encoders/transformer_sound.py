@@ -37,6 +37,7 @@ class SoundTransformer(TransformerBody):
             longest=settings.longest,
             dropout=settings.dropout,
             key="encoder",
+            limit="longest",
         )
 
     @property

@@ -228,7 +228,7 @@ class Written:
 
 def _over_time(settings: VideoEncoderSettings) -> RecurrentLayers | TransformerLevel | None:
     if settings.over_time == "transformer":
-        return TransformerLevel(settings, settings.size)
+        return TransformerLevel(settings, settings.size, limit="most")
     return (
         RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional) if settings.recurrent else None
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -24,6 +24,8 @@ POOLING = {"word_pooling": "w", "sentence_pooling": "s"}
 POOLED = {"W_k.weight": "W", "W_k.bias": "b", "v.weight": "u"}
 BACKBONE = "backbone"
 LEVELS = {"larger": ", sentences", "smaller": ", words"}
+HOLDERS = {"score": "", "scope": " of the window"}
+"""Parts of an attention, as its parameters are named after them; those of no such part are its heads'."""
 DEEP = {"first": "W_1", "out": "v"}
 
 
@@ -39,9 +41,10 @@ class Counted:
 
 def of_network(network: EncoderDecoder) -> list[Counted]:
     """Every parameter of a network, tied ones once."""
+    parameters = dict(network.named_parameters())
     return _gathered(
-        Counted(*part_and_name(name), tuple(f"{size:,}" for size in parameter.shape), {(): parameter.numel()})
-        for name, parameter in network.named_parameters()
+        Counted(*part_and_name(name, parameters), tuple(f"{size:,}" for size in one.shape), {(): one.numel()})
+        for name, one in parameters.items()
     )
 
 
@@ -64,7 +67,7 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
             steep = {key: slope for key, slope in slopes.items() if slope}
             rest = size - PROBE * sum(steep.values())
             sizes.append(steep | ({(): rest} if rest or not steep else {}))
-        found.append(Counted(*part_and_name(name), tuple(shown(one) for one in sizes), _product(sizes)))
+        found.append(Counted(*part_and_name(name, shapes), tuple(shown(one) for one in sizes), _product(sizes)))
     return _gathered(found)
 
 
@@ -107,9 +110,15 @@ def shown(count: Count) -> str:
     return " + ".join(parts)
 
 
-def part_and_name(name: str) -> tuple[str, str]:
-    """('attention over source', 'W_q') for decoder.looking.over.source.score.W_q.weight."""
+def part_and_name(name: str, known: Collection[str] = ()) -> tuple[str, str]:
+    """('attention over source', 'W_q') for decoder.looking.over.source.score.W_q.weight.
+
+    known: the names of all parameters. Heads that look at words through sentences hold the projections of sentences as
+    `larger`, those of words just so: beside a `larger` they are named as the words'.
+    """
     room, *rest = name.split(".")
+    if ".".join([room, *rest[:-2], "larger.W_q.weight"]) in known and rest[-2] != "W_o":
+        rest = [*rest[:-2], "smaller", *rest[-2:]]
     if room == "encoders" and rest[1] == BACKBONE:
         return f"encoder of {rest[0]}", BACKBONE
     if room == "encoders":
@@ -144,7 +153,7 @@ def _cell_name(path: list[str]) -> str:
         where.append(DIRECTIONS[int(rest[0])])
         rest = rest[1:]
     if looks_back:
-        return f"{_look_name(rest[1:])}, {' '.join(where)}, self-attention"
+        return f"{_look_name(rest[1:], others='')}, {' '.join(where)}, self-attention"
     if rest[0] == "cell":
         rest = rest[1:]
     short = "_".join(rest) if rest[0] == "W" and rest[-1] != "x" else rest[0]
@@ -159,10 +168,11 @@ def _inner_name(path: list[str]) -> str:
     return _plain([".".join(path[named:-1]), path[-1]]) if len(path) > 1 else path[0]
 
 
-def _look_name(path: list[str]) -> str:
-    """A parameter of an attention, whichever of its parts holds it; of a look at two levels, with its level."""
+def _look_name(path: list[str], *, others: str = " of heads") -> str:
+    """A parameter of an attention, with the part that holds it if that is not its score; of two levels with its own."""
     level = next((said for part, said in LEVELS.items() if part in path), "")
-    return _plain([part for part in path if part not in ("inner", "score", "scope", "larger", "smaller")]) + level
+    holder = next((said for part, said in HOLDERS.items() if part in path), others)
+    return _plain([part for part in path if part not in ("inner", *HOLDERS, *LEVELS)]) + holder + level
 
 
 def _plain(path: list[str]) -> str:

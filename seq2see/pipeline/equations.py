@@ -52,6 +52,7 @@ def weights_equations(recipe: Recipe) -> list[str]:
     if settings.normaliser != "softmax":
         normalised += ", tau_t such that they sum to one"
     if settings.through is not None:
+        normalised = normalised.replace("sum_i", "sum_k").replace("e_ti", "e_tk")
         local = [] if settings.scope == "global" else _window_equations(recipe, grid=False)
         if local:
             local[0] = local[0].replace("the places j", "the words j") + ", and the sentences i that hold one"
@@ -94,15 +95,18 @@ def context_equation(recipe: Recipe) -> str:
     settings = recipe.attention
     heads = f" (of each of {settings.heads} heads, joined by W_o)" if settings.heads > 1 else ""
     if settings.choice == "soft":
-        return f"c_t = sum_j a_tj h_j{heads}"
+        summed = "sum_j a_tj h_j" if settings.through is None else "sum_ij a_tij w_ij"
+        return f"c_t = {summed}{heads}"
     drawn = "learned by its score" if settings.estimator == "score-function" else "learned straight through"
-    return f"c_t = h_j, j drawn by a_t while training ({drawn}), the likeliest one otherwise{heads}"
+    place = "h_j, j" if settings.through is None else "w_ij, ij"
+    return f"c_t = {place} drawn by a_t while training ({drawn}), the likeliest one otherwise{heads}"
 
 
 def attention_equations(recipe: Recipe) -> list[str]:
-    over = ", ".join(recipe.looked_at)
-    lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = h_j of {over}"]
-    lines += [*weights_equations(recipe), context_equation(recipe)]
+    over, place = ", ".join(recipe.looked_at), _place(recipe)
+    above = "" if recipe.attention.through is None else ";  e_i of sentences likewise, with k_i = h_i"
+    lines = [f"{score_equation(recipe)}, with q = {query_of(recipe)} and k_j = {place} of {over}{above}"]
+    lines += [*heads_equations(recipe), *weights_equations(recipe), context_equation(recipe)]
     if recipe.attention.conditions:
         lines.append(f"P is given {recipe.attention.conditions}: it is not summed over all that could have been")
     if recipe.decoder.kind == "transformer" and recipe.decoder.layers > 1:
@@ -110,6 +114,23 @@ def attention_equations(recipe: Recipe) -> list[str]:
     if len(recipe.looked_at) > 1:
         lines.append("one attention for each of these inputs; c_t joins their contexts")
     return lines
+
+
+def heads_equations(recipe: Recipe) -> list[str]:
+    """What each head asks with, asks and sees: parts of projections, of which sentences have their own."""
+    if recipe.attention.heads == 1:
+        return []
+    place, both = _place(recipe), recipe.attention.through is not None
+    asked = f"its part of W_q q + b_q as q, of W_k {place} + b_k as k_j"
+    lines = [
+        f"each head has {asked}, and of W_v {place} + b_v as {place} ({'of heads, words' if both else 'of heads'})"
+    ]
+    return lines + ["for sentences its part of W_q q + b_q as q, of W_k h_i + b_k as k_i (of heads, sentences)"] * both
+
+
+def _place(recipe: Recipe) -> str:
+    """What is looked at: places of an input, or the words in its sentences."""
+    return "h_j" if recipe.attention.through is None else "w_ij"
 
 
 def joined(names: list[str], join: str) -> str:

@@ -19,6 +19,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import (
     cell_equation,
     context_equation,
+    heads_equations,
     layer_equations,
     output_equation,
     query_of,
@@ -159,7 +160,8 @@ def _equations(bundle: Bundle) -> dict[str, str]:
     recipe = bundle.recipe
     found: dict[str, str] = {}
     if recipe.looked_at:
-        found |= {"query": f"q = {query_of(recipe)}", "energies": score_equation(recipe)}
+        found |= {"query": f"q = {query_of(recipe)}"}
+        found |= {"energies": ";  ".join([score_equation(recipe), *heads_equations(recipe)])}
         found |= {"weights": ";  ".join(weights_equations(recipe)), "context": context_equation(recipe)}
     if recipe.output.one_step and recipe.decoder.own is None:
         layers = layer_equations(recipe) if recipe.decoder.kind == "transformer" else []

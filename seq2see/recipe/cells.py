@@ -22,7 +22,7 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
     told = recipe.to_dict()
     parts = [one.get("encoder") or told.get("encoder") or {} for one in told["inputs"].values()]
     parts += [part["recurrent"] for part in parts if isinstance(part.get("recurrent"), dict)]
-    recurrent = [part for part in parts if "cell" in part and part.get("over_time", "recurrent") == "recurrent"]
+    recurrent = [part for part in parts if _has_cells(part)]
     if told["decoder"].get("kind") == "recurrent":
         recurrent.append(told["decoder"])
     if not recurrent:
@@ -30,6 +30,13 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
     for part in recurrent:
         _replaced(part, cell)
     return load_recipe(told)
+
+
+def _has_cells(part: dict[str, Any]) -> bool:
+    """Whether an encoder's cell is built: it may be switched off, and levels of self-attention have none."""
+    if part.get("kind") == "hierarchical" and "recurrent" not in part["levels"]:
+        return False
+    return "cell" in part and part.get("over_time", "recurrent") == "recurrent"
 
 
 def _replaced(part: dict[str, Any], cell: str) -> None:

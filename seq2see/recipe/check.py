@@ -38,7 +38,7 @@ RESERVED = ("none", "output", "training")
 
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or unread(recipe) or unknown_places(recipe)
+    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unread(recipe), *unknown_places(recipe)]
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]

@@ -15,6 +15,7 @@ from seq2see.recipe.basics import (
     Positive,
     Scalar,
     Settings,
+    Share,
 )
 from seq2see.recipe.own import DECODERS, Own
 
@@ -76,6 +77,11 @@ class DecoderSettings(CellSettings):
     longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
     memory: Positive | None = Field(
         None, description="transformer: symbols before its own that a step can see; not given: all, in streams 256"
+    )
+    dropout: Share = Field(
+        0.0,
+        description="between layers and on what the output layer sees; transformer: on what enters and on what each "
+        "part of a layer gives too",
     )
     embedding: EmbeddingSettings = EmbeddingSettings()
     start: str | list[str] | None = Field(

@@ -11,35 +11,45 @@ from seq2see.recipe.schema import Recipe, names
 
 
 def unknown_places(recipe: Recipe) -> list[str]:
-    """Names in `attention.over` that are neither inputs nor further places of one."""
+    """Names in `attention.over` that are neither inputs nor further places of one, as far as it has an encoder."""
     further = {name: [f"{name}.{part}" for part in recipe.encoder_of(name).further] for name in recipe.inputs}
     known = [one for name, parts in further.items() for one in (name, *parts)]
     return [
         f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
         for name in names(recipe.attention.over)
-        if name not in known and not _may_have(recipe, name)
+        if name not in known and not _may_have(recipe, name, unread=_unread(recipe))
     ]
 
 
-def _may_have(recipe: Recipe, place: str) -> bool:
-    """Whether it is a further place of an input whose encoder is the user's own: known once that is built."""
+def _may_have(recipe: Recipe, place: str, *, unread: list[str]) -> bool:
+    """Whether it is a further place of an input whose encoder is the user's own, known once that is built, or of one
+    whose encoder has yet to be found."""
     name, _, part = place.partition(".")
-    return bool(part) and name in recipe.inputs and recipe.encoder_of(name).own is not None
+    if not part or name not in recipe.inputs:
+        return False
+    return recipe.encoder_of(name).own is not None or recipe.reader_of(name) in unread
 
 
 def unread(recipe: Recipe) -> list[str]:
     """Inputs whose encoder reads another kind of input."""
     found = []
+    for name in _unread(recipe):
+        kind, encoder = recipe.inputs[name].kind, recipe.encoder_of(name).kind
+        found.append(
+            f"{recipe.encoder_path(name)}.kind: {encoder} does not read '{name}', an input of kind {kind}; "
+            f"allowed: {', '.join(readers_of(kind))}{_by_level(recipe, name)}"
+        )
+    return found
+
+
+def _unread(recipe: Recipe) -> list[str]:
+    """Their names, without those that are read by another one's encoder."""
+    found = []
     for name, given in recipe.inputs.items():
-        if recipe.reader_of(name) != name:
-            continue
         settings = recipe.encoder_of(name)
         reads = settings.reads if settings.own is None else settings.own.reads
-        if given.kind not in reads:
-            found.append(
-                f"{recipe.encoder_path(name)}.kind: {settings.kind} does not read '{name}', an input of kind "
-                f"{given.kind}; allowed: {', '.join(readers_of(given.kind))}{_by_level(recipe, name)}"
-            )
+        if recipe.reader_of(name) == name and given.kind not in reads:
+            found.append(name)
     return found
 
 

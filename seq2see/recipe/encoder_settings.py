@@ -112,6 +112,11 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
         "sinusoidal", description="transformer levels: how words know where they stand in a sentence, sentences in all"
     )
     longest: Count = Field(512, description="learned positions: words of a sentence, and sentences, at most")
+    dropout: Share = Field(
+        0.0,
+        description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
+        "enters them and on what each part of a layer gives",
+    )
     words: Pooled = Field(
         "attention", description="how a sentence comes from its words: their weighted mean, last state, or plain mean"
     )

@@ -16,6 +16,7 @@ from seq2see.recipe.measures import unfit
 from seq2see.recipe.own import words_in
 from seq2see.recipe.resolve import SILENT, inherited, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.transformers import unsaid
 
 Raw = dict[str, Any]
 
@@ -38,6 +39,7 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
         _put(after, path, value)
         after = spelled_out(after)
     _follow_the_kinds(after, before, changes)
+    _follow_the_silence(after, before, changes)
     for path in _meaningless(after).keys() - _meaningless(before).keys():
         if not _given(path, changes):
             _drop(after, path)
@@ -119,6 +121,18 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
         lost = [key for key, value in new.items() if key not in known[kind] or value is None]
         for key in [key for key in lost if not _given(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
+
+
+def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
+    meant, now = (
+        unsaid(_at(raw, "decoder").get("kind", ""), stream=bool(_at(raw, "data").get("stream")))
+        for raw in (before, after)
+    )
+    written = _at(before, "decoder")
+    for key in meant if meant != now else ():
+        if written.get(key) == meant[key] and not _given(f"decoder.{key}", changes):
+            _drop(after, f"decoder.{key}")
 
 
 def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:

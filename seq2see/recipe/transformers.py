@@ -28,14 +28,23 @@ def going_on(recipe: Recipe) -> Recipe:
     decoder = recipe.decoder
     if not recipe.data.stream or decoder.kind != "transformer":
         return recipe
-    silent = {"memory": MEMORY} if decoder.memory is None else {}
-    known = {} if "positions" in decoder.model_fields_set else {"positions": "rotary"}
+    meant = unsaid(decoder.kind, stream=True)
+    silent = {"memory": meant["memory"]} if decoder.memory is None else {}
+    known = {} if "positions" in decoder.model_fields_set else {"positions": meant["positions"]}
     return recipe.model_copy(update={"decoder": decoder.model_copy(update=silent | known)})
 
 
+def unsaid(kind: str, *, stream: bool) -> dict[str, str | int | None]:
+    """What a decoder of that kind does where the recipe is silent, as far as that depends on what it reads."""
+    if stream and kind == "transformer":
+        return {"memory": MEMORY, "positions": "rotary"}
+    fields = DecoderSettings.model_fields
+    return {key: fields[key].default for key in ("memory", "positions")}
+
+
 def misfitting(recipe: Recipe) -> list[str]:
-    """'path: what is wrong' of heads that their size does not divide into, and of positions that do not reach."""
-    return [*_heads(recipe), *_endless(recipe), *_lengths(recipe), *_searched(recipe)]
+    """'path: what is wrong' of heads that do not divide their size, and of positions and memories that end too soon."""
+    return [*_heads(recipe), *_endless(recipe), *_forgotten(recipe), *_lengths(recipe), *_searched(recipe)]
 
 
 def _groups(recipe: Recipe) -> dict[str, Looking]:
@@ -79,6 +88,16 @@ def _endless(recipe: Recipe) -> list[str]:
         return []
     said = f"{decoder.positions} ones are counted from a beginning, and a stream goes on without end"
     return [f"decoder.positions: {said}; allowed: rotary, none"]
+
+
+def _forgotten(recipe: Recipe) -> list[str]:
+    """A start that goes out of sight where nothing else tells what to write: the rest would be of no input."""
+    memory = recipe.decoder.memory
+    if memory is None or not _writes(recipe) or not recipe.started_by or recipe.looked_at or recipe.fed_every_step:
+        return []
+    started = ", ".join(recipe.started_by)
+    said = f"{memory} symbols back, and the summary of {started} joins <sos> alone: a longer output would lose it"
+    return [f"decoder.memory: {said}; allowed: attention, decoder.every_step, or none given (null), which sees all"]
 
 
 def _lengths(recipe: Recipe) -> list[str]:

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from seq2see.looks import Looks
 from seq2see.seeing.panels import ALL, Panel
+from seq2see.seeing.scale import round_top
 from seq2see.seeing.symbols import Direction, as_words, direction_of
 
 Shares = NDArray[np.float64]
+SENTENCE, WORD = "share of a sentence in all", "share of a word in its sentence"
+"""What the two scales of a document measure."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,14 @@ class Document:
     def title(self) -> str:
         """Whose looks these are, for a picture with other maps on it."""
         return f"{self.name} ({self.by}: words in their sentence)"
+
+    def top_of_words(self, scale: str = "auto") -> float:
+        """The share in its sentence at which a word has the strongest colour."""
+        return round_top(max((float(shares.max()) for shares in self.within if len(shares)), default=0.0), scale=scale)
+
+    def top_of_sentences(self, scale: str = "auto") -> float:
+        """The same for the shares of sentences."""
+        return round_top(0.0 if self.sentences is None else float(self.sentences.max()), scale=scale)
 
     @property
     def caption(self) -> str:

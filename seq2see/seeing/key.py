@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from seq2see.seeing.sheet import Manner, Sheet
+
+_BAR, _GAP = 1.6, 0.14
+_SIZE = 8.0
 
 
 @dataclass
@@ -15,11 +18,15 @@ class Key:
 
     manner: Manner
     meaning: str = "attention weight"
-    width: float = 2.9
+    width: float = field(init=False)
     height: float = 0.34
 
+    def __post_init__(self) -> None:
+        self.label = self.manner.letters.text(self.meaning)
+        self.width = _BAR + _GAP + self.label.measure(_SIZE)[0]
+
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
-        theme, length = self.manner.theme, 1.6
+        theme, length = self.manner.theme, _BAR
         axes = sheet.axes(x, y, length, 0.12)
         extent = (0, self.manner.top, 0, 1)
         axes.imshow(np.linspace(0, 1, 256)[None], cmap=theme.colormap(), aspect="auto", extent=extent, vmin=0, vmax=1)
@@ -31,5 +38,4 @@ class Key:
         for spine in axes.spines.values():
             spine.set_color(theme.line)
             spine.set_linewidth(0.6)
-        label = self.manner.letters.text(self.meaning)
-        sheet.write(x + length + 0.14, y + 0.06, label, size=8.0, color=theme.muted, ha="left", va="center")
+        sheet.write(x + length + _GAP, y + 0.06, self.label, size=_SIZE, color=theme.muted, ha="left", va="center")

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import numpy as np
 
 from seq2see.looks import Looks
-from seq2see.seeing.document_page import document_section
+from seq2see.seeing.document_page import document_section, key_line
 from seq2see.seeing.documents import documents_of, left_over
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
 from seq2see.seeing.seen import seen_of, untold
@@ -38,17 +38,19 @@ def page(
     groups = panels_of(looks, map=map, direction=direction)
     seen = seen_of(looks, groups, apart=map is not None, scale=scale)
     groups = untold(groups, seen)
-    top = top_of_scale([panel for group in groups for panel in group], scale=scale) if groups else 1.0
     heading = title or "Where the model looked"
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
     named = len({one.name for one in [*seen, *documents]} | {group[0].name for group in groups}) > 1
     inner = any(group[0].inner for group in groups)
-    parts = [_section(group, index, top, named=named or group[0].inner) for index, group in enumerate(groups)]
+    tops = [top_of_scale(group, scale=scale) for group in groups]
+    parts = [
+        _section(group, index, top, named=named or group[0].inner)
+        for index, (group, top) in enumerate(zip(groups, tops, strict=True))
+    ]
     parts = [*(seen_section(one, theme=theme, named=named) for one in seen), *parts]
-    sections = "\n".join([*parts, *(document_section(document, top, named=named) for document in documents)])
-    key = f'<p class="key"><span>0</span><i></i><span>{top:g}</span><span>attention weight</span></p>'
-    data = {"top": top, "maps": [_data(group) for group in groups]}
+    sections = "\n".join([*parts, *(document_section(document, named=named, scale=scale) for document in documents)])
+    data = {"maps": [_data(group, top) for group, top in zip(groups, tops, strict=True)]}
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -64,7 +66,6 @@ def page(
 <h1 dir="auto">{escape(heading)}</h1>
 {_beside(looks)}{f'<p class="how">{_HOW_INNER if inner else _HOW}</p>' if groups else ""}
 {sections}
-{key if groups or documents else ""}
 </main>
 <script type="application/json" id="looks">{_embedded(data)}</script>
 <script>
@@ -110,6 +111,7 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
 <div class="strip inputs" role="group" aria-label="{panel.across} symbols" dir="{panel.direction}">{inputs}</div>
 <p class="readout" role="status" aria-live="polite" dir="auto"></p>
 {_table(panel, first, top)}
+{key_line(top)}
 </section>"""
 
 
@@ -155,11 +157,12 @@ def _views(group: list[Panel]) -> list[np.ndarray]:
     return matrices if len(matrices) == 1 else [np.mean(matrices, axis=0), *matrices]
 
 
-def _data(group: list[Panel]) -> dict[str, object]:
+def _data(group: list[Panel], top: float) -> dict[str, object]:
     return {
         "inputs": [visible(symbol) for symbol in group[0].inputs],
         "outputs": [visible(symbol) for symbol in group[0].outputs],
         "direction": group[0].direction,
+        "top": top,
         "heads": [matrix.round(6).tolist() for matrix in _views(group)],
     }
 

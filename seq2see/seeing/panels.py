@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 
 from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
+from seq2see.seeing.scale import round_top
 from seq2see.seeing.symbols import Direction, as_words, direction_of
 
 LABEL = 24
 """Letters shown of a sentence that labels a row or a column."""
-
-Scale = Literal["auto", "full"]
 
 ALL = "all"
 """In place of a map's name: every map there is."""
@@ -139,14 +137,5 @@ def mean_of(group: list[Panel]) -> Panel:
 
 
 def top_of_scale(panels: list[Panel], *, scale: str = "auto") -> float:
-    """The weight that gets the strongest colour: 1, or for maps that never come near it the next round number.
-
-    Spread over a hundred places, weights stay below 0.1, and on a scale up to 1 such a map would be blank.
-    """
-    if scale not in ("auto", "full"):
-        raise UserError(f"unknown scale '{scale}'; allowed: auto, full")
-    largest = max(float(panel.weights.max()) for panel in panels)
-    if scale == "full" or largest > 0.5:
-        return max(1.0, largest)
-    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-    return next(step for step in steps if largest <= step)
+    """The weight that gets the strongest colour on panels that share a scale: the heads of one map."""
+    return round_top(max(float(panel.weights.max()) for panel in panels), scale=scale)

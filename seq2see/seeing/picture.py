@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from seq2see.looks import Looks
@@ -36,20 +37,19 @@ def picture(
     scale: str = "auto",
     spell: bool = True,
 ) -> Figure:
-    """Draw the named map, or all of them on one scale. Options as in `saving.save`; `spell` as in `Lettering`."""
+    """Draw the named map, or all of them, each with its own scale: beside the looks at ten sentences those at a
+    thousand words would be blank. Options as in `saving.save`; `spell` as in `Lettering`."""
     groups = panels_of(looks, map=map, direction=direction)
     seen = seen_of(looks, groups, apart=map is not None, scale=scale)
     groups = unseen(groups, seen)
-    top = top_of_scale([panel for group in groups for panel in group], scale=scale) if groups else 1.0
-    manner = Manner(theme_named(theme), Lettering(spell=spell), top)
+    manner = Manner(theme_named(theme), Lettering(spell=spell))
     documents = documents_of(looks, map=map, direction=direction)
     groups = left_over(groups, documents)
     several = len(groups) + len(documents) + len({one.name for one in seen}) > 1
     boxes: list[Box] = [_seen(one, manner, named=several) for one in seen]
-    boxes += [_map(group, manner, named=several or group[0].inner) for group in groups]
-    boxes += [shaded_document(document, manner, named=several) for document in documents]
-    boxes += [Key(manner)] if groups or documents else []
-    body = Column(boxes, gap=0.24)
+    boxes += [_map(group, manner, named=several or group[0].inner, scale=scale) for group in groups]
+    boxes += [shaded_document(document, manner, named=several, scale=scale) for document in documents]
+    body = Column(boxes, gap=0.42)
     width = max(body.width, NARROWEST_TITLE)
     heads = [_wrapped(title, manner, width=width, bold=True)] if title and title.strip() else []
     heads += [_wrapped(f"{name}: {text}", manner, width=width, most=MOST_BESIDE) for name, text in looks.beside.items()]
@@ -84,10 +84,12 @@ def _seen(seen: Seen, manner: Manner, *, named: bool) -> Box:
     return Column([Words(manner.letters.text(seen.name), manner.theme.ink, size=11, bold=True), box], gap=0.1)
 
 
-def _map(group: list[Panel], manner: Manner, *, named: bool) -> Box:
-    """One map: its name where there are several, its heads side by side where there are several."""
-    heads = [_panel(panel, manner) for panel in group]
-    body = heads[0] if len(heads) == 1 else flow(heads, width=max(WIDEST_ROW_OF_HEADS, heads[0].width))
+def _map(group: list[Panel], manner: Manner, *, named: bool, scale: str) -> Box:
+    """One map and its key: its name where there are several, its heads side by side where there are several."""
+    own = replace(manner, top=top_of_scale(group, scale=scale))
+    heads = [_panel(panel, own) for panel in group]
+    drawn = heads[0] if len(heads) == 1 else flow(heads, width=max(WIDEST_ROW_OF_HEADS, heads[0].width))
+    body = Column([drawn, Key(own)], gap=0.24)
     if not named:
         return body
     return Column([Words(manner.letters.text(group[0].title), manner.theme.ink, size=11, bold=True), body], gap=0.1)

@@ -38,8 +38,8 @@ def save(
         those of a sequence on itself.
     theme: light or dark; None: light, and for .html whichever the reader's system asks for.
     direction: the way columns run; auto: as the input's script does.
-    scale: auto: the strongest colour is 1, or the next round number above the largest weight where none passes a half;
-        full: always 1, to compare pictures.
+    scale: of each map its own; auto: the strongest colour is 1, or the next round number above the largest weight where
+        none passes a half; full: always 1, to compare pictures.
     A .json holds the numbers and the symbols; of the options only `map` bears on it.
     """
     path, suffix = checked(path, FORMATS)

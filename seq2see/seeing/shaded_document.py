@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from seq2see.seeing.documents import Document
+from seq2see.seeing.documents import SENTENCE, WORD, Document
+from seq2see.seeing.key import Key
 from seq2see.seeing.panels import Panel
 from seq2see.seeing.shaded import ShadedWords
 from seq2see.seeing.sheet import Box, Column, Manner, Row, Sheet, Words
 from seq2see.seeing.symbols import visible
 
 
-def shaded_document(document: Document, manner: Manner, *, named: bool = False) -> Box:
-    """The box of a whole document, what came of it above; named: whose looks it shows, beside other maps."""
+def shaded_document(document: Document, manner: Manner, *, named: bool = False, scale: str = "auto") -> Box:
+    """The box of a whole document, what came of it above, below it a key for its words and one for its sentences,
+    which are fewer and have more each; named: whose looks it shows, beside other maps."""
+    of_words = replace(manner, top=document.top_of_words(scale))
+    of_sentences = replace(manner, top=document.top_of_sentences(scale))
     rows: list[Box] = []
     for number, (words, within) in enumerate(zip(document.words, document.within, strict=True)):
         panel = Panel(document.name, within[None], words, [""], document.direction)
-        text = ShadedWords(panel, manner, numbered=False)
+        text = ShadedWords(panel, of_words, numbered=False)
         share = None if document.sentences is None else float(document.sentences[number])
-        rows.append(Row([Share(share, manner, text.box_height), text], gap=0.14))
+        rows.append(Row([Share(share, of_sentences, text.box_height), text], gap=0.14))
     said = [] if document.output is None else [f"output: {visible(document.output)}"]
     said.append(document.caption)
     head = [Words(manner.letters.text(document.title), manner.theme.ink, size=11, bold=True)] if named else []
     head.append(Words(manner.letters.text(" · ".join(said)), manner.theme.muted, size=9))
-    return Column([*head, *rows], gap=0.1)
+    keys: list[Box] = [Key(of_sentences, SENTENCE)] if document.sentences is not None else []
+    keys.append(Key(of_words, WORD))
+    return Column([Column([*head, *rows], gap=0.1), Row(keys)], gap=0.24)
 
 
 @dataclass

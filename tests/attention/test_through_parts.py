@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from seq2see.attention import Through, ThroughHeads, build_attention
+from seq2see.attention.records import spread
 from seq2see.memory import Places, View
 from seq2see.recipe.schema import AttentionSettings
 from tests.attention.test_through import PARTS, QUERY, SIZE, additive, document, softmax
@@ -64,6 +65,32 @@ def test_every_head_has_both_levels_of_its_own() -> None:
         assert seen.larger is not None
         assert numbers(seen.larger[row, asked, : len(parts)]) == pytest.approx(np.mean(shares, 0), abs=1e-5)
     assert not seen.context[2].any()
+
+
+@pytest.mark.parametrize("through", ["sentences", None])
+def test_an_energy_is_told_wherever_a_head_has_asked(through: str | None) -> None:
+    """Heads with windows that lie apart: of a place that one of them asked, it is that one's energy."""
+    torch.manual_seed(3)
+    given = AttentionSettings(over="x.words", through=through, heads=HEADS, score="dot", scope="local-predicted",
+                              window=1, gaussian=False, size=4)  # type: ignore[arg-type]  # fmt: skip
+    look = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(SIZE, "sentences")))
+    places = document([[2, 2, 2, 2]])
+    for name, parameter in look.named_parameters():
+        if "scope" in name:
+            torch.nn.init.normal_(parameter, std=9.0)
+    seen = look(torch.randn(1, 40, QUERY), look.prepare(places))
+    by_head, weights, energies = seen.by_head()[0], seen.dense()[0], seen.dense_energies()[0]
+    once = (by_head > 0).sum(-2) == 1
+    assert once.any()
+    assert ((weights > 0) == energies.isfinite()).all()
+    assert seen.energies is not None
+    apart = spread(seen.energies, seen.numbers, seen.places, empty=-torch.inf)[0]
+    torch.testing.assert_close(energies[once], apart.amax(-2)[once])
+    if through:
+        assert seen.larger is not None
+        assert seen.larger_energies is not None
+        assert (seen.larger[0] == 0).any()
+        assert ((seen.larger > 0) == seen.larger_energies.isfinite()).all()
 
 
 @pytest.mark.parametrize("gaussian", [True, False])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,55 @@ def test_the_loss_of_draws_is_told() -> None:
 def test_windows_of_a_picture_have_rows_and_columns(scope: str, said: str) -> None:
     given = {"inputs": {"image": {"kind": "image"}}, "attention": {"scope": scope, "window": 3}}
     assert said in weights_equations(load_recipe(given))[0]
+
+
+WORDS: dict[str, Any] = {
+    "inputs": {"doc": {"kind": "texts"}},
+    "encoder": {"kind": "hierarchical", "size": 8, "bidirectional": False},
+    "decoder": {"size": 8},
+}
+
+
+def through(**attention: object) -> Recipe:
+    return load_recipe({**WORDS, "attention": {"over": "doc.words", "through": "sentences", **attention}})
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("scope", ["global", "local-predicted"])
+@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
+@pytest.mark.parametrize("score", list(scores))
+def test_no_two_parameters_have_one_name(score: str, kind: str, scope: str, heads: int) -> None:
+    attention = {"score": score, "scope": scope, "heads": heads}
+    decoder = {"size": 8, "kind": kind, "layers": 2}
+    flat = load_recipe({"inputs": {"x": {}}, "encoder": {"size": 4}, "attention": attention, "decoder": decoder})
+    nested = load_recipe(through(**attention), overrides=[f"decoder.kind={kind}", "decoder.layers=2"])
+    for made in (flat, nested):
+        named = [(one.part, one.name) for one in of_recipe(made, {})]
+        attended = [one for one in named if one[0].startswith("attention")]
+        assert len(attended) == len(set(attended)), sorted(one for one in attended if attended.count(one) > 1)
+
+
+def test_both_levels_of_heads_are_named_as_in_their_equations() -> None:
+    made = through(score="additive", size=4, heads=2)
+    shapes = {one.name: one.shape for one in of_recipe(made, {}) if one.part == "attention over doc.words"}
+    assert shapes["W_q, words"] == shapes["W_q, sentences"] == ("4", "4")
+    for level in ("words", "sentences"):
+        assert shapes[f"W_q of heads, {level}"] == shapes[f"W_k of heads, {level}"] == ("8", "8")
+    assert {"W_v of heads, words", "b_v of heads, words", "W_o of heads", "b_o of heads"} < shapes.keys()
+    told = answers_of(made).text()
+    assert "as w_ij (of heads, words)\n" in told
+    assert "for sentences its part of W_q q + b_q as q, of W_k h_i + b_k as k_i (of heads, sentences)\n" in told
+    assert "heads" not in answers_of(through(size=4)).text()
+
+
+@pytest.mark.parametrize(("temperature", "sharp"), [(1.0, ""), (0.5, " / 0.5")])
+def test_words_are_weighed_among_those_of_their_sentence(temperature: float, sharp: str) -> None:
+    made = through(temperature=temperature)
+    above, within, product = weights_equations(made)
+    assert above.startswith(f"a_ti = exp(e_ti{sharp}) / sum_k exp(e_tk{sharp}), over the sentences")
+    assert within == f"a_tj|i = exp(e_tj{sharp}) / sum_k exp(e_tk{sharp}), over the words of sentence i"
+    assert product.startswith("a_tij = a_ti * a_tj|i")
+    assert "c_t = sum_ij a_tij w_ij\n" in answers_of(made).text()
 
 
 def test_what_is_no_recipe_may_have_been_a_model(call: Call) -> None:

@@ -153,5 +153,22 @@ def test_every_parameter_learns() -> None:
 
 
 def test_a_sentence_beyond_learned_positions_is_refused() -> None:
-    with pytest.raises(UserError, match=r"encoder\.longest: 3 learned positions, and the input has 4"):
+    with pytest.raises(
+        UserError, match=r"encoder\.longest: 3 learned positions, and the input has 4; .* max_length of"
+    ):
         built(positions="learned", longest=3)(*padded(DOCUMENTS))
+    with pytest.raises(
+        UserError, match=r"encoder\.longest: 3 learned positions, and the input has 4; .* max_sentences"
+    ):
+        built(positions="learned", longest=3)(*padded([[[5], [6], [7], [8]]]))
+
+
+def test_dropout_is_where_its_key_says() -> None:
+    """On what enters a level and on what each part of a layer gives, not behind the last layer."""
+    torch.manual_seed(2)
+    level = TransformerLevel(HierarchicalEncoderSettings(size=SIZE, heads=HEADS, layers=1, dropout=0.999), EMBEDDING)
+    torch.nn.init.normal_(level.norm.bias)
+    states = level.train()(torch.randn(20, 5, EMBEDDING), torch.ones(20, 5, dtype=torch.bool)).states
+    assert (states == level.norm.bias).all(-1).float().mean() > 0.9
+    said = HierarchicalEncoderSettings.model_fields["dropout"].description or ""
+    assert "transformer levels: on what enters them and on what each part of a layer gives" in said

@@ -123,6 +123,17 @@ def test_what_cannot_work_is_named(raw: dict[str, Any], message: str) -> None:
     assert message in str(raised.value)
 
 
+def test_an_unread_input_hides_nothing_but_its_own_places() -> None:
+    unread = {"inputs": {"doc": {"kind": "texts"}, "text": {}}, "encoder": {"kind": "transformer"}}
+    with pytest.raises(UserError) as raised:
+        load_recipe({**unread, "attention": {"over": ["nowhere", "doc.words", "text.words"]}})
+    said = str(raised.value)
+    assert "encoder.kind: transformer does not read 'doc'" in said
+    assert "attention.over: there is no input 'nowhere'; allowed: doc, text" in said
+    assert "attention.over: there is no input 'text.words'" in said
+    assert "'doc.words'" not in said
+
+
 def test_what_a_change_makes_meaningless_is_dropped() -> None:
     made = load_recipe("dialog-history", overrides=["attention.over=history"])
     assert made.attention.through is None

@@ -90,6 +90,44 @@ def test_a_stream_has_no_beginning_to_count_from() -> None:
     assert (back.decoder.positions, back.decoder.memory) == ("sinusoidal", None)
 
 
+def test_what_was_resolved_follows_a_change_like_what_was_not_said() -> None:
+    plain, stream = load_recipe("language-model"), ["data.stream=true"]
+    for given in ("language-model", plain, plain.to_dict()):
+        made = load_recipe(given, overrides=["decoder.kind=transformer"])
+        assert (made.decoder.positions, made.decoder.memory) == ("rotary", 256)
+    for given in (made, made.to_dict()):
+        for change in ("data.stream=false", "decoder.kind=recurrent"):
+            back = load_recipe(given, overrides=[change])
+            assert (back.decoder.positions, back.decoder.memory) == ("sinusoidal", None)
+    again = load_recipe(load_recipe(made, overrides=["data.stream=false"]), overrides=stream)
+    assert again.decoder == made.decoder
+
+
+def test_what_was_said_stays_whatever_is_resolved() -> None:
+    said = load_recipe(STREAM, overrides=["decoder.memory=40", "decoder.positions=none", "decoder.heads=2"]).to_dict()
+    rows = load_recipe(said, overrides=["data.stream=false"]).decoder
+    assert (rows.memory, rows.positions, rows.heads) == (40, "none", 2)
+    near = load_recipe(load_recipe(STREAM), overrides=["data.stream=false", "decoder.memory=256"]).decoder
+    assert (near.memory, near.positions) == (256, "sinusoidal")
+    asked = ["decoder.kind=transformer", "decoder.positions=sinusoidal"]
+    with pytest.raises(UserError, match=r"decoder\.positions: sinusoidal ones are counted from a beginning"):
+        load_recipe(load_recipe("language-model"), overrides=asked)
+    with pytest.raises(UserError, match=r"decoder\.positions: learned ones are counted from a beginning"):
+        load_recipe({**STREAM, "data": {}, "decoder": {**STREAM["decoder"], "positions": "learned"}},
+                    overrides=["data.stream=true"])  # fmt: skip
+
+
+def test_a_memory_keeps_what_the_decoder_is_told() -> None:
+    said = refused("attention=none", "decoder.memory=9")
+    assert "decoder.memory: 9 symbols back, and the summary of source joins <sos> alone" in said
+    assert "allowed: attention, decoder.every_step, or none given (null)" in said
+    assert "\n" not in said
+    for change in ("decoder.start=source", "attention=none --set decoder.every_step=source"):
+        changes = [*change.split(" --set "), "decoder.memory=9"]
+        assert load_recipe(BOTH, overrides=changes).decoder.memory == 9
+    assert load_recipe(BOTH, overrides=["attention=none", "decoder.memory=null"]).decoder.start == ["source"]
+
+
 LABEL: dict[str, Any] = {"inputs": {"source": {}}, "output": {"kind": "label"}, "decoder": {"kind": "transformer"}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from seq2see.looks import Looks
 from seq2see.seeing.documents import documents_of
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import panels_of
+from seq2see.seeing.saving import plot
+from seq2see.seeing.style import luminance
 
 SENTENCES = ["The film is <good>.", "We went home early in the rain that night."]
 WORDS = [["The", "film", "is", "<good>", "."], ["We", "went"]]
@@ -100,3 +103,55 @@ def test_each_part_says_who_looked() -> None:
     assert "colour of a word: the encoder&#x27;s share in its sentence" in told
     alone = page(seen(outputs=["a"], inner=False, words=True))
     assert "colour of a word: the decoder&#x27;s share in its sentence" in alone
+
+
+def long_document(*, steps: int = 3) -> Looks:
+    """A decoder that looks at forty words of two sentences, by way of the sentences: no word has more than 0.018."""
+    words = [f"w{number}" for number in range(40)]
+    weights = np.tile(np.repeat(np.float32([0.71, 0.29]) / 20, 20), (steps, 1)) / 2
+    layout = {"kind": "tokens", "shape": [40], "parts": [20, 20]}
+    looks = Looks(maps={"doc.words": weights}, inputs={"doc.words": words}, layouts={"doc.words": layout})
+    looks.outputs = [f"o{number}" for number in range(steps)]
+    looks.maps["doc.words.self-1"] = np.eye(40, dtype=np.float32)
+    looks.inputs["doc.words.self-1"] = looks.rows["doc.words.self-1"] = words
+    return looks
+
+
+def test_sentences_words_and_maps_each_have_a_scale_of_their_own() -> None:
+    looks = long_document()
+    (document,) = documents_of(looks)
+    assert document.sentences == pytest.approx([0.355, 0.145])
+    assert (document.top_of_sentences(), document.top_of_words()) == (0.4, 0.05)
+    figure = plot(looks, map="all")
+    meshes = [mesh for axes in figure.axes for mesh in axes.collections if str(mesh.get_gid()).startswith("weights")]
+    assert {(mesh.get_gid(), mesh.norm.vmax) for mesh in meshes} == {
+        ("weights doc.words", 0.02),
+        ("weights doc.words.self-1", 1.0),
+    }
+    ends = [axes.get_xlim()[1] for axes in figure.axes if axes.get_gid() == "key"]
+    assert ends == pytest.approx([0.02, 1.0, 0.4, 0.05])
+
+
+def test_shares_that_differ_are_drawn_in_colours_that_differ() -> None:
+    looks = seen(outputs=["good"], inner=False, words=True)
+    looks.maps["doc.words"] = np.float32([[0.15, 0.15, 0.15, 0.15, 0.11, 0.15, 0.14]])
+    figure = plot(looks)
+    boxes = [
+        axes.patches[0] for axes in figure.axes if [text.get_text() for text in axes.texts] in (["0.71"], ["0.29"])
+    ]
+    colours = [box.get_facecolor() for box in boxes]
+    assert len(colours) == 2
+    assert luminance(colours[1]) - luminance(colours[0]) > 0.3
+
+
+def test_a_page_says_the_scale_of_each_map_and_of_sentences_beside_words() -> None:
+    html = page(long_document(), map="all")
+    keys = re.findall(r'<p class="key"><span>0</span><i></i><span>([\d.]+)</span><span>([^<]+)<', html)
+    assert keys == [
+        ("0.02", "attention weight"),
+        ("1", "attention weight"),
+        ("0.4", "share of a sentence in all"),
+        ("0.05", "share of a word in its sentence"),
+    ]
+    shares = [float(share) for share in re.findall(r'class="share[^"]*" style="--w:([\d.]+)"', html)]
+    assert shares == pytest.approx([0.355 / 0.4, 0.145 / 0.4], abs=1e-3)

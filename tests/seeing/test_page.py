@@ -54,7 +54,7 @@ def test_a_cell_for_every_weight_and_a_token_for_every_symbol(looks: Looks) -> N
     assert len(reader.all("td")) == 12
     shares = [float(re.search(r"--w:([\d.]+)", attributes["style"]).group(1)) for attributes, _ in reader.all("td")]
     data = data_of(text)
-    np.testing.assert_allclose(np.reshape(shares, (4, 3)) * data["top"], looks.weights, atol=6e-4)
+    np.testing.assert_allclose(np.reshape(shares, (4, 3)) * data["maps"][0]["top"], looks.weights, atol=6e-4)
     np.testing.assert_allclose(data["maps"][0]["heads"][0], looks.weights, atol=1e-6)
     tokens = [words for attributes, words in reader.all("button") if "token" in (attributes["class"] or "")]
     assert tokens == [*looks.outputs, *looks.inputs["source"]]
@@ -152,7 +152,7 @@ note("head-shares", shares());
     command = ["chromium", *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
     shown = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout.decode()
     body = Reader(shown).all("body")[0][0]
-    mean, top = looks.weights, data_of(path.read_text(encoding="utf-8"))["top"]
+    mean, top = looks.weights, data_of(path.read_text(encoding="utf-8"))["maps"][0]["top"]
     np.testing.assert_allclose([float(share) * top for share in body["data-shares"].split()], mean[1], atol=1e-5)
     assert body["data-rows"] == "010"
     assert body["data-step"].startswith(f"y: \u2068{'abc'[mean[1].argmax()]}\u2069 {mean[1].max():.3f}")

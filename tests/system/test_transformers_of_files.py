@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import seq2see
-from seq2see.cli import main
+from seq2see.cli.app import run as command
 from tests.system import test_pictures, test_sounds
 from tests.system.test_pictures import folder as pictures  # noqa: F401 - a fixture
 from tests.system.test_sounds import folder as sounds  # noqa: F401 - a fixture
@@ -18,7 +18,7 @@ LAYERS = {"kind": "transformer", "size": 48, "layers": 2, "feedforward": 96, "dr
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    assert main([*words, "--json"]) == 0
+    command([*words, "--json"])
     return json.loads(capsys.readouterr().out)
 
 
@@ -44,10 +44,10 @@ def test_captions_of_pictures(
     print(vars(told_of).keys())
     for out in ("png", "json"):
         arguments = ["look", str(tmp_path / "run"), str(path), "--map", "image.self-2"]
-        assert main([*arguments, "--out", str(tmp_path / f"inside.{out}")]) == 0
+        command([*arguments, "--out", str(tmp_path / f"inside.{out}")])
     inside = json.loads((tmp_path / "inside.json").read_text("utf-8"))
     print(str(inside)[:500])
-    weighed = told(capsys, "faithful", str(tmp_path / "run"), "--data", str(pictures / "dev.tsv"), "--most", "2")
+    weighed = told(capsys, "faithful", str(tmp_path / "run"), "--data", str(pictures / "dev.tsv"), "--rows", "2")
     print(weighed)
 
 

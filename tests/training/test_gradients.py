@@ -125,6 +125,19 @@ def test_cells_are_replaced_wherever_there_are_any() -> None:
         assert with_cell(along, cell).encoder_of("image").recurrent.cell == cell
     with pytest.raises(UserError, match="no recurrent cell"):
         with_cell(load_recipe("translation-transformer"), "gru")
+    nested = {"kind": "hierarchical", "size": 8}
+    for levels, wanted in [
+        ("transformer", "gru"),
+        (["transformer", "transformer"], "gru"),
+        (["recurrent", "transformer"], "lstm"),
+        (["transformer", "recurrent"], "lstm"),
+        ("recurrent", "lstm"),
+    ]:
+        document = load_recipe({"inputs": {"d": {"kind": "texts"}}, "encoder": {**nested, "levels": levels}})
+        replaced = with_cell(document, "lstm")
+        assert (replaced.encoder_of("d").cell, replaced.decoder.cell) == (wanted, "lstm")
+    with pytest.raises(UserError, match="no recurrent cell"):
+        with_cell(load_recipe(document, overrides=["encoder.levels=transformer", "decoder.kind=transformer"]), "gru")
 
 
 def test_what_has_no_way_back_is_refused(tmp_path: Path) -> None:

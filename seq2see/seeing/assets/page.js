@@ -3,8 +3,8 @@
 const looks = JSON.parse(document.getElementById("looks").textContent);
 const figure = (weight) => weight.toFixed(3);
 
-function shade(element, weight) {
-  const share = Math.min(1, weight / looks.top);
+function shade(element, weight, top) {
+  const share = Math.min(1, weight / top);
   element.classList.add("shade");
   element.classList.toggle("s1", share > 0.42);
   element.classList.toggle("s2", share > 0.57);
@@ -37,7 +37,7 @@ function begin(section, map) {
     const row = weights[step];
     outputs.forEach(plain);
     inputs.forEach((element, place) => {
-      shade(element, row[place]);
+      shade(element, row[place], map.top);
       element.title = figure(row[place]);
     });
     mark(outputs[step], rows[step]);
@@ -48,7 +48,7 @@ function begin(section, map) {
   function showPlace(place) {
     inputs.forEach(plain);
     outputs.forEach((element, index) => {
-      shade(element, weights[index][place]);
+      shade(element, weights[index][place], map.top);
       element.title = figure(weights[index][place]);
     });
     mark(inputs[place], heading[place], ...rows.map((row) => row.cells[place + 1]));
@@ -70,7 +70,7 @@ function begin(section, map) {
     heads.forEach((button, other) => button.setAttribute("aria-pressed", String(other === index)));
     rows.forEach((row, chosen) => weights[chosen].forEach((weight, place) => {
       const cell = row.cells[place + 1];
-      shade(cell, weight);
+      shade(cell, weight, map.top);
       cell.textContent = weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "");
     }));
     showStep(step);
