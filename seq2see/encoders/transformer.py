@@ -85,8 +85,8 @@ def _entering(settings: TransformerEncoderSettings) -> list[str]:
             f"x_j = W_p m_j + b_p{_in_a_grid(settings)}",
         ]
     if settings.stack is not None:
-        frames = f"[{settings.stack} frames]" if settings.stack > 1 else "frame j"
-        return [f"x_j = W_p {frames} + b_p{where}; one place for {settings.stack} frames"]
+        joined = f"neighbouring frames, {settings.stack} joined" if settings.stack > 1 else "the frames"
+        return [f"m_1 .. m_M = {joined}", f"x_j = W_p m_j + b_p{where}"]
     embedding = settings.embedding
     projected = "W_e " * (embedding.kind == "one-hot" or embedding.size != settings.size)
     return [embedding_equation(embedding, "x_j"), f"x_j = sqrt({settings.size}) {projected}e(x_j){where}"]

@@ -199,7 +199,7 @@ class Written:
         vector = f"[{'; '.join(parts)}]"
         if settings.over_time == "transformer":
             where = position_words(settings.positions, settings.longest, "j")
-            lines.append(f"x_j = W_p {vector} + b_p, of {each}{where}")
+            lines.append(f"x_j = W_p {vector} + b_p{where}; of {each}")
             lines += [*LAYER, "h_j = norm(x_j);  summary = the mean of the h_j"]
         elif not settings.recurrent:
             lines.append(f"h_j = W_p {vector} + b_p, of {each};  summary = the mean of the h_j")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,6 @@ from tests.system.test_pictures import folder as pictures  # noqa: F401 - a fixt
 from tests.system.test_sounds import folder as sounds  # noqa: F401 - a fixture
 
 LAYERS = {"kind": "transformer", "size": 48, "layers": 2, "feedforward": 96, "dropout": 0.0}
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    command([*words, "--json"])
-    return json.loads(capsys.readouterr().out)
 
 
 def test_captions_of_pictures(
@@ -40,18 +34,22 @@ def test_captions_of_pictures(
     assert model.evaluate(pictures / "dev.tsv").metrics["exact"] > 0.6
     assert model.evaluate(pictures / "blind.tsv").metrics["exact"] < 0.2
     path = next((pictures / "images").glob("*.png"))
-    told_of = seq2see.load(tmp_path / "run").predict(str(path)).looks
-    print(vars(told_of).keys())
-    for out in ("png", "json"):
-        arguments = ["look", str(tmp_path / "run"), str(path), "--map", "image.self-2"]
-        command([*arguments, "--out", str(tmp_path / f"inside.{out}")])
-    inside = json.loads((tmp_path / "inside.json").read_text("utf-8"))
-    print(str(inside)[:500])
-    weighed = told(capsys, "faithful", str(tmp_path / "run"), "--data", str(pictures / "dev.tsv"), "--rows", "2")
-    print(weighed)
+    looks = seq2see.load(tmp_path / "run").predict(str(path), maps=True).looks
+    assert looks.layouts["image"] == {"kind": "grid", "shape": [3, 6]}
+    assert looks.maps["image.self-2"].shape == (4, 18, 18)
+    assert looks.maps["image.self-2"].sum(-1) == pytest.approx(1, abs=1e-5)
+    command(["look", str(tmp_path / "run"), str(path), "--out", str(tmp_path / "seen.png")])
+    command(["look", str(tmp_path / "run"), str(path), "--map", "image.self-2", "--out", str(tmp_path / "inside.png")])
+    assert (tmp_path / "seen.png").stat().st_size
+    assert (tmp_path / "inside.png").stat().st_size
+    capsys.readouterr()
+    command(["faithful", str(tmp_path / "run"), "--data", str(pictures / "dev.tsv"), "--rows", "4", "--json"])
+    told = json.loads(capsys.readouterr().out)["agreements"]
+    assert [one["measure"] for one in told] == ["occlusion", "gradient"]
+    assert all(one["top"]["value"] > one["shuffled_top"]["value"] for one in told)
 
 
-def test_words_in_sounds(sounds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+def test_words_in_sounds(sounds: Path, tmp_path: Path) -> None:  # noqa: F811
     changes = ["encoder.kind=transformer", "encoder.feedforward=96", *test_sounds.SMALL, "training.learning_rate=0.004"]
     changes += ["encoder.size=48", "training.report_every=150"]
     data, dev = sounds / "train.tsv", sounds / "dev.tsv"
@@ -59,6 +57,8 @@ def test_words_in_sounds(sounds: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "speech-recognition", data=data, dev=dev, out=tmp_path / "run", updates=150, overrides=changes
     )
     assert model.recipe.encoder.kind == "transformer"
-    print(model.evaluate(dev).metrics, model.evaluate(sounds / "blind.tsv").metrics)
     assert model.evaluate(dev).metrics["wer"] < 0.3
     assert model.evaluate(sounds / "blind.tsv").metrics["wer"] > 0.6
+    looks = seq2see.load(tmp_path / "run").predict(str(next((sounds / "sounds").glob("*.wav"))), maps=True).looks
+    assert looks.layouts["audio"]["kind"] == "frames"
+    assert looks.maps["audio.self-1"].shape[1:] == (len(looks.inputs["audio"]),) * 2
