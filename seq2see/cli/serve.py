@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 
 from seq2see.cli.options import add_plugin
 from seq2see.cli.parser import Given, Parser, number, whole
@@ -57,7 +58,7 @@ def arguments(parser: Parser) -> None:
         metavar="DIR",
         type=Path,
         action="append",
-        help="a folder whose pictures, sounds and videos a model may show as examples, beside its own (repeatable)",
+        help="a folder whose pictures, sounds, videos and tables may be shown as examples (repeatable)",
     )
     add_plugin(parser)
 
@@ -113,8 +114,17 @@ def serve_studio(
         shelf = shelf_of(models, limits, counters, files=files)
         for one in shelf:
             if one.outside:
-                say(f"{one.name}: its examples are files elsewhere, not shown unless --files {one.outside[0].parent}")
+                say(_elsewhere(one.name, one.outside[0].parent))
         app = make_app(shelf, limits, counters, token=token, local=is_loopback(host))
         names = ", ".join(one.name for one in shelf)
         asks = "?token=..." if token else ""
         serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
+
+
+def _elsewhere(name: str, place: Path) -> str:
+    """The place is whatever the model's folder says: it is quoted, since people paste it."""
+    given = quote(str(place)) if str(place).isprintable() else ascii(str(place))
+    return (
+        f"{name}: its examples lie elsewhere and are not shown unless --files {given}; "
+        "it is the model's folder that names this place: give it only if you trust that folder"
+    )

@@ -41,7 +41,14 @@ def locate(name: str | Path) -> tuple[Path, Path | None]:
 
 def shared() -> Path:
     """The folder of data sets."""
-    return Path(os.environ.get(VARIABLE) or USUAL)
+    return named() or Path(USUAL)
+
+
+def named() -> Path | None:
+    """The folder of data sets where the user has said which it is; the usual one is a guess, good enough to look for a
+    name in it and not to let others see what it holds."""
+    said = os.environ.get(VARIABLE)
+    return Path(said) if said else None
 
 
 def data_sets() -> list[str]:

@@ -33,11 +33,14 @@ CELL = 32 * 32
 class Clips:
     """Clips of one column: their pixels, or the maps that a frozen backbone once made of their frames, or both.
 
-    pixels: (batch, frames, channels, height, width), 0 where there is no frame; mask: (batch, frames), True where a
-    frame is real; maps: (batch, frames, size, rows, columns); names: what to call each real frame.
+    pixels: (batch, frames, channels, height, width) from 0 to 255, 0 where there is no frame; bytes as they are read,
+    numbers between them where a mean was put in a pixel's place; mask: (batch, frames), True where a frame is real;
+    maps: (batch, frames, size, rows, columns); names: what to call each real frame.
     """
 
-    pixels: UInt8[Tensor, "batch frames channels height width"] | None
+    pixels: (
+        UInt8[Tensor, "batch frames channels height width"] | Float[Tensor, "batch frames channels height width"] | None
+    )
     mask: Bool[Tensor, "batch frames"]
     maps: Float[Tensor, "batch frames size rows columns"] | None = None
     names: list[list[str]] | None = None

@@ -93,6 +93,12 @@ class Encoder(nn.Module):
         """Whether it needs the files beside what its frozen part made of them."""
         return False
 
+    @property
+    def reads_changes(self) -> bool:
+        """Whether what it sees of a moment is how that differs from the mean over the input's time. Then only the mean
+        shows it nothing; any other filling is a change itself."""
+        return False
+
     def fetch(self) -> None:
         """Take weights from elsewhere, before a new model is trained (not where its own will be loaded)."""
 

@@ -92,6 +92,10 @@ class VideoEncoder(Encoder):
     def reads_files_too(self) -> bool:
         return self.motion is not None
 
+    @property
+    def reads_changes(self) -> bool:
+        return self.motion is not None and self.settings.motion_from == "changes"
+
     def made_once(self, column: Clips) -> Maps:
         assert column.pixels is not None
         return self._appearance(column.pixels, column.mask)
@@ -128,7 +132,7 @@ class VideoEncoder(Encoder):
             found.append(given if given is not None else self._appearance(_pixels(column), column.mask))
         if self.motion is not None:
             pixels = _pixels(column) / 127.5 - 1
-            if self.settings.motion_from == "changes":
+            if self.reads_changes:
                 pixels = changes(pixels, column.mask)
             found.append(self.motion(pixels, column.mask))
         return found

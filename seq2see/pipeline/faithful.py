@@ -142,7 +142,8 @@ class _Asked:
 
     def _apart(self, batch: Batch, name: str) -> Apart:
         read, _, part = name.partition(".")
-        return apart(batch.inputs[read], part, self.shapes.get(name, []))
+        changes = self.network.encoder(read).reads_changes
+        return apart(batch.inputs[read], part, self.shapes.get(name, []), changes)
 
 
 @contextmanager

@@ -59,6 +59,6 @@ class Cells:
 
 
 @apart.register
-def _(column: Pictures, part: str = "", shape: Sequence[int] = ()) -> Apart:
+def _(column: Pictures, part: str = "", shape: Sequence[int] = (), changes: bool = False) -> Apart:
     rows, columns = shape if len(shape) == 2 else (1, shape[0])
     return Cells(column, rows, columns)

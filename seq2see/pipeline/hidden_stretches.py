@@ -65,5 +65,5 @@ def frames_for_each(frames: int, places: int) -> int:
 
 
 @apart.register
-def _(column: Frames, part: str = "", shape: Sequence[int] = ()) -> Apart:
+def _(column: Frames, part: str = "", shape: Sequence[int] = (), changes: bool = False) -> Apart:
     return Stretches(column, shape[0])

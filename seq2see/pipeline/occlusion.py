@@ -47,9 +47,10 @@ class Apart(Protocol):
 
 
 @singledispatch
-def apart(column: Any, part: str = "", shape: Sequence[int] = ()) -> Apart:
+def apart(column: Any, part: str = "", shape: Sequence[int] = (), changes: bool = False) -> Apart:
     """part: which of its further places are looked at (`words`), where it is not the column's own; shape: how places
-    lie, where the column alone does not tell."""
+    lie, where the column alone does not tell; changes: whether it is read as changes over time
+    (`Encoder.reads_changes`), so that what hides a place must be none."""
     raise UserError(f"the places of such an input ({type(column).__name__}) cannot be left out one by one")
 
 
@@ -166,10 +167,10 @@ def _filled(sentences: list[list[Word]], kept: list[list[bool]]) -> list[list[Wo
 
 
 @apart.register
-def _(column: Sequences, part: str = "", shape: Sequence[int] = ()) -> Apart:
+def _(column: Sequences, part: str = "", shape: Sequence[int] = (), changes: bool = False) -> Apart:
     return _Symbols(column)
 
 
 @apart.register
-def _(column: Nested, part: str = "", shape: Sequence[int] = ()) -> Apart:
+def _(column: Nested, part: str = "", shape: Sequence[int] = (), changes: bool = False) -> Apart:
     return _Words(column) if part == "words" else _Sentences(column)

@@ -1,9 +1,16 @@
-"""The end of a server: requests that are under way have some seconds, and are then told that it closes."""
+"""The end of a server: requests that are under way have some seconds, and are then told that it closes.
+
+An answer that has begun cannot say so any more: its connection is closed before the answer is whole, which by HTTP's
+rules is an error to whoever reads it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import uvicorn
@@ -14,6 +21,10 @@ from seq2see.studio.settings import GRACE
 
 SPARE = 3
 """Seconds beyond GRACE in which requests that were told to end do so; uvicorn breaks off what is left, and logs it."""
+
+
+BROKEN_OFF = "ASGI callable returned without completing response."
+"""What uvicorn logs as an error of the application's: here it is the end as it is meant."""
 
 
 class Ending:
@@ -58,8 +69,29 @@ class Server(uvicorn.Server):
         self._ending = ending
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        timer = asyncio.get_running_loop().call_later(GRACE, self._ending.end)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            timer.cancel()
+        with ExitStack() as meant:
+
+            def end() -> None:
+                meant.enter_context(_without(BROKEN_OFF))
+                self._ending.end()
+
+            timer = asyncio.get_running_loop().call_later(GRACE, end)
+            try:
+                await super().shutdown(sockets)
+            finally:
+                timer.cancel()
+
+
+@contextmanager
+def _without(line: str) -> Iterator[None]:
+    """uvicorn's log without that line."""
+
+    def other(record: logging.LogRecord) -> bool:
+        return record.getMessage() != line
+
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(other)
+    try:
+        yield
+    finally:
+        log.removeFilter(other)

@@ -18,10 +18,9 @@ from seq2see.recipe.media_settings import MediaSettings
 from seq2see.studio.tail import Tail
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS, Report
+from seq2see.training.samples import JOINED
 
 NOTES, FRAMES = 100, 24
-JOINED = " | "
-"""Between the inputs of a sample."""
 ATTENTIVE, PATIENCE = 5.0, 4.0
 """Seconds: a page that asked so recently still looks on; so long it may take to ask for the end."""
 

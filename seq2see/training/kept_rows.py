@@ -18,7 +18,8 @@ MOST = 12
 
 def keep_rows(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) -> None:
     """Write some dev rows of different inputs; of files the paths alone. None where no samples are to be told
-    (`training.samples`), and none of a language model, which is asked nothing."""
+    (`training.samples`), and none of a language model, which is asked nothing. Bytes of a path that are no UTF-8 are
+    written as JSON escapes them, so that the file is UTF-8 whatever it names."""
     found: dict[tuple[str, ...], dict[str, str]] = {}
     if recipe.inputs and recipe.training.samples:
         for row in dev:
@@ -28,7 +29,7 @@ def keep_rows(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) ->
             if len(found) == MOST:
                 break
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()]
-    write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "surrogateescape"))
+    write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "backslashreplace"))
 
 
 def _whole(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:

@@ -68,7 +68,8 @@ class Journal:
 
     def write(self, report: Report) -> None:
         try:
-            with self.path.open("a", encoding="utf-8") as file:
+            # of a path what is no UTF-8 becomes JSON's own escape
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
         except OSError as error:
             raise unwritable(self.path, error) from None

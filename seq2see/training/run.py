@@ -71,7 +71,9 @@ def train(
     bundle.network.to(device)
     if not resume:
         _clear(folder)
-        write_bytes(folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode())
+        write_bytes(
+            folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
+        )
         keep_rows(folder, recipe, corpus.dev)
     if not resume or recipe != load_recipe(folder / RECIPE):
         bundle.save_setup(folder)

@@ -14,6 +14,8 @@ from seq2see.recipe import Recipe
 
 WHOLE = ("exact", "exact_lc", "accuracy", "accuracy_lc")
 """Metrics that call a whole output right or wrong."""
+JOINED = " | "
+"""Between the inputs of a sample."""
 
 
 def samples_of(
@@ -52,5 +54,17 @@ def closest_to(said: str, references: Sequence[str], unit: Unit) -> str:
     return min(references, key=lambda text: edit_distance(made, symbols(text, unit)))
 
 
+def parted(joined: str, inputs: int) -> list[str] | None:
+    """The inputs of a sample again; None where it cannot be told, since one of them holds the sign between them.
+
+    >>> parted("a | b", 2), parted("a | b", 1), parted("a | b | c", 2), parted("a | | b", 2)
+    (['a', 'b'], ['a | b'], None, None)
+    """
+    if inputs == 1:
+        return [joined]
+    parts = joined.split(JOINED)
+    return parts if len(parts) == inputs and "| |" not in joined else None
+
+
 def _joined(given: object) -> str:
-    return " | ".join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
+    return JOINED.join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")

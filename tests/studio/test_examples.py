@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +13,15 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
+import seq2see
 from seq2see import api
+from seq2see.cli import main
+from seq2see.data.locate import VARIABLE
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
+from seq2see.studio.examples import examples_of
 from seq2see.studio.served import shelf_of
-from seq2see.training.kept_rows import EXAMPLES
+from seq2see.training.kept_rows import EXAMPLES, MOST, keep_rows
 from seq2see.training.reports import METRICS
 from seq2see.training.run import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
@@ -162,3 +167,98 @@ def test_a_strange_folder_shows_no_picture_of_this_machine(serve: Serve, caption
     assert [one["image"]["file"] for one in rows_of(serve(strange))] == ["a.png"]
     (strange / EXAMPLES).write_text('{"image": 3, "output": []}\n[]\nno json\n', "utf-8")
     assert rows_of(serve(strange)) == []
+
+
+def test_a_table_elsewhere_is_told_and_brought_back(serve: Serve, judge: Path, home: Path, tmp_path: Path) -> None:
+    """Runs of earlier versions keep no rows: what their folder names is not read, and not forgotten either."""
+    old = tmp_path / "model"
+    shutil.copytree(judge, old)
+    (old / EXAMPLES).unlink()
+    (old / METRICS).unlink()
+    table = Path(json.loads((old / SOURCES).read_text("utf-8"))["data"])
+    model = seq2see.load(old)
+    found = examples_of(model, old)
+    assert (found.rows, found.outside) == ([], [table])
+    assert examples_of(model, old, [home]).outside == []
+    assert [one.keys() for one in rows_of(serve(old, home))] == [{"first", "second"}] * MOST
+    (old / SOURCES).write_text(json.dumps({"data": str(tmp_path / "gone.tsv")}), "utf-8")
+    assert examples_of(model, old).outside == [], "what is gone no folder brings back"
+
+
+def test_samples_of_several_inputs_are_examples(serve: Serve, judge: Path, tmp_path: Path) -> None:
+    old = tmp_path / "model"
+    shutil.copytree(judge, old)
+    (old / EXAMPLES).unlink()
+    (old / SOURCES).unlink()
+    told = [("aab | bab", "alike"), ("a | b | c", "no telling"), ("a | | b", "no telling")]
+    samples = [{"input": given, "output": "", "reference": output} for given, output in told]
+    (old / METRICS).write_text(json.dumps({"update": 1, "samples": samples}) + "\n", "utf-8")
+    assert rows_of(serve(old)) == [{"first": "aab", "second": "bab"}]
+
+
+@pytest.mark.parametrize("written", ["now", "once"])
+def test_a_path_that_is_no_utf8_hides_no_other(
+    serve: Serve, captions: Path, tmp_path: Path, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    folder, picture = tmp_path / "model", os.fsdecode(os.fsencode(tmp_path) + b"/model/\xff.png")
+    shutil.copytree(captions, folder)
+    try:
+        Image.new("RGB", (16, 16), "red").save(picture)
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 alone")
+    Image.new("RGB", (16, 16), "blue").save(folder / "b.png")
+    rows = [{"image": path, "output": "a\u2028square"} for path in (picture, str(folder / "b.png"))]
+    if written == "now":
+        keep_rows(folder, seq2see.load(folder).recipe, rows)
+        assert (folder / EXAMPLES).read_bytes().decode("utf-8").count("\\udcff") == 1
+    else:  # the bytes as they are
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / EXAMPLES).write_bytes(lines.encode("utf-8", "surrogateescape"))
+    client = serve(folder)
+    assert len(rows_of(client)) == 2
+    assert client.get("/api/models/model/examples/0/image").headers["content-type"] == "image/png"
+    assert client.post("/api/predict", json={"input": {"example": 0}}).status_code == 200
+
+
+def test_the_folder_of_data_sets_is_open_only_where_it_is_named(
+    captions: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the variable it is `../shared/data`, where a stranger's folder could look around."""
+    working, data = tmp_path / "work", tmp_path / "shared" / "data"
+    for folder in (working, data):
+        folder.mkdir(parents=True)
+    shutil.copytree(captions, tmp_path / "model")
+    Image.new("RGB", (16, 16), "red").save(data / "a.png")
+    kept = json.dumps({"image": str(data / "a.png"), "output": "red"}) + "\n"
+    (tmp_path / "model" / EXAMPLES).write_text(kept, "utf-8")
+    (tmp_path / "model" / SOURCES).unlink()
+    (tmp_path / "model" / METRICS).unlink()
+    model = seq2see.load(tmp_path / "model")
+    monkeypatch.chdir(working)
+    for said, open_to in (("", False), (None, False), (str(data), True)):
+        monkeypatch.setenv(VARIABLE, said) if said is not None else monkeypatch.delenv(VARIABLE)
+        found = examples_of(model, tmp_path / "model")
+        assert (len(found.rows), len(found.outside)) == ((1, 0) if open_to else (0, 1))
+    monkeypatch.delenv(VARIABLE)
+    assert len(examples_of(model, tmp_path / "model", [data]).rows) == 1
+
+
+def test_where_examples_lie_is_said_with_a_warning(
+    captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a stranger's folder names is pasted into a shell by some."""
+    monkeypatch.setattr("seq2see.studio.server.run", lambda *given, **options: None)
+    for name, said in (("my album; ls", "'{}/my album; ls'; "), ("a\x1b[2Jb", r"'{}/a\x1b[2Jb'; ")):
+        album, strange = tmp_path / name, tmp_path / f"model{len(name)}"
+        album.mkdir()
+        shutil.copytree(captions, strange)
+        Image.new("RGB", (16, 16), "red").save(album / "a.png")
+        (strange / EXAMPLES).write_text(json.dumps({"image": str(album / "a.png"), "output": "red"}) + "\n", "utf-8")
+        (strange / SOURCES).unlink()
+        (strange / METRICS).unlink()
+        with pytest.raises(SystemExit, match="0"):
+            main(["serve", str(strange), "--port", "0"])
+        told = capsys.readouterr().err
+        assert "not shown unless --files " + said.format(tmp_path) in told
+        assert "it is the model's folder that names this place: give it only if you trust that folder" in told

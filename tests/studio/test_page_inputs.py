@@ -60,7 +60,7 @@ def test_a_picture_is_painted_on(visit: Visit, captions: Path, home: Path) -> No
     mouse.down()
     before = visit.page.evaluate(painted)
     to(0, side - 1)  # one leap: the cells between are passed as well
-    assert visit.page.evaluate(painted) != before
+    visit.page.wait_for_function(f"before => {painted} !== before", arg=before)
     mouse.up()
     visit.rest(edits=1)
     row = [1 / side] * side + [0.0] * (places - side)
@@ -158,7 +158,7 @@ def test_what_the_microphone_hears_is_taken(visit: Visit) -> None:
             const begun = setInterval(() => {
                 if (button.getAttribute("aria-pressed") !== "true") return;
                 clearInterval(begun);
-                setTimeout(() => button.click(), 1500);
+                setTimeout(() => button.click(), 4000);
             }, 20);
         });
         return { name: file.name, bytes: [...new Uint8Array(await file.arrayBuffer())] };

@@ -109,7 +109,7 @@ from seq2see.studio import app, batching, ending
 real = batching.predict
 def slow(*given, **options):
     print("begun", file=sys.stderr, flush=True)
-    time.sleep(6)
+    time.sleep(60)
     return real(*given, **options)
 batching.predict, ending.GRACE, app.GRACE = slow, 1, 0.1
 from seq2see.cli import main
@@ -134,5 +134,5 @@ def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(speller
         assert answer.result(60).json() == {"error": "the server is closing"}
         assert answer.result().status_code == 503
         assert server.wait(60) in (0, 143, -signal.SIGTERM)
-        assert monotonic() - start < 6, "it waits for no batch that takes longer than it has"
+        assert monotonic() - start < 30, "it waits for no batch that takes longer than it has"
         assert server.stderr.read() == ""

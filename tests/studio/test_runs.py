@@ -152,7 +152,7 @@ def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monke
     asked = threading.Event()
 
     def look(address: str) -> None:
-        with httpx.Client(base_url=address, trust_env=False, timeout=30) as client:
+        with httpx.Client(base_url=address, trust_env=False, timeout=120) as client:
             if first == "film":
                 client.get("/api/run/film")
             while not told or told[-1]["state"] == "learning":
@@ -165,13 +165,13 @@ def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monke
         with watching(tmp_path / "run", 0) as (address, _):
             page.append(threading.Thread(target=look, args=(address,)))
             page[0].start()
-            assert asked.wait(30)
+            assert asked.wait(120)
             raise UserError("the run diverges")
 
     page: list[threading.Thread] = []
     with pytest.raises(UserError, match="diverges"):
         fail()
-    page[0].join(30)
+    page[0].join(120)
     assert (told[-1]["state"], told[-1]["failure"]) == ("failed", "the run diverges")
 
 
