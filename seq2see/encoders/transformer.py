@@ -29,17 +29,19 @@ class TransformerEncoder(TransformerBody):
     torch.Size([1, 3, 8])
     """
 
+    entrance: Entrance
+
     def __init__(
         self, settings: TransformerEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
-        super().__init__(settings)
-        self.entrance = Entrance(
+        entrance = Entrance(
             embedding if embedding is not None else build_embedding(settings.embedding, symbols),
             size=settings.size,
             positions=settings.positions,
             longest=settings.longest,
             dropout=settings.dropout,
         )
+        super().__init__(settings, entrance=entrance)
 
     @classmethod
     def build(cls, settings: TransformerEncoderSettings, material: Material) -> Encoder:

@@ -16,10 +16,16 @@ from seq2see.recipe.schema import TransformerEncoderSettings
 
 
 class TransformerBody(Encoder):
-    """Places are the states of the last layer, normalised; the summary is their mean."""
+    """Places are the states of the last layer, normalised; the summary is their mean.
 
-    def __init__(self, settings: TransformerEncoderSettings):
+    entrance: the modules that stand below the layers, by the names they have on the encoder. They come first, so that
+    weights are drawn, listed and resumed from the bottom to the top.
+    """
+
+    def __init__(self, settings: TransformerEncoderSettings, **entrance: nn.Module):
         super().__init__()
+        for name, module in entrance.items():
+            self.add_module(name, module)
         self.size = self.summary_size = settings.size
         self.layout = cast(LayoutKind, settings.layout)
         self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))

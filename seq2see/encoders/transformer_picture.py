@@ -25,14 +25,18 @@ class PictureTransformer(TransformerBody):
     tensor([6, 4])
     """
 
+    patches: nn.Identity
+    W_p: nn.Linear
+    placing: GridPlacing
+
     def __init__(self, settings: TransformerEncoderSettings, *, channels: int):
-        super().__init__(settings)
-        self.pixels = settings.pixels or (1, 1)
-        self.patches = nn.Identity()
-        self.W_p = nn.Linear(channels * self.pixels[0] * self.pixels[1], settings.size)
-        self.placing = GridPlacing(
+        down, across = settings.pixels or (1, 1)
+        placing = GridPlacing(
             settings.size, positions=settings.positions, longest=settings.longest, dropout=settings.dropout
         )
+        cut = nn.Linear(channels * down * across, settings.size)
+        super().__init__(settings, patches=nn.Identity(), W_p=cut, placing=placing)
+        self.pixels = down, across
 
     @property
     def vectors(self) -> nn.Module:

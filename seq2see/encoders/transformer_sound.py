@@ -25,12 +25,13 @@ class SoundTransformer(TransformerBody):
     torch.Size([1, 3, 8])
     """
 
+    frames: nn.Identity
+    W_p: nn.Linear
+    placing: Placing
+
     def __init__(self, settings: TransformerEncoderSettings, *, width: int):
-        super().__init__(settings)
-        self.stack = settings.stack or 1
-        self.frames = nn.Identity()
-        self.W_p = nn.Linear(width * self.stack, settings.size)
-        self.placing = Placing(
+        stack = settings.stack or 1
+        placing = Placing(
             settings.size,
             size=settings.size,
             positions=settings.positions,
@@ -39,6 +40,9 @@ class SoundTransformer(TransformerBody):
             key="encoder",
             limit="longest",
         )
+        joined = nn.Linear(width * stack, settings.size)
+        super().__init__(settings, frames=nn.Identity(), W_p=joined, placing=placing)
+        self.stack = stack
 
     @property
     def vectors(self) -> nn.Module:

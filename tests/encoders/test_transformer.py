@@ -105,6 +105,12 @@ def test_it_tells_where_it_looked_when_asked() -> None:
     assert (weights[2] == 0).all()
 
 
+def test_weights_are_in_the_order_in_which_they_are_read() -> None:
+    """Runs are resumed by it, and a seed draws by it: models of before have it too."""
+    parts = [name.partition(".")[0] for name, _ in encoder(positions="learned").named_parameters()]
+    assert list(dict.fromkeys(parts)) == ["entrance", "layers", "norm"]
+
+
 def test_every_parameter_learns() -> None:
     made = encoder(positions="learned", embedding={"size": 5})
     encoded = made(IDS, MASK)
