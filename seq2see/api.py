@@ -26,7 +26,7 @@ from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.given import as_text
+from seq2see.pipeline.given import as_text, check_numbers
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
@@ -294,7 +294,9 @@ class Model:
             got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
             raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
         lists = lists_in(self.recipe)
-        return {name: as_text(name, given[name], lists.get(name)) for name in names}
+        row = {name: as_text(name, given[name], lists.get(name)) for name in names}
+        check_numbers(row, self.bundle.fields)
+        return row
 
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""

@@ -17,7 +17,7 @@ from seq2see.attention.taking import pick
 
 @register("coverage")
 class Coverage(Score):
-    """e_j = v' tanh(W_q q + W_k k_j + W_f f_j), f = F * sum_{i<t} a_i; on a grid F is two-dimensional"""
+    """e_j = v' tanh(W_q q + W_k k_j + W_f f_j) where f = F * sum_{i<t} a_i; on a grid F is two-dimensional"""
 
     ordered = True
     remembers = True

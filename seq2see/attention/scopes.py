@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -55,10 +56,15 @@ class Local(Scope):
     the input does.
     """
 
+    name: ClassVar[str]
+
     def __init__(self, view: View, *, reach: int, gaussian: bool = True):
         super().__init__()
         if view.layout not in ("tokens", "frames", "grid"):
-            raise UserError(f"attention.scope: there are no windows in places that lie as a {view.layout}; use global")
+            raise UserError(
+                f"attention.scope: {self.name} is a window in a line or a grid, and the places are {view.layout}; "
+                "allowed: global"
+            )
         self.reach, self.gaussian, self.grid = reach, gaussian, view.layout == "grid"
 
     def centres(
@@ -109,6 +115,8 @@ class Local(Scope):
 class LocalMonotonic(Local):
     """p_t = t, kept inside the input; on a grid p_t runs over columns."""
 
+    name = "local-monotonic"
+
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
     ) -> Float[Tensor, "batch queries windowed"]:
@@ -118,6 +126,8 @@ class LocalMonotonic(Local):
 
 class LocalPredicted(Local):
     """p_t = M sigmoid(v' tanh(W q)); on a grid one such p_t for the rows and one for the columns."""
+
+    name = "local-predicted"
 
     def __init__(self, view: View, *, query: int, size: int, reach: int):
         super().__init__(view, reach=reach)

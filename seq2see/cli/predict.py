@@ -103,6 +103,10 @@ def _options(given: Given, model: Model) -> dict[str, Any]:
     if given.sample or (not model.recipe.inputs and given.beam is None):
         options["sample"] = True
     _check_searched(options, model.recipe)
+    if given.max_length is not None:
+        from seq2see.pipeline.reaching import check_reach
+
+        check_reach(model.recipe, given.max_length, f"--max-length {given.max_length}")
     if not (given.json or given.looks == INLINE):
         options.setdefault("n_best", 1)
     if given.looks is not None:

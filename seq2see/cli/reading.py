@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +74,21 @@ def argument(model: Model, text: str) -> dict[str, str]:
     for name, part in zip(names, parts, strict=True):
         if not part.strip() and not getattr(model.recipe.inputs[name], "may_be_empty", False):
             raise UserError(f"INPUT '{text}': input '{name}' is empty")
-    return model.row(parts)
+    try:
+        return model.row([_value(model, name, part) for name, part in zip(names, parts, strict=True)])
+    except UserError as error:
+        raise UserError(f"INPUT: {error}") from None
+
+
+def _value(model: Model, name: str, text: str) -> Any:
+    """A list where the input may be one and it is written as JSON, as in a table of JSON lines; a text otherwise."""
+    if model.recipe.inputs[name].kind not in ("texts", "set") or not text.lstrip().startswith("["):
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, list) else text
 
 
 def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -96,7 +111,7 @@ def _lines(model: Model) -> Iterator[Item]:
                     f"standard input, line {number}: {len(names)} inputs ({', '.join(names)}) separated by tabs "
                     f"expected, got {len(parts)}"
                 )
-            yield Item(model.row(parts))
+            yield Item(model.row([_value(model, name, part) for name, part in zip(names, parts, strict=True)]))
     except UnicodeDecodeError as error:
         raise UserError(f"standard input, after line {number}: not UTF-8 text ({error.reason})") from None
     if not number:

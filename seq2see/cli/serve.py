@@ -96,7 +96,8 @@ def serve_studio(
     request has read and written, patience: seconds for an answer; files: folders whose files may be shown."""
     for folder in files:
         if not folder.is_dir():
-            raise UserError(f"--files {folder}: no such folder")
+            wrong = f"a file; allowed: a folder ({folder.parent})" if folder.exists() else "no such folder"
+            raise UserError(f"--files {folder}: {wrong}")
     for module in NEEDED:
         imported(module, extra="studio")
     from seq2see.studio.app import make_app

@@ -55,8 +55,11 @@ def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told |
 def _check(bundle: Bundle) -> None:
     recipe = bundle.recipe
     if not recipe.looked_at:
-        why = "reads no input" if not recipe.inputs else "has no attention"
-        raise UserError(f"the model {why}, so there is nothing that could tell the truth; attention.score sets one")
+        if not recipe.inputs:
+            raise UserError(
+                "a language model reads no input, so there is nothing that its looks could tell the truth of"
+            )
+        raise UserError("the model has no attention that could tell the truth; attention.score sets one")
     for name in recipe.looked_at:
         read, _, part = name.partition(".")
         kind = recipe.inputs[read].kind if read in recipe.inputs else ""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from seq2see.data.columns import Joined, joined
+from seq2see.data.fields import Fields
+from seq2see.data.vector import VectorField
 from seq2see.errors import UserError
+
+
+def check_numbers(row: Mapping[str, str], fields: Fields) -> None:
+    """Refuse rows of numbers that the model does not read: too few, too many, or none."""
+    for name, text in row.items():
+        field = fields.inputs[name]
+        problem = field.problem(text) if isinstance(field, VectorField) and text.strip() else None
+        if problem is not None:
+            raise UserError(f"input '{name}': {problem}")
 
 
 def as_text(name: str, value: Any, by: Joined | None) -> str:

@@ -22,6 +22,7 @@ from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
 from seq2see.pipeline.numbers import check_as_many, given_back, reconstructed
+from seq2see.pipeline.reaching import check_reach
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 
@@ -65,6 +66,9 @@ def answer_options(
     recipe: Recipe, *, beam: int | None = None, n_best: int | None = None, sample: bool | None = None, **given: Any
 ) -> SearchOptions:
     """The same for whoever wants to see all that was found: without n_best, every hypothesis of the beam is told."""
+    most = given.get("max_length")
+    if isinstance(most, int):
+        check_reach(recipe, most, f"max_length {most}")
     if n_best is None and not sample and recipe.output.kind == "text" and recipe.inputs:
         n_best = max(beam, 1) if beam is not None else recipe.search.beam
     return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **given)

@@ -12,6 +12,7 @@ from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.prefixes import Given, given_ids
+from seq2see.pipeline.reaching import check_reach
 from seq2see.search import SearchOptions
 from seq2see.search.options import Weights
 
@@ -25,6 +26,7 @@ def follow(
         return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
     ids = given_ids(bundles[0], row, target, what="target")
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
+    check_reach(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
     options = options_of(
         bundles[0].recipe, beam=1, n_best=1, prefix=ids, oracle=oracle, min_length=0, max_length=len(ids)
     )

@@ -7,7 +7,7 @@ from seq2see.recipe.along import out_of_line
 from seq2see.recipe.basics import Scalar
 from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.directions import undirected
-from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences
+from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences, unwindowed
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
@@ -25,8 +25,9 @@ from seq2see.recipe.schema import (
     TextSettings,
     names,
 )
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.scores import LOOKING_BACK, SCORES
 from seq2see.recipe.sets import ordered, unlike
+from seq2see.recipe.shrinking import shrunk_away
 from seq2see.recipe.sound_checks import unheard
 from seq2see.recipe.transformers import misfitting
 from seq2see.recipe.units import unfitting
@@ -48,11 +49,13 @@ def problems(recipe: Recipe) -> list[str]:
         *undirected(recipe),
         *out_of_line(recipe),
         *ordered(recipe),
+        *unwindowed(recipe),
         *impossible(recipe),
         *misfitting(recipe),
         *unfitting(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
+        *shrunk_away(recipe),
         *unworkable(recipe),
         *_own(recipe),
     ]
@@ -122,6 +125,10 @@ def _attention(recipe: Recipe) -> list[str]:
         return [f"attention.score: {said}; allowed: none"]
     if not recipe.looked_at:
         return ["attention.over: names no input; to switch attention off, set attention.score to none"]
+    if score in LOOKING_BACK and recipe.output.one_step:
+        allowed = [one for one in SCORES if one not in LOOKING_BACK]
+        said = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
+        return [f"attention.score: {said}; allowed: {', '.join([*allowed, 'none'])} (additive is the same there)"]
     if found := [*through(recipe), *unused_sentences(recipe)]:
         return found
     if not _seen(recipe):

@@ -67,7 +67,9 @@ class DecoderSettings(CellSettings):
         description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
         "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures",
     )
-    heads: Positive = Field(4, description="transformer: looks side by side at what was written; divides the size")
+    heads: Positive = Field(
+        4, description="transformer (not for labels): looks side by side at what was written; divides the size"
+    )
     feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
     positions: Positions = Field(
         "sinusoidal",

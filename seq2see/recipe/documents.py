@@ -16,9 +16,18 @@ def unknown_places(recipe: Recipe) -> list[str]:
     known = [one for name, parts in further.items() for one in (name, *parts)]
     return [
         f"attention.over: there is no input '{name}'{nearest(name, known)}; allowed: {', '.join(known) or 'no input'}"
+        f"{_makeable(recipe, name)}"
         for name in names(recipe.attention.over)
         if name not in known and not _may_have(recipe, name, unread=_unread(recipe))
     ]
+
+
+def _makeable(recipe: Recipe, place: str) -> str:
+    """How an input gets such places, where its encoder can make them and was not asked to."""
+    name, _, part = place.partition(".")
+    if name not in recipe.inputs or part not in type(recipe.encoder_of(name)).model_fields:
+        return ""
+    return f"; {recipe.encoder_path(name)}.{part}=true makes {place}" if part == "regions" else ""
 
 
 def _may_have(recipe: Recipe, place: str, *, unread: list[str]) -> bool:
@@ -88,6 +97,18 @@ def through(recipe: Recipe) -> list[str]:
             parts = [f"{name}.{part}" for part in recipe.encoder_of(name).further]
             instead = f"; attention.over: {', '.join(parts)}" if parts else ""
             found.append(f"attention.through: '{name}' has no places inside larger ones{instead}")
+    return found
+
+
+def unwindowed(recipe: Recipe) -> list[str]:
+    """Windows among sentences, which are neither a line of symbols nor a grid."""
+    scope, found = recipe.attention.scope, []
+    for name in recipe.looked_at:
+        if scope != "global" and recipe.view_of(name)[1] == "sentences":
+            used = name in (*recipe.started_by, *recipe.fed_every_step)
+            instead = f"attention.over {name}.words" + ("" if used else f" with decoder.start {name}")
+            said = f"{scope} is a window in a line or a grid, and the places of '{name}' are sentences"
+            found.append(f"attention.scope: {said}; allowed: global, or {instead}")
     return found
 
 

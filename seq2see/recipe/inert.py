@@ -105,7 +105,6 @@ def _attention(recipe: Recipe) -> dict[str, str]:
     if recipe.output.one_step:
         what = recipe.output.said
         found |= changed(settings, "attention", ["query", "input_feeding"], f"{what} is decoded in one step")
-        found |= changed(settings, "attention", ["filters", "kernel"], f"{what} has no earlier looks to cover")
     elif recipe.decoder.kind == "transformer":
         keys = ["query", "input_feeding"]
         found |= changed(settings, "attention", keys, "in a transformer each layer asks with its own state")

@@ -19,6 +19,9 @@ from seq2see.recipe.pointing import remarks
 from seq2see.recipe.resolve import inherited, resolved
 from seq2see.recipe.schema import Recipe
 
+KEPT = "recipe.yaml"
+"""The recipe in a model's folder."""
+
 
 def shipped() -> dict[str, str]:
     """{name: description} of the recipes that come with the package."""
@@ -83,6 +86,9 @@ def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
         known = _shipped_files()
         if str(given) not in known:
             hint = nearest(str(given), known)
+            inside = path / KEPT
+            if inside.is_file():
+                raise UserError(f"{path}: a model's folder, and a recipe is expected here; {inside} is one")
             raise UserError(f"unknown recipe '{given}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
         text, origin = known[str(given)].read_text("utf-8"), str(given)
     if complete and not text.endswith("\n"):

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 
 from seq2see.errors import nearest
+from seq2see.recipe.encoder_settings import USUAL, EncoderSettings
 from seq2see.recipe.kinds import given_in, is_open, is_settings, is_union, kind_of, settings_in
 from seq2see.recipe.own import BROUGHT, PLUGIN, words_in
 from seq2see.recipe.schema import Recipe
@@ -24,7 +25,15 @@ def listed(origin: str, found: Sequence[str]) -> str:
 
 def said(error: ValidationError, raw: Mapping[str, Any]) -> list[str]:
     """One line for each key at fault; where a value may be of several types, the failures of all of them are one."""
-    return list(dict.fromkeys(_said(one, raw) for one in error.errors()))
+    return list(dict.fromkeys(_said(one, raw) for one in error.errors() if not _taken_over(one["loc"], raw)))
+
+
+def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
+    """Whether an input's encoder has that key from the recipe's, of which it is said already."""
+    if location[0] != "inputs" or "encoder" not in location or not isinstance(raw.get("encoder"), Mapping):
+        return False
+    own = raw["inputs"][location[1]].get("encoder") or {}
+    return location[-1] in raw["encoder"] and location[-1] not in own
 
 
 @dataclass
@@ -74,6 +83,9 @@ def _said(error: Any, raw: Mapping[str, Any]) -> str:
         for part in spot.path:
             found = found[part]
         return f"{spot}: should be {kind_of(spot.annotation)}, got {found!r}"
+    if kind.endswith("_parsing") or kind == "int_from_float":
+        words = kind_of(spot.annotation)
+        return f"{spot}: should be {'' if words == kind_of(bool) else 'a '}{words}, got {value!r}"
     return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {value!r}"
 
 
@@ -82,8 +94,17 @@ def _own_encoders(parent: Spot, key: str, raw: Mapping[str, Any]) -> str:
     inputs = raw.get("inputs")
     if parent.path != ["encoder"] or not isinstance(inputs, Mapping):
         return ""
-    own = [name for name, given in inputs.items() if isinstance(given, Mapping) and given.get("encoder")]
+    own = [name for name, given in inputs.items() if isinstance(given, Mapping) and key in _keys_of(given)]
     return "".join(f"; '{name}' has an encoder of its own: inputs.{name}.encoder.{key}" for name in own)
+
+
+def _keys_of(given: Mapping[str, Any]) -> list[str]:
+    """The keys of the encoder that an input has of its own, as its kind has them; none where it has no such encoder."""
+    own = given.get("encoder")
+    if not isinstance(own, Mapping):
+        return []
+    kind = own.get("kind", USUAL.get(str(given.get("kind"))))
+    return [key for one in settings_in(EncoderSettings) if kind in words_in(one) for key in one.model_fields]
 
 
 def _refused(path: str, value: Any, allowed: list[str]) -> str:

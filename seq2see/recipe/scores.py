@@ -24,6 +24,10 @@ ORDERED = {"location", "coverage"}
 """Scores that go by where a place lies."""
 
 
+LOOKING_BACK = {"coverage"}
+"""Scores that go by where was looked before: at the only step of a label nothing was."""
+
+
 def declare(name: str, options: Iterable[str], *, ordered: bool = False) -> None:
     """Let recipes name a score: called where a class is registered, so that a score of one's own can be asked for.
 

@@ -101,7 +101,23 @@ def _forgotten(recipe: Recipe) -> list[str]:
 
 
 def _lengths(recipe: Recipe) -> list[str]:
-    """Texts that may be longer than learned positions reach."""
+    """Texts that may be longer than learned positions reach, and positions that reach nowhere."""
+    limits = _limits(recipe)
+    found = {
+        key: f"{key}: so few learned positions reach none; allowed: {2 if key == 'decoder.longest' else 1} and more"
+        for _, longest, key in limits.values()
+        if longest < 1
+    }
+    return list(found.values()) + [
+        f"{path}: {most or 'no limit'}, and learned positions reach to {longest}; allowed: 1 to {longest}, or a larger "
+        f"{key}"
+        for path, (most, longest, key) in limits.items()
+        if key not in found and not 0 < most <= longest
+    ]
+
+
+def _limits(recipe: Recipe) -> dict[str, tuple[int, int, str]]:
+    """{path: (how long it may be, how long it could be, by which key)} of texts at whose positions P has rows."""
     limits: dict[str, tuple[int, int, str]] = {}
     groups = _groups(recipe)
     for name, given in recipe.inputs.items():
@@ -115,11 +131,7 @@ def _lengths(recipe: Recipe) -> list[str]:
     learned = _writes(recipe) and decoder.positions == "learned" and not recipe.data.stream
     if isinstance(recipe.output, TextOutput) and learned:
         limits["output.max_length"] = (recipe.output.max_length, decoder.longest - 1, "decoder.longest")
-    return [
-        f"{path}: {most or 'no limit'}, and learned positions have one; allowed: 1 to {longest}, or a larger {key}"
-        for path, (most, longest, key) in limits.items()
-        if not 0 < most <= longest
-    ]
+    return limits
 
 
 def _most(given: TextSettings, settings: Looking) -> dict[str, int]:
@@ -134,7 +146,7 @@ def _most(given: TextSettings, settings: Looking) -> dict[str, int]:
 
 def _searched(recipe: Recipe) -> list[str]:
     decoder, most = recipe.decoder, recipe.search.max_length
-    if not _writes(recipe) or decoder.positions != "learned" or most <= decoder.longest:
+    if not _writes(recipe) or decoder.positions != "learned" or most <= decoder.longest or decoder.longest < 2:
         return []
     allowed = f"1 to {decoder.longest}, or a larger decoder.longest"
     return [f"search.max_length: {most} is more than decoder.longest {decoder.longest}; allowed: {allowed}"]

@@ -22,6 +22,11 @@ def unwatchable(recipe: Recipe) -> list[str]:
         settings, path = recipe.encoder_of(name), recipe.encoder_path(name)
         if isinstance(settings, VideoEncoderSettings):
             found += [f"{path}.{problem}" for problem in _levels(settings)]
+            if given.frames == 1 and settings.motion and settings.motion_from == "changes":
+                found.append(
+                    f"inputs.{name}.frames: 1, and in one frame nothing moves ({path}.motion_from changes); allowed: 2 "
+                    f"and more, 0 for all, or {path}.motion []"
+                )
             found += _looked_at(name, given, settings, path) if settings.appearance else []
             found += _unreached(name, given, settings, path)
             if given.height < LEAST or given.width < LEAST:

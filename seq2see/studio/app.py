@@ -94,7 +94,7 @@ def _action(
         with Scratch() as scratch:
             body = await body_of(request, scratch, names, partial(asked.checked, kind))
             served = shelf.named(body.model)
-            reader = Reader(served.model, scratch, limits, served.examples)
+            reader = Reader(served.model, scratch, limits, served.examples, hidden=bool(served.outside))
             record = await getattr(Service(served, reader, limits), name)(body)
         return await run_in_threadpool(reply, record)
 

@@ -19,6 +19,7 @@ from seq2see.studio.settings import Limits
 
 DATA = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
 EXAMPLE = "example"
+HIDDEN = "this model has some, files that may not be shown; `seq2see serve MODEL --files FOLDER` shows those in FOLDER"
 
 Row = dict[str, str]
 
@@ -27,7 +28,8 @@ Row = dict[str, str]
 class Reader:
     """Reads the inputs of one request; files that are sent along go into `scratch`, which lives as long as it does.
 
-    examples: rows that clients may name by number; names: what to call the files, which a client knows by their own.
+    examples: rows that clients may name by number; names: what to call the files, which a client knows by their own;
+    hidden: there are examples, whose files nobody has said may be shown.
     """
 
     model: Model
@@ -35,6 +37,7 @@ class Reader:
     limits: Limits
     examples: list[Row] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
+    hidden: bool = False
 
     def row(self, given: Any) -> Row:
         """One input as a row by the recipe's names."""
@@ -109,6 +112,7 @@ class Reader:
 
     def _example(self, number: Any) -> Row:
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.examples):
-            known = f"0 to {len(self.examples) - 1}" if self.examples else "this model has none"
-            raise UserError(f"{EXAMPLE}: {number!r} is none; allowed: {known}")
+            if not self.examples:
+                raise UserError(f"{EXAMPLE}: {HIDDEN if self.hidden else 'this model has none'}")
+            raise UserError(f"{EXAMPLE}: {number!r} is none; allowed: 0 to {len(self.examples) - 1}")
         return {name: self.examples[number][name] for name in self.model.recipe.inputs}

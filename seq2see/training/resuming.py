@@ -8,6 +8,7 @@ from typing import Any
 
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.training.leaves import leaves
 from seq2see.training.run import Sources
 
 PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluation")
@@ -53,15 +54,6 @@ def _otherwise(what: str, before: object, now: object) -> str:
 
 def _fixed(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in PARTS:
-        yield from _leaves(settings[part], part)
+        yield from leaves(settings[part], part, free=FREE)
     for key in TRAINING:
         yield f"training.{key}", settings["training"][key]
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inside in value.items():
-            if key not in FREE:
-                yield from _leaves(inside, f"{path}.{key}")
-    else:
-        yield path, value

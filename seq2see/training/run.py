@@ -172,7 +172,8 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
 
 
 def _drawn(bundle: Bundle) -> list[Prediction]:
-    return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=80))
+    most = min(80, bundle.recipe.search.max_length)
+    return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=most))
 
 
 def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +11,7 @@ from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.training.leaves import leaves
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 """Parts that decide on names and sizes of weights, and on vocabularies ..."""
@@ -55,19 +56,19 @@ def _check_same_task(begun: Recipe, recipe: Recipe) -> None:
 
 def _check_changes(begun: Recipe, changes: Sequence[str]) -> None:
     structural = [change for change in changes if change.partition("=")[0].strip().split(".")[0] in STRUCTURE]
-    old, new = begun.to_dict(), load_recipe(begun, overrides=structural).to_dict()
-    for part in STRUCTURE:
-        if _fixed(new[part]) != _fixed(old[part]):
+    old, new = (dict(_fixed(one.to_dict())) for one in (begun, load_recipe(begun, overrides=structural)))
+    for key in dict.fromkeys([*old, *new]):
+        if old.get(key) != new.get(key):
             raise UserError(
-                f"--from: {part} cannot be changed (but for {', '.join(FREE)}): the model's weights would not fit"
+                f"{key}: the model has {old.get(key)}, got {new.get(key)}; --from goes on with a model as it was "
+                f"built, but for {', '.join(FREE)}"
             )
 
 
-def _fixed(settings: Any) -> Any:
-    """Settings without the keys that are free."""
-    if not isinstance(settings, dict):
-        return settings
-    return {key: _fixed(value) for key, value in settings.items() if key not in FREE}
+def _fixed(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of what decides on the structure."""
+    for part in STRUCTURE:
+        yield from leaves(settings[part], part, free=FREE)
 
 
 def _kept(kept: Any, asked: Any, path: str, differing: list[str]) -> Any:

@@ -83,7 +83,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "positions": "learned"}},
-        "inputs.doc.max_sentences: no limit, and learned positions have one; allowed: 1 to 512",
+        "inputs.doc.max_sentences: no limit, and learned positions reach to 512; allowed: 1 to 512",
     ),
     (
         {**TEXTS, "attention": {"through": "sentences"}},

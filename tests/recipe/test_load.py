@@ -245,7 +245,7 @@ def test_what_was_meaningless_before_an_override_is_still_refused() -> None:
         ("decoder.size", "--set decoder.size: not KEY=VALUE, for example decoder.size=256"),
         ("=3", "--set =3: not KEY=VALUE"),
         ("decoder.size=[", r"--set decoder.size=\[: '\[' is not a YAML value"),
-        ("decoder.size=x", "decoder.size: should be a valid integer"),
+        ("decoder.size=x", "decoder.size: should be a whole number"),
         ("decoder.sise=3", r"decoder.sise: unknown key \(did you mean 'size'\?\)"),
         ("decoder=label", "decoder: should be mapping of keys, got 'label'"),
         ("output.kind=picture", "output.kind: 'picture' is not allowed; allowed: text, label"),

@@ -50,10 +50,11 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"decoder": {"cell": 3}}, "decoder.cell: 3 is not allowed; allowed: rnn, gru, lstm"),
     ({"inputs": {"x": {"kind": "smell"}}}, "inputs.x.kind: 'smell' is not allowed; allowed: text"),
     ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
-    (
-        {"decoder": {"size": "big"}},
-        "decoder.size: should be a valid integer, unable to parse string as an integer, got",
-    ),
+    ({"decoder": {"size": "big"}}, "decoder.size: should be a whole number, got 'big'"),
+    ({"decoder": {"size": 1.5}}, "decoder.size: should be a whole number, got 1.5"),
+    ({"decoder": {"memory": "ten"}}, "decoder.memory: should be a whole number above 0, got 'ten'"),
+    ({"decoder": {"dropout": "much"}}, "decoder.dropout: should be a number, got 'much'"),
+    ({"training": {"betas": ["a", 0.9]}}, "training.betas.0: should be a number from 0, below 1, got 'a'"),
     ({"decoder": {"dropout": 1.0}}, "decoder.dropout: should be less than 1, got 1.0"),
     ({"training": {"learning_rate": float("inf")}}, "training.learning_rate: should be a finite number, got inf"),
     ({"training": {"betas": [0.9]}}, "training.betas: should be list of 2 numbers from 0, below 1, got [0.9]"),
@@ -84,7 +85,7 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
         "loss.class_weights: should be none, balanced or mapping of texts to numbers above 0, got {'yes': 2, 'no': 0}",
     ),
     ({"evaluation": {"metrics": "bleu"}}, "evaluation.metrics: should be list of texts, got 'bleu'"),
-    ({"data": {"quoting": "maybe"}}, "data.quoting: should be a valid boolean"),
+    ({"data": {"quoting": "maybe"}}, "data.quoting: should be true or false, got"),
     (
         {"evaluation": {"baseline": "copi"}},
         "evaluation.baseline: 'copi' is not allowed (did you mean 'copy'?); allowed: c",
@@ -374,3 +375,38 @@ def test_one_mistake_is_one_problem() -> None:
 def test_a_key_of_an_inputs_own_encoder_is_pointed_at() -> None:
     with pytest.raises(UserError, match=r"encoder\.backbone: unknown key.*own: inputs\.image\.encoder\.backbone"):
         load_recipe("image-captioning", overrides=["encoder.backbone=small"])
+
+
+def test_coverage_needs_more_than_one_step() -> None:
+    for kind in ("label", "transformer"):
+        said = refused({**LABEL, "attention": "coverage", "decoder": {"kind": kind}})
+        assert "attention.score: coverage goes by earlier looks, and a label is decoded in one step" in said
+        assert "additive" in said.partition("allowed:")[2]
+        assert "coverage" not in said.partition("allowed:")[2]
+    load_recipe({**ONE, "attention": "coverage"})
+
+
+def test_only_keys_that_an_encoder_has_are_offered_and_one_mistake_is_said_once() -> None:
+    given = {"image": {"kind": "image", "encoder": {"size": 8}}, "question": {"encoder": {"size": 8}}}
+    assert "inputs." not in refused({"inputs": given, "encoder": {"levels": "transformer"}})
+    assert refused({"inputs": given, "encoder": {"channels": [8]}}).endswith(
+        "'image' has an encoder of its own: inputs.image.encoder.channels"
+    )
+    assert "2 problems" in refused({"inputs": {"a": {"encoder": {"cel": 1}}}, "encoder": {"cel": 1}})
+
+
+def test_a_models_folder_is_no_recipe_and_holds_one(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text("task: x\n", encoding="utf-8")
+    assert (
+        refused(str(tmp_path))
+        == f"{tmp_path}: a model's folder, and a recipe is expected here; {tmp_path}/recipe.yaml is one"
+    )
+
+
+def test_windows_among_sentences_are_refused_and_what_is_offered_instead_works() -> None:
+    made = ("document-classification", "attention.scope=local-monotonic")
+    assert (
+        "attention.scope: local-monotonic is a window in a line or a grid, and the places of 'document' are sentences"
+        in (refused(*made))
+    )
+    load_recipe(made[0], overrides=[made[1], "attention.over=document.words", "decoder.start=document"])

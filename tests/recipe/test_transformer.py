@@ -33,8 +33,8 @@ def refused(*overrides: str) -> str:
         ("encoder.longest=9", "encoder.longest: has no effect here: positions sinusoidal have no limit"),
         ("decoder.heads=5", "decoder.heads: 5 heads cannot share 64 numbers"),
         ("encoder.heads=7", "encoder.heads: 7 heads cannot share 64 numbers"),
-        ("encoder.positions=learned", "inputs.source.max_length: no limit, and learned positions have one"),
-        ("decoder.positions=learned", "output.max_length: no limit, and learned positions have one"),
+        ("encoder.positions=learned", "inputs.source.max_length: no limit, and learned positions reach to"),
+        ("decoder.positions=learned", "output.max_length: no limit, and learned positions reach to"),
         ("encoder.cell=gru", "encoder.cell: unknown key"),
         ("decoder.memory=0", "decoder.memory: should be greater than 0, got 0"),
         ("encoder.positions=rotary --set encoder.heads=64", "encoder.positions: rotary turns pairs of numbers"),
@@ -51,6 +51,12 @@ def test_learned_positions_reach_as_far_as_the_texts() -> None:
     assert "output.max_length: 50, and learned" in refused(*learned, lengths[0], "output.max_length=50")
     said = refused(*learned[:3], *lengths, "search.max_length=51")
     assert "search.max_length: 51 is more than decoder.longest 50" in said
+
+
+@pytest.mark.parametrize(("side", "longest", "allowed"), [("decoder", 0, 2), ("decoder", 1, 2), ("encoder", 0, 1)])
+def test_learned_positions_that_reach_no_symbol_are_said_once(side: str, longest: int, allowed: int) -> None:
+    said = refused(f"{side}.positions=learned", f"{side}.longest={longest}")
+    assert said.endswith(f"{side}.longest: so few learned positions reach none; allowed: {allowed} and more")
 
 
 def test_settings_of_a_transformer_mean_nothing_to_the_others() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from seq2see.encoders.video import VideoEncoder
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import VideoEncoderSettings
@@ -52,6 +53,20 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         recipe(encoder={"regions": True}, attention={"over": "video.regions"}, loss={"ctc": 0.3}),
         r"loss\.ctc: the places of 'video\.regions' lie as frames-grid",
     ),
+]
+
+SEEN = {"height": 64, "width": 64}
+WRONG += [
+    (
+        recipe(SEEN, {"channels": [4] * 8}),
+        r"encoder\.channels: level 7 of 8 has one cell left of the 64 x 64 pixels of 'video', .* at most 6 levels",
+    ),
+    (recipe(SEEN, {"motion": [16] * 5 + [8]}), r"encoder\.motion: level 6 of 6 has one cell left .* at most 5 levels"),
+    (
+        recipe({"frames": 1}, {"motion": [4], "motion_from": "changes"}),
+        r"inputs\.video\.frames: 1, and in one frame nothing moves .* allowed: 2 and more",
+    ),
+    (recipe(attention={"over": "video.regions"}), r"; inputs\.video\.encoder\.regions=true makes video\.regions$"),
 ]
 
 DIRECTION = {"kind": "label", "made": "direction"}
@@ -110,3 +125,19 @@ IDLE: list[tuple[dict[str, Any], str]] = [
 def test_what_would_do_nothing_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         load_recipe(given)
+
+
+@pytest.mark.parametrize("levels", [{"channels": [4] * 6}, {"channels": [4] * 6 + [16] * 2}, {"motion": [4] * 5}])
+def test_levels_that_leave_something_are_built(levels: dict[str, Any]) -> None:
+    settings = load_recipe(recipe(SEEN, levels)).encoder_of("video")
+    assert isinstance(settings, VideoEncoderSettings)
+    made = VideoEncoder(settings, channels=3, height=64, width=64)
+    assert made.W_p.in_features > 0
+
+
+def test_levels_of_pictures_are_held_to_the_same_and_narrow_ones_count() -> None:
+    image = {"kind": "image", "height": 16, "encoder": {"channels": [32, 32, 32, 32, 8]}}
+    for width in (0, 16):
+        with pytest.raises(UserError, match=r"inputs\.image\.encoder\.channels: level 5 of 5 .* at most 4 levels"):
+            load_recipe({"inputs": {"image": {**image, "width": width}}})
+    load_recipe({"inputs": {"image": {**image, "width": 32}}})

@@ -162,6 +162,10 @@ def test_a_strange_folder_shows_no_picture_of_this_machine(serve: Serve, caption
     client = serve(strange)
     assert rows_of(client) == []
     assert client.get("/api/models/model/examples/0/image").status_code == 404
+    told = client.post("/api/predict", json={"input": {"example": 0}})
+    assert told.status_code == 422
+    assert "example: this model has some, files that may not be shown; `seq2see serve MODEL --files" in told.text
+    assert str(album) not in told.text
     assert len(rows_of(serve(strange, album))) == 3
     (strange / EXAMPLES).write_text(json.dumps({"image": str(strange / "a.png"), "output": "own"}) + "\n", "utf-8")
     assert [one["image"]["file"] for one in rows_of(serve(strange))] == ["a.png"]

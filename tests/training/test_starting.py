@@ -43,11 +43,15 @@ def test_fine_tuning_leaves_the_model_it_began_from_alone(tmp_path: Path) -> Non
     assert all(torch.equal(before[name], parameter) for name, parameter in base.bundle.network.named_parameters())
 
 
-@pytest.mark.parametrize("change", ["decoder.size=12", "attention.score=additive", "encoder.cell=lstm"])
+OTHER = {"decoder.size=12": "6, got 12", "attention.score=additive": "general, got additive"}
+OTHER |= {"encoder.cell=lstm": "gru, got lstm", "encoder.embedding.size=5": "4, got 5"}
+
+
+@pytest.mark.parametrize("change", OTHER)
 def test_fine_tuning_refuses_other_parts(tmp_path: Path, change: str) -> None:
     data = words(tmp_path / "words.tsv")
     run({**ROWS, "attention": {"score": "general"}}, data, tmp_path / "base", updates=1)
-    with pytest.raises(UserError, match=f"--from: {change.split('.')[0]} cannot be changed"):
+    with pytest.raises(UserError, match=f"{change.split('=')[0]}: the model has {OTHER[change]}; --from goes on"):
         run(None, data, tmp_path / "tuned", [change], start=tmp_path / "base", updates=1)
 
 
