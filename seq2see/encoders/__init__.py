@@ -13,6 +13,8 @@ from seq2see.encoders.means import masked_mean
 from seq2see.encoders.pyramidal import PyramidalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
 from seq2see.encoders.transformer import TransformerEncoder
+from seq2see.encoders.transformer_picture import PictureTransformer
+from seq2see.encoders.transformer_sound import SoundTransformer
 from seq2see.encoders.video import VideoEncoder
 
 __all__ = [
@@ -25,8 +27,10 @@ __all__ = [
     "Encoder",
     "HierarchicalEncoder",
     "Material",
+    "PictureTransformer",
     "PyramidalEncoder",
     "RecurrentEncoder",
+    "SoundTransformer",
     "TransformerEncoder",
     "VideoEncoder",
     "build_encoder",

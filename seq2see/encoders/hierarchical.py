@@ -15,7 +15,7 @@ from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers
 from seq2see.encoders.levels import TransformerLevel
 from seq2see.encoders.means import masked_mean
-from seq2see.encoders.transformer import LAYER
+from seq2see.encoders.transformer_layer import LAYER
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
 from seq2see.recipe.encoder_settings import Level
 from seq2see.recipe.schema import HierarchicalEncoderSettings

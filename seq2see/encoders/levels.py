@@ -1,4 +1,4 @@
-"""Self-attention over vectors that stand in a row: what a level of a document is read by where it is no recurrence."""
+"""Self-attention over vectors that stand in a row: the words or sentences of a document, the frames of a video."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from seq2see.encoders.entrance import Placing
 from seq2see.encoders.layers import Read
 from seq2see.encoders.transformer_layer import EncoderLayer, climb
-from seq2see.recipe.schema import HierarchicalEncoderSettings
+from seq2see.recipe.schema import HierarchicalEncoderSettings, VideoEncoderSettings
 
 
 class TransformerLevel(nn.Module):
@@ -28,7 +28,12 @@ class TransformerLevel(nn.Module):
     """
 
     def __init__(
-        self, settings: HierarchicalEncoderSettings, width: int, *, limit: str = "max_length", scale: float = 1.0
+        self,
+        settings: HierarchicalEncoderSettings | VideoEncoderSettings,
+        width: int,
+        *,
+        limit: str = "max_length",
+        scale: float = 1.0,
     ):
         super().__init__()
         self.size = settings.size

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
-
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.entrance import Entrance
-from seq2see.encoders.means import masked_mean
-from seq2see.encoders.transformer_layer import EncoderLayer, climb
-from seq2see.memory import InnerMap, Layout, LayoutKind, Places
+from seq2see.encoders.transformer_body import TransformerBody
+from seq2see.encoders.transformer_layer import LAYER
+from seq2see.encoders.transformer_picture import PictureTransformer
+from seq2see.encoders.transformer_sound import SoundTransformer
+from seq2see.memory import Layout
 from seq2see.recipe.schema import TransformerEncoderSettings
 from seq2see.recipe.words import embedding_equation, position_words
 
-LAYER = (
-    "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
-    "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
-)
-"""What every layer of self-attention does, in the words of the specification."""
-
 
 @encoders.register("transformer")
-class TransformerEncoder(Encoder):
-    """Places are the states of the last layer, normalised; the summary is their mean.
+class TransformerEncoder(TransformerBody):
+    """x_j = sqrt(d) e(x_j) + p_j, then layers of self-attention; `build` takes one for sounds or pictures where the
+    settings say what a place of these is made of.
 
     >>> import torch
     >>> encoder = TransformerEncoder(TransformerEncoderSettings(size=8, feedforward=16), symbols=10)
@@ -35,21 +29,27 @@ class TransformerEncoder(Encoder):
     torch.Size([1, 3, 8])
     """
 
+    entrance: Entrance
+
     def __init__(
         self, settings: TransformerEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
-        super().__init__()
-        self.size = self.summary_size = settings.size
-        self.layout = cast(LayoutKind, settings.layout)
-        self.entrance = Entrance(
+        entrance = Entrance(
             embedding if embedding is not None else build_embedding(settings.embedding, symbols),
             size=settings.size,
             positions=settings.positions,
             longest=settings.longest,
             dropout=settings.dropout,
         )
-        self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))
-        self.norm = nn.LayerNorm(settings.size)
+        super().__init__(settings, entrance=entrance)
+
+    @classmethod
+    def build(cls, settings: TransformerEncoderSettings, material: Material) -> Encoder:
+        if settings.patch is not None:
+            return PictureTransformer(settings, channels=material.channels)
+        if settings.stack is not None:
+            return SoundTransformer(settings, width=material.channels)
+        return super().build(settings, material)
 
     @property
     def embedding(self) -> Embedding | OneHot:
@@ -66,22 +66,35 @@ class TransformerEncoder(Encoder):
         *,
         maps: bool = False,
     ) -> Encoded:
-        """maps: also tell where each layer looked, `self-1`, `self-2`, ... from the bottom to the top."""
-        layers, layout = cast("Iterable[EncoderLayer]", self.layers), Layout(self.layout)
-        states, weights = climb(layers, self.entrance(ids), mask, tell=maps)
-        inner = {name: InnerMap(one, mask, mask, layout) for name, one in weights.items()}
-        states = self.norm(states)
-        return Encoded(Places(states, mask, layout, tokens), masked_mean(states, mask), maps=inner)
+        return self.climbed(self.entrance(ids), mask, Layout(self.layout), tokens, maps=maps)
 
     @classmethod
     def equations(cls, settings: TransformerEncoderSettings) -> list[str]:
-        embedding = settings.embedding
-        projected = "W_e " * (embedding.kind == "one-hot" or embedding.size != settings.size)
         return [
             f"transformer of size {settings.size}, {settings.layers} layers of {settings.heads} heads",
-            embedding_equation(settings.embedding, "x_j"),
-            f"x_j = sqrt({settings.size}) {projected}e(x_j)"
-            + position_words(settings.positions, settings.longest, "j"),
+            *_entering(settings),
             *LAYER,
             "h_j = norm(x_j);  summary = the mean of the h_j",
         ]
+
+
+def _entering(settings: TransformerEncoderSettings) -> list[str]:
+    where = position_words(settings.positions, settings.longest, "j")
+    if settings.pixels is not None:
+        down, across = settings.pixels
+        return [
+            f"m_1 .. m_M = patches of {down} x {across} pixels, from -1 to 1, row by row",
+            f"x_j = W_p m_j + b_p{_in_a_grid(settings)}",
+        ]
+    if settings.stack is not None:
+        joined = f"neighbouring frames, {settings.stack} joined" if settings.stack > 1 else "the frames"
+        return [f"m_1 .. m_M = {joined}", f"x_j = W_p m_j + b_p{where}"]
+    embedding = settings.embedding
+    projected = "W_e " * (embedding.kind == "one-hot" or embedding.size != settings.size)
+    return [embedding_equation(embedding, "x_j"), f"x_j = sqrt({settings.size}) {projected}e(x_j){where}"]
+
+
+def _in_a_grid(settings: TransformerEncoderSettings) -> str:
+    if settings.positions == "learned":
+        return f" + p_r + p_c, rows of P_r and P_c for its row and column (at most {settings.longest} each)"
+    return ", without positions" if settings.positions == "none" else " + [p_r; p_c], sines and cosines of both"

@@ -10,7 +10,13 @@ from torch.nn.functional import dropout
 
 from seq2see.attention import SelfAttention
 from seq2see.encoders.feed_forward import FeedForward
-from seq2see.recipe.schema import HierarchicalEncoderSettings, TransformerEncoderSettings
+from seq2see.recipe.schema import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
+
+LAYER = (
+    "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
+    "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
+)
+"""What every layer of self-attention does, in the words of the specification."""
 
 
 class EncoderLayer(nn.Module):
@@ -24,7 +30,9 @@ class EncoderLayer(nn.Module):
         self.feed = FeedForward(size, feedforward)
 
     @classmethod
-    def of(cls, settings: TransformerEncoderSettings | HierarchicalEncoderSettings) -> EncoderLayer:
+    def of(
+        cls, settings: TransformerEncoderSettings | HierarchicalEncoderSettings | VideoEncoderSettings
+    ) -> EncoderLayer:
         """One as a recipe asks for it."""
         return cls(
             settings.size,

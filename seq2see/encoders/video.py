@@ -1,8 +1,9 @@
-"""h_1 .. h_M: what is in each frame of a clip and what moves there, read by a recurrent network over time."""
+"""h_1 .. h_M: what is in each frame of a clip and what moves there, read by a recurrent network or a Transformer over
+time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,12 +14,14 @@ from seq2see.data.video import Clips
 from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers
+from seq2see.encoders.levels import TransformerLevel
 from seq2see.encoders.means import masked_mean
 from seq2see.encoders.motion import Motion, changes
+from seq2see.encoders.transformer_layer import LAYER
 from seq2see.errors import UserError
-from seq2see.memory import Layout, LayoutKind, Places, View
+from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
 from seq2see.recipe.schema import VideoEncoderSettings
-from seq2see.recipe.words import cell_equation
+from seq2see.recipe.words import cell_equation, position_words
 
 Maps = Float[Tensor, "batch frames _ _ _"]
 """(batch, frames, size, rows, columns); a clip may have several, of other sizes."""
@@ -50,11 +53,7 @@ class VideoEncoder(Encoder):
         shapes = self._shapes(channels, height, width)
         numbers = [size * (rows * columns if settings.frame == "flat" else 1) for size, rows, columns in shapes]
         self.W_p = nn.Linear(sum(numbers), settings.size)
-        self.layers = (
-            RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional)
-            if settings.recurrent
-            else None
-        )
+        self.layers = _over_time(settings)
         self.size = self.summary_size = settings.places_size
         if settings.regions:
             self.W_r = nn.Linear(sum(size for size, _, _ in shapes), self.size)
@@ -114,15 +113,16 @@ class VideoEncoder(Encoder):
     def read(self, column: Clips, *, maps: bool = False) -> Encoded:
         seen: list[Maps] = self.seen(self._seen(column))
         mask = column.mask
-        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask)
+        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask, tell=maps)
         frames = Places(found.states, mask, Layout("frames"), column.names)
-        if not self.settings.regions:
-            return Encoded(frames, found.last)
-        return Encoded(frames, found.last, {"regions": self._regions(seen, frames)})
+        inner = {name: InnerMap(one, mask, mask, frames.layout) for name, one in found.weights.items()}
+        further = {"regions": self._regions(seen, frames)} if self.settings.regions else {}
+        return Encoded(frames, found.last, further, inner)
 
-    def forward(self, pixels: Tensor, mask: Bool[Tensor, "batch frames"]) -> Encoded:
-        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real."""
-        return self.read(Clips(pixels.byte(), mask))
+    def forward(self, pixels: Tensor, mask: Bool[Tensor, "batch frames"], *, maps: bool = False) -> Encoded:
+        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real; maps: also tell
+        where layers of self-attention looked, `self-1`, `self-2`, ..."""
+        return self.read(Clips(pixels.byte(), mask), maps=maps)
 
     def _seen(self, column: Clips) -> list[Maps]:
         """The maps of every frame: what is in it, what moves."""
@@ -149,14 +149,17 @@ class VideoEncoder(Encoder):
     def _vector(self, maps: Maps) -> Float[Tensor, "batch frames numbers"]:
         return maps.flatten(2) if self.settings.frame == "flat" else maps.mean((3, 4))
 
-    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor) -> Read:
+    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, tell: bool) -> Read:
         """h_j and the summary."""
         states = self.W_p(vectors)
-        if self.layers is not None:
-            read: Read = self.layers(dropout(states, self.settings.dropout, self.training), mask)
-            return read
+        if isinstance(self.layers, TransformerLevel):
+            read: Read = self.layers(states, mask, tell=tell)
+            return replace(read, last=masked_mean(read.states, mask))
         states = dropout(states, self.settings.dropout, self.training)
-        return Read(states, masked_mean(states, mask), mask)
+        if self.layers is None:
+            return Read(states, masked_mean(states, mask), mask)
+        read = self.layers(states, mask)
+        return read  # noqa: RET504 - a module's call is untyped
 
     def _regions(self, seen: list[Maps], frames: Places) -> Places:
         """r_jk: the cells of each frame, of all its maps brought to the grid of the first, row by row."""
@@ -198,7 +201,11 @@ class Written:
             parts.append("n_j")
         each = "all cells of each" if settings.frame == "flat" else "the mean of each"
         vector = f"[{'; '.join(parts)}]"
-        if not settings.recurrent:
+        if settings.over_time == "transformer":
+            where = position_words(settings.positions, settings.longest, "j")
+            lines.append(f"x_j = W_p {vector} + b_p{where}; of {each}")
+            lines += [*LAYER, "h_j = norm(x_j);  summary = the mean of the h_j"]
+        elif not settings.recurrent:
             lines.append(f"h_j = W_p {vector} + b_p, of {each};  summary = the mean of the h_j")
         else:
             lines.append(f"x_j = W_p {vector} + b_p, of {each};  h_j = {cell}(h_{{j-1}}, x_j)")
@@ -214,11 +221,21 @@ class Written:
         settings = self.settings
         seen = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
         over = "every frame for itself"
+        layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
+        if settings.over_time == "transformer":
+            over = f"a transformer of size {settings.size} over time, {layers} of {settings.heads} heads"
         if settings.recurrent:
-            layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
             both = "in both directions" if settings.bidirectional else "from the first to the last"
             over = f"{layers} of {settings.cell} of size {settings.size} over time, {both}"
         return f"frames of a video, of each {' and '.join(seen)}; {over}"
+
+
+def _over_time(settings: VideoEncoderSettings) -> RecurrentLayers | TransformerLevel | None:
+    if settings.over_time == "transformer":
+        return TransformerLevel(settings, settings.size, limit="most")
+    return (
+        RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional) if settings.recurrent else None
+    )
 
 
 def _pixels(column: Clips) -> Tensor:

@@ -50,16 +50,18 @@ class Stretches:
 
 
 def frames_for_each(frames: int, places: int) -> int:
-    """How many frames each of so many places stands for, where neighbours were joined in pairs; the last place may have
-    fewer. 0 where that cannot have been: an encoder of one's own then shares them out evenly.
+    """How many frames each of so many places stands for, where neighbours were joined in pairs, or in stacks of any
+    size; the last place may have fewer. 0 where that cannot have been: an encoder of one's own then shares them out
+    evenly.
 
-    >>> [frames_for_each(99, places) for places in (99, 50, 25, 30)]
-    [1, 2, 4, 0]
+    >>> [frames_for_each(99, places) for places in (99, 50, 25, 33, 30)]
+    [1, 2, 4, 3, 0]
     """
     every = 1
     while -(-frames // every) > places:
         every *= 2
-    return every if -(-frames // every) == places else 0
+    found = (number for number in (every, -(-frames // places)) if -(-frames // number) == places)
+    return next(found, 0)
 
 
 @apart.register

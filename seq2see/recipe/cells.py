@@ -36,7 +36,7 @@ def _has_cells(part: dict[str, Any]) -> bool:
     """Whether an encoder's cell is built: it may be switched off, and levels of self-attention have none."""
     if part.get("kind") == "hierarchical" and "recurrent" not in part["levels"]:
         return False
-    return "cell" in part and part.get("recurrent") is not False
+    return "cell" in part and part.get("over_time", "recurrent") == "recurrent"
 
 
 def _replaced(part: dict[str, Any], cell: str) -> None:

@@ -30,6 +30,7 @@ from seq2see.recipe.sets import ordered, unlike
 from seq2see.recipe.shrinking import shrunk_away
 from seq2see.recipe.sound_checks import unheard
 from seq2see.recipe.transformers import misfitting
+from seq2see.recipe.units import unfitting
 from seq2see.recipe.video_checks import unwatchable
 
 RESERVED = ("none", "output", "training")
@@ -52,6 +53,7 @@ def problems(recipe: Recipe) -> list[str]:
         *unwindowed(recipe),
         *impossible(recipe),
         *misfitting(recipe),
+        *unfitting(recipe),
         *unfit_scores(recipe),
         *unreadable(recipe),
         *shrunk_away(recipe),

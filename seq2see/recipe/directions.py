@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seq2see.recipe.encoder_settings import VideoEncoderSettings
 from seq2see.recipe.schema import Recipe, VideoInput
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 
 IN_ORDER = ("location",)
 """Scores that go by where a place lies, so that frames that know nothing of each other are told apart."""
@@ -25,8 +25,9 @@ def undirected(recipe: Recipe) -> list[str]:
         found += [f"inputs.{name}.{problem}" for problem in _read(given)]
         if isinstance(settings, VideoEncoderSettings) and not _ordered(recipe, settings):
             found.append(
-                f"{recipe.encoder_path(name)}.recurrent: false, and no level of motion sees several frames: their "
-                "order is lost, and both directions are the same; allowed: true, or motion [16, 32, 64]"
+                f"{recipe.encoder_path(name)}.over_time: {_without_order(settings)}, and no level of motion sees "
+                "several frames: their order is lost, and both directions are the same; allowed: recurrent, "
+                "transformer with positions, or motion [16, 32, 64]"
             )
     return found
 
@@ -44,9 +45,14 @@ def _read(given: VideoInput) -> Iterator[str]:
 
 def _ordered(recipe: Recipe, settings: VideoEncoderSettings) -> bool:
     """Whether anything that is made of the frames depends on their order."""
-    seen = settings.recurrent or any(span > 1 for span in settings.seen)
+    over = settings.recurrent or (settings.over_time == "transformer" and settings.positions != "none")
+    seen = over or any(span > 1 for span in settings.seen)
     attention = recipe.attention
     return seen or attention.score in IN_ORDER or attention.scope != "global"
+
+
+def _without_order(settings: VideoEncoderSettings) -> str:
+    return settings.over_time + " without positions" * (settings.over_time == "transformer")
 
 
 def needless(recipe: Recipe) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.encoder_settings import EncoderSettings, Reader
+from seq2see.recipe.encoder_settings import EncoderSettings
 from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.own import ENCODERS
+from seq2see.recipe.readers import Reader
 from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings, names
 
 
@@ -62,9 +63,11 @@ def _unread(recipe: Recipe) -> list[str]:
 
 
 def _by_level(recipe: Recipe, name: str) -> str:
-    """How a document is read without a recurrence, where that was meant."""
-    asked = recipe.inputs[name].kind == "texts" and recipe.encoder_of(name).kind == "transformer"
-    return f" with {recipe.encoder_path(name)}.levels transformer" if asked else ""
+    """How an input is read by self-attention, where that was meant and the kind of the encoder is not what says it."""
+    if recipe.encoder_of(name).kind != "transformer":
+        return ""
+    key = {"texts": "levels", "video": "over_time"}.get(recipe.inputs[name].kind)
+    return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
 
 
 def unused_sentences(recipe: Recipe) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
-from seq2see.recipe.backbones import FILED, SMALL
+from seq2see.recipe.backbone_settings import BackboneSettings
 from seq2see.recipe.basics import (
     Activation,
     CellSettings,
@@ -16,62 +15,11 @@ from seq2see.recipe.basics import (
     Positions,
     Positive,
     Scalar,
-    Settings,
     Share,
 )
 from seq2see.recipe.own import ENCODERS, PLUGIN, Own
-
-
-def by_kind(default: str, *, brought: Collection[str] = ()) -> Discriminator:
-    """Chooses among groups of keys by their `kind`, which need not be given; one group stands for all brought ones."""
-
-    def kind(given: Any) -> Any:
-        word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
-        if isinstance(word, str) and word in brought:
-            return PLUGIN
-        return word if word != PLUGIN else ""
-
-    return Discriminator(kind)
-
-
-View = tuple[int | None, str | None]
-"""Numbers in each place, and how places lie; None: only the built encoder knows."""
-
-
-class Reader(Settings):
-    """What every encoder's settings tell of what it gives, None where only the built encoder knows.
-
-    reads: the kinds of input it can read; lies: how its places lie, where no setting has a say in it.
-    """
-
-    reads: ClassVar[tuple[str, ...]] = ("text",)
-    lies: ClassVar[str | None] = "tokens"
-
-    @property
-    def places_size(self) -> int | None:
-        """Numbers in each h_j, which is what is looked at: `size` of them, of each direction where there are two."""
-        given: dict[str, Any] = dict(self)
-        return int(given["size"]) * (2 if given.get("bidirectional") else 1)
-
-    @property
-    def summary_size(self) -> int | None:
-        """Numbers in the summary: what starts a decoder or enters its every step."""
-        return self.places_size
-
-    @property
-    def layout(self) -> str | None:
-        """How its places lie."""
-        return self.lies
-
-    @property
-    def further(self) -> dict[str, View]:
-        """Other places of the same input, by the name that stands behind the input's own."""
-        return {}
-
-    @property
-    def own(self) -> Own | None:
-        """The class behind it, where a plug-in brought it."""
-        return None
+from seq2see.recipe.readers import Reader, View, by_kind
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 
 
 class RecurrentEncoderSettings(CellSettings, Reader):
@@ -88,7 +36,7 @@ class RecurrentEncoderSettings(CellSettings, Reader):
 class TransformerEncoderSettings(Reader):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
-    reads: ClassVar[tuple[str, ...]] = ("text", "set")
+    reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "image")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: Positive = Field(256, description="size of a place")
     layers: Positive = Field(3, description="one above the other")
@@ -99,11 +47,28 @@ class TransformerEncoderSettings(Reader):
         "sinusoidal",
         description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
     )
-    longest: Count = Field(512, description="learned positions: the longest input")
+    longest: Count = Field(
+        512, description="learned positions: the longest input, in places; of pictures the longest side"
+    )
+    stack: Positive | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
+    patch: Positive | tuple[Positive, Positive] | None = Field(
+        None,
+        description="pictures: pixels of each side of a place, or down and across; not given: of 16, 8, 4, 2 and 1 the "
+        "largest that goes 6 times into the shorter side; lines of text (width 0): the height, and an eighth of it",
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
+    def pixels(self) -> tuple[int, int] | None:
+        """Of a patch, down and across; None where no picture is read."""
+        return (self.patch, self.patch) if isinstance(self.patch, int) else self.patch
+
+    @property
     def layout(self) -> str:
+        if self.patch is not None:
+            return "grid"
+        if self.stack is not None:
+            return "frames"
         return "set" if self.positions == "none" else "tokens"
 
 
@@ -188,43 +153,6 @@ class RowSettings(CellSettings):
     bidirectional: bool = Field(True, description="both ways along each row, the states joined")
 
 
-class BackboneSettings(Settings):
-    """A convolutional network that makes a map of a picture."""
-
-    backbone: Annotated[str, Field(min_length=1)] = Field(
-        "small",
-        description="small (trained with the rest), efficientnet-lite0, -lite1 and -lite2 (pre-trained, extra "
-        "`images`), resnet18, resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of "
-        "these names)",
-    )
-    weights: str | None = Field(
-        None,
-        description="file of the backbone's weights, a state-dict as torch saves it or .safetensors; not given: those "
-        "it was published with, and for resnet and vgg16 none: it begins at random",
-    )
-    tuned: bool = Field(
-        False,
-        description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
-        "false: frozen, its maps are kept on disk",
-    )
-    channels: list[Positive] = Field(
-        [32, 64, 128, 256], min_length=1, description="small: maps of each level; a level halves height and width"
-    )
-    pooled: list[Literal["both", "height"]] = Field(
-        [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
-    )
-
-    @property
-    def frozen(self) -> bool:
-        """Whether its backbone's maps never change, so that they need to be computed once only."""
-        return self.backbone != SMALL and not self.tuned
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether its backbone has learned something before."""
-        return self.weights is not None or self.backbone not in (SMALL, *FILED)
-
-
 class ConvolutionalEncoderSettings(BackboneSettings, Reader):
     """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
 
@@ -277,49 +205,6 @@ class PyramidalEncoderSettings(CellSettings, Reader):
     )
 
 
-class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
-    """h_1 .. h_M: networks make maps of each frame, of what is in it and of what moves, a recurrent one reads them."""
-
-    reads: ClassVar[tuple[str, ...]] = ("video",)
-    lies: ClassVar[str] = "frames"
-    kind: Literal["video"] = Field("video", description="convolutions over frames, recurrent layers over time")
-    appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
-    motion: list[Positive] = Field(
-        [], description="maps of each level of 3-D convolutions over short clips; a level halves height and width"
-    )
-    spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
-        [], description="motion: frames that each level sees, odd numbers; not given: 3 each"
-    )
-    motion_from: Literal["pixels", "changes"] = Field(
-        "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
-    )
-    frame: Literal["mean", "flat"] = Field(
-        "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
-    )
-    recurrent: bool = Field(True, description="recurrent layers over the frames; false: every frame for itself")
-    bidirectional: bool = Field(True, description="read in both directions, the states joined")
-    regions: bool = Field(
-        False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
-    )
-
-    @property
-    def places_size(self) -> int:
-        return self.size * (2 if self.recurrent and self.bidirectional else 1)
-
-    @property
-    def frozen(self) -> bool:
-        return self.appearance and super().frozen
-
-    @property
-    def seen(self) -> list[int]:
-        """Frames that each level of `motion` sees."""
-        return self.spans or [3] * len(self.motion)
-
-    @property
-    def further(self) -> dict[str, View]:
-        return {"regions": (self.places_size, "frames-grid")} if self.regions else {}
-
-
 class OwnEncoderSettings(Reader):
     """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
 
@@ -368,5 +253,7 @@ USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense", "vid
 
 def embedding_of(settings: Any) -> EmbeddingSettings | None:
     """How an encoder's symbols become vectors; None for one that reads no symbols."""
+    if isinstance(settings, TransformerEncoderSettings) and settings.layout in ("frames", "grid"):
+        return None
     found = getattr(settings, "embedding", None)
     return found if isinstance(found, EmbeddingSettings) else None

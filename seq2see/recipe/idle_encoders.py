@@ -15,6 +15,7 @@ from seq2see.recipe.schema import (
     Recipe,
     TransformerEncoderSettings,
 )
+from seq2see.recipe.units import idle_units
 from seq2see.recipe.unused import unused_encoder
 
 
@@ -24,9 +25,9 @@ def idle_encoders(recipe: Recipe) -> dict[str, str]:
     if any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs):
         given["encoder"] = recipe.encoder
     else:
-        found = unused_encoder(recipe.encoder, list(given.values()))
+        found = unused_encoder(recipe.encoder, given)
     for path, settings in given.items():
-        found |= _encoder(path, settings)
+        found |= _encoder(path, settings) | idle_units(recipe, path, settings)
         if isinstance(settings, HierarchicalEncoderSettings | DeepSetsEncoderSettings):
             found |= _pooling(recipe, path, settings)
     return found

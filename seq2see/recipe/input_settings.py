@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag
 
 from seq2see.recipe.basics import Count, TextSettings
-from seq2see.recipe.encoder_settings import EncoderSettings, by_kind
+from seq2see.recipe.encoder_settings import EncoderSettings
 from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.readers import by_kind
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.vector_settings import VectorInput
 from seq2see.recipe.video_settings import VideoInput

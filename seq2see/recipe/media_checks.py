@@ -77,6 +77,15 @@ def unseen(recipe: Recipe) -> dict[str, str]:
         if settings.layout == "vector":
             alone = f"{path}.places {settings.places}: a picture is one place"
             found |= {f"{path}.recurrent": alone} if settings.recurrent is not None else {}
+    return found | _out_of_shape(recipe)
+
+
+def _out_of_shape(recipe: Recipe) -> dict[str, str]:
+    """What is said of the shape of pictures and does nothing, whoever reads them."""
+    found: dict[str, str] = {}
+    for name, given in recipe.inputs.items():
+        if not isinstance(given, ImageInput):
+            continue
         if not given.width and given.fit != "crop":
             found[f"inputs.{name}.fit"] = "with width 0 a picture keeps its proportions"
         if given.direction == "auto" and recipe.output.numeric:

@@ -11,13 +11,17 @@ from seq2see.recipe.output_settings import OutputSettings
 from seq2see.recipe.schema import ImageInput, ImageOutput, Recipe
 from seq2see.recipe.sets import completed
 from seq2see.recipe.transformers import going_on
+from seq2see.recipe.units import filled_in
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
 """The kind of a group of keys that does not say it."""
 
 
-SYMBOLS = ("recurrent", "transformer", "hierarchical")
+SYMBOLS = ("recurrent", "hierarchical")
 """Encoders that read symbols: no default for an input that is a file."""
+
+BOTH = "transformer"
+"""Reads symbols where some input of the recipe has them, and files otherwise."""
 
 
 def inherited(raw: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +34,7 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     common, inputs = raw.get("encoder"), raw.get("inputs")
     if isinstance(inputs, dict):
         for given in inputs.values():
-            _read_as_usual(given, common)
+            _read_as_usual(given, common, symbols=any(map(_reads_symbols, inputs.values())))
     if isinstance(common, dict) and isinstance(inputs, dict):
         for given in inputs.values():
             if isinstance(given, dict) and isinstance(given.get("encoder"), dict):
@@ -38,14 +42,23 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _read_as_usual(given: Any, common: Any) -> None:
-    """A file has an encoder of the kind that reads such files, where the recipe's own is one for texts."""
+def _reads_symbols(given: Any) -> bool:
+    """Whether an input has symbols, and the recipe's own encoder to read them."""
+    if not isinstance(given, dict) or given.get("kind") in USUAL:
+        return False
+    own = given.get("encoder")
+    return not isinstance(own, dict) or "kind" not in own
+
+
+def _read_as_usual(given: Any, common: Any, *, symbols: bool) -> None:
+    """A file has an encoder of the kind that reads such files, where the recipe's own is one for texts; symbols:
+    whether it has any to read."""
     usual = USUAL.get(str(given.get("kind"))) if isinstance(given, dict) else None
     own = given.get("encoder") if usual else None
     if usual is None or not isinstance(own, dict | None) or "kind" in (own or {}):
         return
     kind = common.get("kind", SILENT["encoder"]) if isinstance(common, dict) else SILENT["encoder"]
-    if kind in SYMBOLS:
+    if kind in SYMBOLS or (kind == BOTH and (symbols or usual == USUAL["vector"])):
         given["encoder"] = {"kind": usual, **(own or {})}
 
 
@@ -68,7 +81,8 @@ def resolved(recipe: Recipe) -> Recipe:
     Without inputs that have places there is nothing to look at, so attention is off; an output brings its own decoder,
     and a picture that comes out is as large as the one that goes in; all inputs with places are looked at; without
     attention, `start` gives the decoder every input that nothing else gives it, unless it was said to be none; encoders
-    of sets have no positions; a transformer that reads a stream looks back so far.
+    of sets have no positions; a transformer that reads a stream looks back so far, and one that reads a file has a
+    place for so much of it.
 
     >>> resolved(Recipe()).attention.score
     'none'
@@ -80,7 +94,7 @@ def resolved(recipe: Recipe) -> Recipe:
     unused = [name for name in recipe.inputs if name not in recipe.used]
     if attention.score == "none" and unused and not unconditioned(recipe):
         decoder = decoder.model_copy(update={"start": [*recipe.started_by, *unused]})
-    return going_on(completed(recipe.model_copy(update={"attention": attention, "decoder": decoder})))
+    return going_on(filled_in(completed(recipe.model_copy(update={"attention": attention, "decoder": decoder}))))
 
 
 def unconditioned(recipe: Recipe) -> dict[str, str]:

@@ -30,15 +30,15 @@ from seq2see.recipe.encoder_settings import (
     PyramidalEncoderSettings,
     RecurrentEncoderSettings,
     TransformerEncoderSettings,
-    VideoEncoderSettings,
-    View,
 )
 from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
 from seq2see.recipe.loss_settings import AlignmentSettings, LossSettings
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
+from seq2see.recipe.readers import View
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.vector_settings import VectorInput
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 from seq2see.recipe.video_settings import VideoInput
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from seq2see.recipe.paths import put, read_by
 from seq2see.recipe.schema import (
     DeepSetsEncoderSettings,
-    EncoderSettings,
     Recipe,
     SetInput,
     TextOutput,
@@ -23,33 +23,21 @@ def completed(recipe: Recipe) -> Recipe:
 
     An encoder that reads other inputs too is left to these, and the set gets settings of its own.
     """
-    read: dict[str, list[str]] = {}
-    for name in recipe.inputs:
-        if recipe.reader_of(name) in recipe.inputs:
-            read.setdefault(recipe.encoder_path(name), []).append(name)
-    for path, names in read.items():
+    for path, names in read_by(recipe).items():
         sets = [name for name in names if isinstance(recipe.inputs[name], SetInput)]
         settings = recipe.encoder_of(names[0])
         if isinstance(settings, DeepSetsEncoderSettings) and settings.summary_layers is None:
             layers = RHO if _summarised(recipe, names) else 0
-            recipe = _put(recipe, path, settings.model_copy(update={"summary_layers": layers}))
+            recipe = put(recipe, path, settings.model_copy(update={"summary_layers": layers}))
         if sets and isinstance(settings, TransformerEncoderSettings) and "positions" not in settings.model_fields_set:
             free = settings.model_copy(update={"positions": "none"})
             for changed in [path] if sets == names else [f"inputs.{name}.encoder" for name in sets]:
-                recipe = _put(recipe, changed, free)
+                recipe = put(recipe, changed, free)
     return recipe
 
 
 def _summarised(recipe: Recipe, names: list[str]) -> bool:
     return bool({*recipe.started_by, *recipe.fed_every_step}.intersection(names))
-
-
-def _put(recipe: Recipe, path: str, settings: EncoderSettings) -> Recipe:
-    if path == "encoder":
-        return recipe.model_copy(update={"encoder": settings})
-    name = path.split(".")[1]
-    changed = recipe.inputs[name].model_copy(update={"encoder": settings})
-    return recipe.model_copy(update={"inputs": {**recipe.inputs, name: changed}})
 
 
 def ordered(recipe: Recipe) -> list[str]:

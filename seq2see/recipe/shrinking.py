@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seq2see.recipe.backbones import SMALL
-from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings, VideoEncoderSettings
+from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 from seq2see.recipe.video_settings import VideoInput
 
 GROUPS = 8

@@ -11,12 +11,13 @@ from seq2see.recipe.schema import (
     TextSettings,
     TextsInput,
     TransformerEncoderSettings,
+    VideoEncoderSettings,
 )
 
 MEMORY = 256
 """Symbols before its own that a step sees in a stream, where nothing is said."""
 
-Looking = DecoderSettings | TransformerEncoderSettings | HierarchicalEncoderSettings
+Looking = DecoderSettings | TransformerEncoderSettings | HierarchicalEncoderSettings | VideoEncoderSettings
 
 
 def going_on(recipe: Recipe) -> Recipe:
@@ -59,6 +60,8 @@ def _groups(recipe: Recipe) -> dict[str, Looking]:
 def _looks_inward(settings: EncoderSettings) -> bool:
     if isinstance(settings, HierarchicalEncoderSettings):
         return "transformer" in (settings.word_level, settings.sentence_level)
+    if isinstance(settings, VideoEncoderSettings):
+        return settings.over_time == "transformer"
     return isinstance(settings, TransformerEncoderSettings)
 
 

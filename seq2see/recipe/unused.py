@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seq2see.recipe.basics import Settings
 from seq2see.recipe.encoder_settings import EncoderSettings, RecurrentEncoderSettings
 
 
-def unused_encoder(settings: EncoderSettings, others: Sequence[EncoderSettings]) -> dict[str, str]:
-    """{path: reason} of its settings that differ from their defaults; others: the inputs' own encoders.
+def unused_encoder(settings: EncoderSettings, own: Mapping[str, EncoderSettings]) -> dict[str, str]:
+    """{path: reason} of its settings that differ from their defaults; own: the inputs' own encoders, by their paths.
 
     Those of the same kind have taken from it what they do not say themselves (`resolve.inherited`): what one of them
     has too did something.
     """
-    reason = "every input has an encoder of its own" if others else "there are no inputs"
+    others = list(own.values())
+    reason = f"every input has an encoder of its own ({', '.join(own)})" if own else "there are no inputs"
     alike = [one for one in others if type(one) is type(settings) and one.kind == settings.kind]
     if not alike and settings.kind != RecurrentEncoderSettings().kind:
         return {"encoder": f"{reason}, so that nothing is read by a {settings.kind} one"}

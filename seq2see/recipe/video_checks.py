@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from seq2see.recipe.backbones import FILED, SMALL, unknown_backbone
 from seq2see.recipe.backbones import LEAST as HALVED
-from seq2see.recipe.encoder_settings import VideoEncoderSettings
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 
 LEAST = 4
@@ -28,6 +28,7 @@ def unwatchable(recipe: Recipe) -> list[str]:
                     f"and more, 0 for all, or {path}.motion []"
                 )
             found += _looked_at(name, given, settings, path) if settings.appearance else []
+            found += _unreached(name, given, settings, path)
             if given.height < LEAST or given.width < LEAST:
                 found.append(f"inputs.{name}.height: {given.height} x {given.width} pixels; allowed: {LEAST} and more")
     layouts = {name: recipe.view_of(name)[1] for name in recipe.looked_at}
@@ -90,6 +91,17 @@ def _looked_at(name: str, given: VideoInput, settings: VideoEncoderSettings, pat
         )
 
 
+def _unreached(name: str, given: VideoInput, settings: VideoEncoderSettings, path: str) -> Iterator[str]:
+    """Learned positions that end before a clip does."""
+    key = "frames" if given.frames else "most"
+    frames = given.frames or given.most
+    if settings.over_time == "transformer" and settings.positions == "learned" and frames > settings.longest:
+        yield (
+            f"{path}.longest: {settings.longest} learned positions, and inputs.{name}.{key} is {frames}; allowed: "
+            f"{frames} and more, or sinusoidal positions, which have no end"
+        )
+
+
 def unwatched(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of settings without effect."""
     found: dict[str, str] = {}
@@ -124,9 +136,15 @@ def _idle(settings: VideoEncoderSettings, path: str) -> dict[str, str]:
         found |= _changed(settings, path, ["channels", "pooled"], reason)
     if not settings.motion:
         found |= _changed(settings, path, ["spans", "motion_from"], f"{path}.motion has no levels")
-    if not settings.recurrent:
-        keys = ["cell", "activation", "reset", "layers", "bidirectional"]
-        found |= _changed(settings, path, keys, f"{path}.recurrent is false")
+    reason = f"{path}.over_time is {settings.over_time}"
+    if settings.over_time != "recurrent":
+        found |= _changed(settings, path, ["cell", "activation", "reset", "bidirectional"], reason)
+    if settings.over_time == "none":
+        found |= _changed(settings, path, ["layers"], reason)
+    if settings.over_time != "transformer":
+        found |= _changed(settings, path, ["heads", "feedforward", "positions", "longest"], reason)
+    elif settings.positions != "learned":
+        found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from seq2see.encoders import Encoded, TransformerEncoder
-from seq2see.encoders.transformer import EncoderLayer
+from seq2see.encoders.transformer_layer import EncoderLayer
 from seq2see.errors import UserError
 from seq2see.recipe.schema import TransformerEncoderSettings
 
@@ -103,6 +103,12 @@ def test_it_tells_where_it_looked_when_asked() -> None:
     torch.testing.assert_close(weights[1, :, :2, :2].sum(-1), torch.ones(2, 2))
     assert (weights[1, :, 2:] == 0).all()
     assert (weights[2] == 0).all()
+
+
+def test_weights_are_in_the_order_in_which_they_are_read() -> None:
+    """Runs are resumed by it, and a seed draws by it: models of before have it too."""
+    parts = [name.partition(".")[0] for name, _ in encoder(positions="learned").named_parameters()]
+    assert list(dict.fromkeys(parts)) == ["entrance", "layers", "norm"]
 
 
 def test_every_parameter_learns() -> None:

@@ -18,14 +18,14 @@ from seq2see.recipe.schema import VideoEncoderSettings
 SMALL: dict[str, Any] = {"size": 6, "channels": [4, 8]}
 WAYS: list[dict[str, Any]] = [
     {},
-    {"recurrent": False},
+    {"over_time": "none"},
     {"bidirectional": False, "layers": 2},
     {"motion": [4, 8]},
     {"appearance": False, "motion": [4]},
     {"appearance": False, "motion": [4], "motion_from": "changes"},
-    {"appearance": False, "motion": [4, 4], "spans": [5, 1], "recurrent": False},
+    {"appearance": False, "motion": [4, 4], "spans": [5, 1], "over_time": "none"},
     {"frame": "flat", "motion": [4], "regions": True},
-    {"recurrent": False, "regions": True},
+    {"over_time": "none", "regions": True},
 ]
 
 
@@ -84,9 +84,9 @@ def test_frames_alone_cannot_tell_the_order_and_motion_and_recurrence_can() -> N
         made = encoder(**how)
         return torch.allclose(made(pixels, mask).summary, made(pixels.flip(1), mask).summary, atol=1e-5)
 
-    assert alike(recurrent=False)
+    assert alike(over_time="none")
     assert not alike()
-    assert not alike(recurrent=False, appearance=False, motion=[4])
+    assert not alike(over_time="none", appearance=False, motion=[4])
 
 
 def test_regions_lie_in_frames() -> None:
@@ -108,7 +108,7 @@ def test_regions_lie_in_frames() -> None:
 
 
 def test_a_cell_of_a_region_sees_its_own_part_of_the_frame() -> None:
-    made = encoder(regions=True, channels=[4, 4], recurrent=False)
+    made = encoder(regions=True, channels=[4, 4], over_time="none")
     pixels, mask = clips(1, 2), torch.ones(1, 2, dtype=torch.bool)
     other = pixels.clone()
     other[0, 1, 0, :4, :4] = 255 - other[0, 1, 0, :4, :4]
@@ -150,7 +150,7 @@ def test_motion_from_changes_does_not_see_what_stays() -> None:
     darker = clips(1, 7) // 2
     lighter = darker + 100
     by_changes, by_pixels = (
-        encoder(appearance=False, motion=[4], recurrent=False, motion_from=how) for how in ("changes", "pixels")
+        encoder(appearance=False, motion=[4], over_time="none", motion_from=how) for how in ("changes", "pixels")
     )
     same = [by_changes(one, everything).places.states for one in (darker, lighter)]
     torch.testing.assert_close(same[0], same[1], atol=1e-4, rtol=1e-4)

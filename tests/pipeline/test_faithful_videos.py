@@ -48,7 +48,7 @@ def trained(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Callab
             folder = tmp_path_factory.mktemp("model")
             pairs = [(row["video"], row["output"]) for row in rows]
             data, dev = table(folder / "rows.tsv", pairs, HEAD), table(folder / "dev.tsv", pairs[:10], HEAD)
-            small = {"kind": "video", "size": 24, "channels": [12, 16, 16], "recurrent": False}
+            small = {"kind": "video", "size": 24, "channels": [12, 16, 16], "over_time": "none"}
             recipe = {
                 "inputs": {"video": {"kind": "video", "height": SIZE, "width": SIZE}},
                 "encoder": {**small, **encoder},

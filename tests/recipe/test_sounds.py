@@ -35,9 +35,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (recipe({"encoder": {"layers": 2, "halvings": 3}}), r"audio\.encoder\.halvings: 3 in 2 layers.* at most 2"),
     (
-        recipe(encoder={"kind": "transformer"})
-        | {"inputs": {"audio": {"kind": "sound", "encoder": {"kind": "transformer"}}}},
-        r"transformer does not read 'audio', an input of kind sound; allowed: pyramidal",
+        recipe({"encoder": {"kind": "hierarchical"}}),
+        r"hierarchical does not read 'audio', an input of kind sound; allowed: transformer, pyramidal",
     ),
     (recipe(decoder={"copy_from": "audio"}), r"decoder\.copy_from: 'audio' is no text"),
 ]

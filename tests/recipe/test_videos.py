@@ -81,10 +81,10 @@ WRONG += [
     (recipe({"frames": 1}, output=DIRECTION), r"video\.frames: 1, and a single frame is the same both ways"),
     (recipe({"most": 1}, output=DIRECTION), r"video\.most: 1, and a single frame is the same both ways"),
     (recipe({"rate": 5}, output=DIRECTION), r"video\.rate: 5 a second are seldom evenly spaced"),
-    (recipe(encoder={"recurrent": False}, output=DIRECTION), r"encoder\.recurrent: false, and no level of motion sees"),
+    (recipe(encoder={"over_time": "none"}, output=DIRECTION), r"encoder\.over_time: none, and no level of motion sees"),
     (
-        recipe(encoder={"recurrent": False, "motion": [4], "spans": [1]}, output=DIRECTION),
-        r"encoder\.recurrent: false, and no level of motion sees",
+        recipe(encoder={"over_time": "none", "motion": [4], "spans": [1]}, output=DIRECTION),
+        r"encoder\.over_time: none, and no level of motion sees",
     ),
     (recipe(output=DIRECTION | {"column": "way"}), r"output\.column: has no effect here: output\.made: direction"),
     (
@@ -95,8 +95,8 @@ WRONG += [
 
 
 def test_a_direction_needs_an_order() -> None:
-    assert load_recipe(recipe(encoder={"recurrent": False, "motion": [4]}, output=DIRECTION)).made == "direction"
-    by_place = recipe({"frames": 8}, {"recurrent": False}, output=DIRECTION, attention={"score": "location"})
+    assert load_recipe(recipe(encoder={"over_time": "none", "motion": [4]}, output=DIRECTION)).made == "direction"
+    by_place = recipe({"frames": 8}, {"over_time": "none"}, output=DIRECTION, attention={"score": "location"})
     assert load_recipe(by_place).videos == ["video"]
 
 
@@ -110,7 +110,7 @@ IDLE: list[tuple[dict[str, Any], str]] = [
     (recipe({"frames": 8, "rate": 5}), r"inputs\.video\.rate: has no effect here: frames: 8 are read"),
     (recipe({"every": 2, "rate": 5}), r"inputs\.video\.every: has no effect here: rate: 5 frames a second"),
     (recipe(encoder={"spans": [3]}), r"encoder\.spans"),
-    (recipe(encoder={"recurrent": False, "layers": 2}), r"encoder\.layers: has no effect here: .*recurrent is false"),
+    (recipe(encoder={"over_time": "none", "layers": 2}), r"encoder\.layers: has no effect here: .*over_time is none"),
     (recipe(encoder={"appearance": False, "motion": [4], "channels": [4]}), r"encoder\.channels: has no effect here"),
     (recipe(encoder={"tuned": True}), r"encoder\.tuned: has no effect here: backbone small is trained"),
     (recipe(encoder={"regions": True}, attention={"over": "video"}), r"encoder\.regions: has no effect here: nobody"),

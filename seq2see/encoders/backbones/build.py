@@ -13,8 +13,8 @@ from seq2see.encoders.backbones.resnet import ResNet
 from seq2see.encoders.backbones.small import Small
 from seq2see.encoders.backbones.vgg import Vgg16
 from seq2see.errors import UserError
+from seq2see.recipe.backbone_settings import BackboneSettings
 from seq2see.recipe.backbones import SMALL, unknown_backbone
-from seq2see.recipe.encoder_settings import BackboneSettings
 
 Maker = Callable[[Path | None], Backbone]
 

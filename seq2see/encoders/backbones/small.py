@@ -9,7 +9,7 @@ from torch.nn.functional import pad, relu
 
 from seq2see.encoders.backbones.base import Backbone
 from seq2see.encoders.normalised import groups_of
-from seq2see.recipe.encoder_settings import BackboneSettings
+from seq2see.recipe.backbone_settings import BackboneSettings
 
 
 class Level(nn.Sequential):
