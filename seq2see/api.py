@@ -194,12 +194,18 @@ class Model:
         """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine)."""
         return nearest_others(self.encode(inputs), k)
 
-    def look(self, given: Any = None, *, target: str | None = None, beam: int | None = None) -> Prediction:
-        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`."""
+    def look(
+        self, given: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
+    ) -> Prediction:
+        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`.
+        beam, max_length: as for `predict`."""
         if target is not None:
             self._spoken("target")
             return self._follow(self._one(given), target)
-        return self.predict(self.row(given), maps=True, **({} if beam is None else {"beam": beam}))
+        said = {"beam": beam, "max_length": max_length}
+        return self.predict(
+            self.row(given), maps=True, **{name: value for name, value in said.items() if value is not None}
+        )
 
     def explain(
         self,
@@ -228,14 +234,15 @@ class Model:
         *,
         columns: Sequence[str] | None = None,
         rows: int = 200,
+        places: int = 0,
         progress: Measuring | None = None,
     ) -> Faithfulness:
-        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs (0: all)."""
+        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs, at so many
+        places of each (0: all)."""
         self._spoken("faithful")
         bundle, given = self._single("faithful"), self.rows_of(data, columns)
         tell(self._noticed(given, outputs=True))
-        told = None if progress is None else partial(progress, "rows asked")
-        return faithful(bundle, given, most=rows, told=told)
+        return faithful(bundle, given, most=rows, places=places, progress=progress)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""

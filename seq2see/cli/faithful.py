@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from seq2see.cli.figures.drawing import add_theme, check_drawing
 from seq2see.cli.meter import Meter
 from seq2see.cli.models import one_model
 from seq2see.cli.options import add_data, add_json, add_model
@@ -21,7 +22,9 @@ from seq2see.cli.saying import emit, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
+    from seq2see.evaluation.bootstrap import Interval
     from seq2see.evaluation.faithfulness import Faithfulness
+    from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
     "seq2see faithful runs/transliteration --data dakshina-hi --rows 200 --out faithful.png",
@@ -33,32 +36,50 @@ def arguments(parser: Parser) -> None:
     add_model(parser, ensembles=False)
     add_data(parser)
     parser.add_argument("--rows", metavar="N", type=whole, default=200, help="at most N distinct inputs; 0: all (200)")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="a picture of the agreement (.png, .svg)")
+    parser.add_argument(
+        "--places",
+        metavar="N",
+        type=whole,
+        default=0,
+        help="at most N places of each input, drawn at random, always the same; 0: all (0)",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, help="picture (.png, .svg), page (.html) or numbers (.json)"
+    )
+    add_theme(parser)
     add_json(parser)
 
 
 def run(given: Given) -> None:
     if given.rows < 0:
         raise UserError(f"--rows must be 0 or more, got {given.rows}")
-    if given.out is not None and given.out.suffix.lower() not in (".png", ".svg"):
-        raise UserError(f"--out {given.out}: unknown suffix '{given.out.suffix}'; allowed: .png, .svg")
+    if given.places < 0 or given.places == 1:
+        raise UserError(f"--places: {given.places} places have no order; allowed: 2 or more, or 0 for all")
+    if given.out is not None:
+        check_drawing(given)
+    elif given.theme is not None:
+        raise UserError("--theme: no meaning without --out")
     from seq2see.data.locate import locate
 
     model = one_model(given.model, "faithful", on_error=given.on_error)
     table, dev = locate(given.data)
     with closing(Meter()) as meter:
-        found = model.faithful(dev or table, columns=given.columns, rows=given.rows, progress=meter)
+        found = model.faithful(
+            dev or table, columns=given.columns, rows=given.rows, places=given.places, progress=meter
+        )
     if given.json:
         emit(found.to_dict())
     else:
         print(found.text(), end="")
     if given.out is not None:
-        say(f"the picture: {draw(found, given.out, title=f'Does attention tell the truth? {Path(given.model).name}')}")
+        made = chart(found, title=f"Does attention tell the truth? {Path(given.model).name}")
+        say(f"the picture: {made.save(given.out, theme=given.theme)}")
 
 
-def draw(found: Faithfulness, path: Path, *, title: str) -> Path:
+def chart(found: Faithfulness, *, title: str) -> Chart:
     """tau of attention and of shuffled attention, for each measure, on one axis."""
     from seq2see.seeing import Column, Row, interval_plot
+    from seq2see.seeing.charts import Chart
 
     rows = []
     several = len({one.input for one in found.agreements}) > 1
@@ -68,5 +89,17 @@ def draw(found: Faithfulness, path: Path, *, title: str) -> Path:
         chance = one.shuffled_tau
         rows.append(Row(f"{name}, shuffled", chance.value, chance.low, chance.high))
     label = f"Kendall's tau with attention, 95 % interval over {found.rows:,} rows (0: chance, 1: the same order)"
-    interval_plot([Column(label, rows, line=0.0, width=1.3)], title=title, paths=[path])
-    return path
+
+    def draw(theme: str) -> Any:
+        return interval_plot([Column(label, rows, line=0.0, width=1.3)], title=title, theme=theme)
+
+    told = [
+        {"input": one.input, "measure": one.measure, **_flat("tau", one.tau), **_flat("shuffled", one.shuffled_tau)}
+        for one in found.agreements
+    ]
+    about = {"rows_compared": found.rows, "steps": found.steps, "left_out": found.left_out}
+    return Chart("faithful", title, about, told, draw)
+
+
+def _flat(name: str, interval: Interval) -> dict[str, float]:
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}

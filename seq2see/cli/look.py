@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.options import add_beam, add_input, add_json, add_model
-from seq2see.cli.parser import Given, Parser
+from seq2see.cli.parser import Given, Parser, whole
 from seq2see.cli.pictures import check_looks
 from seq2see.cli.program import program
 from seq2see.cli.reading import argument
@@ -32,6 +32,7 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument("--target", metavar="TEXT", help="look while writing this instead of the model's own output")
     add_beam(parser)
+    parser.add_argument("--max-length", metavar="N", type=whole, help="an output of at most N tokens")
     parser.add_argument(
         "--map",
         metavar="NAME",
@@ -47,6 +48,8 @@ def arguments(parser: Parser) -> None:
 def run(given: Given) -> None:
     if given.target is not None and given.beam is not None:
         raise UserError("--beam: no meaning with --target: nothing is searched for")
+    if given.target is not None and given.max_length is not None:
+        raise UserError("--max-length: no meaning with --target: nothing is searched for")
     if given.title is not None and given.out.suffix.lower() == ".json":
         raise UserError("--title: no meaning here: a .json file has no title")
     if given.theme is not None and given.out.suffix.lower() == ".json":
@@ -59,7 +62,7 @@ def run(given: Given) -> None:
         theme_named(given.theme)
 
     model = load(given.model)
-    said = model.look(_row(model, given), target=given.target, beam=given.beam)
+    said = model.look(_row(model, given), target=given.target, beam=given.beam, max_length=given.max_length)
     check_looks(said.looks)
     path = save(said.looks, given.out, map=given.map, title=given.title, theme=given.theme)
     if given.json:
@@ -89,8 +92,15 @@ def _row(model: Model, given: Given) -> dict[str, str] | None:
 
 def _further(looks: Looks, given: Given) -> None:
     """Say what was not drawn, and how to see it."""
-    from seq2see.seeing.panels import left_out
+    from seq2see.seeing.panels import PART, in_part, left_out
 
-    rest = left_out(looks)
-    if given.map is None and rest and given.out.suffix.lower() != ".json":
+    if given.map is not None or given.out.suffix.lower() == ".json":
+        return
+    if length := in_part(looks):
+        names = ", ".join(name for name in looks.maps if name not in left_out(looks))
+        say(
+            f"drawn: the first {PART} of {length:,} symbols; --map NAME draws all of one map ({names}), "
+            "--max-length N writes fewer symbols"
+        )
+    if rest := left_out(looks):
         say(f"further maps, drawn with --map NAME or --map all: {', '.join(rest)}")

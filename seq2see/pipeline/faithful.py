@@ -10,19 +10,20 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.references import group
 from seq2see.decoders import Ready, Step
-from seq2see.errors import UserError
+from seq2see.errors import UserError, counted
 from seq2see.evaluation.faithfulness import Faithfulness, Weighed, faithfulness
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import BATCH_TOKENS, Told
-from seq2see.pipeline.evaluator import some
+from seq2see.pipeline.evaluator import Progress, some
 from seq2see.pipeline.features import kept_for
+from seq2see.pipeline.noticing import tell
 from seq2see.pipeline.taken_apart import Apart, apart
 
 Row = Mapping[str, str]
@@ -37,19 +38,40 @@ PARTS = {
 }
 """Places that can be left out, by kind of input: its own, or further ones."""
 
+MANY = 64
+"""Places of a row from which on those that are hidden are told, not rows alone."""
+LONG = 1_000_000
+"""Symbols' worth of reading that is warned of: minutes on one core."""
 
-def faithful(bundle: Bundle, rows: Sequence[Row], *, most: int = 0, told: Told | None = None) -> Faithfulness:
-    """The agreement of attention with occlusion and with gradients. most: at most so many distinct inputs (0: all)."""
+
+def faithful(
+    bundle: Bundle, rows: Sequence[Row], *, most: int = 0, places: int = 0, progress: Progress | None = None
+) -> Faithfulness:
+    """The agreement of attention with occlusion and with gradients. most: at most so many distinct inputs (0: all);
+    places: at most so many of each input, drawn at random, always the same (0: all)."""
     _check(bundle)
     chosen = [rows[question.rows[0]] for question in some(group(rows), most)]
     weighed: dict[str, list[Weighed]] = {name: [] for name in bundle.recipe.looked_at}
     with kept_for([bundle], [], None):  # files as they are: what was made of them cannot be hidden in part
         for number, row in enumerate(chosen, start=1):
-            for name, one in _Asked(bundle, row).weighed().items():
+            asked = _Asked(bundle, row, most=places)
+            if number == 1:
+                tell(asked.long(len(chosen)))
+            for name, one in asked.weighed(_within(progress, number, len(chosen))).items():
                 weighed[name].append(one)
-            if told is not None:
-                told(number, len(chosen))
+            if progress is not None and not asked.many:
+                progress("rows asked", number, len(chosen))
     return faithfulness(weighed, asked=len(chosen))
+
+
+def _within(progress: Progress | None, number: int, rows: int) -> Told:
+    """What is told of the places of one row."""
+
+    def told(done: int, places: int) -> None:
+        if progress is not None and places >= MANY:
+            progress(f"places hidden, row {number:,} of {rows:,}", done, places)
+
+    return told
 
 
 def _check(bundle: Bundle) -> None:
@@ -72,43 +94,70 @@ def _check(bundle: Bundle) -> None:
 
 
 class _Asked:
-    """One row, asked in many ways: its input as it is, and without each of its places."""
+    """One row, asked in many ways: its input as it is, and without each of its places, or of `most` of them."""
 
-    def __init__(self, bundle: Bundle, row: Row):
-        self.bundle, self.row, self.network = bundle, row, bundle.network
-        self.shapes: dict[str, list[int]] = {}
+    def __init__(self, bundle: Bundle, row: Row, *, most: int = 0):
+        self.bundle, self.row, self.network, self.most = bundle, row, bundle.network, most
         self.network.eval()
-
-    def weighed(self) -> dict[str, Weighed]:
-        """Maps of (steps, places) by input; inputs of a single place have nothing to compare and are left out."""
         with torch.inference_mode():
             batch = self._batch(1)
             step, ready = self.network.taught(batch)
-            given = self._given(batch, step, ready)
-        self.shapes = {
+            self.given = self._given(batch, step, ready)
+        self.shapes: dict[str, list[int]] = {
             name: places.layout.to_dict(int(places.mask[0].sum()))["shape"]
             for name, places in ready.memory.places.items()
         }
-        looks = {name: look.dense().reshape(given.shape[1], -1) for name, look in step.looks.items()}
-        return {
-            name: Weighed(
-                _numbers(weights),
-                {OCCLUSION: _numbers(self._occlusion(name, given[0])), GRADIENT: _numbers(self._gradient(name, given))},
-            )
-            for name, weights in looks.items()
-            if weights.shape[1] > 1
-        }
+        looks = {name: look.dense().reshape(self.given.shape[1], -1) for name, look in step.looks.items()}
+        self.looks = {name: weights for name, weights in looks.items() if weights.shape[1] > 1}
+        self.places = {name: self._drawn(weights.shape[1]) for name, weights in self.looks.items()}
+
+    @property
+    def many(self) -> bool:
+        """Whether a row takes so long that its places are worth telling."""
+        return any(len(places) >= MANY for places in self.places.values())
+
+    def long(self, rows: int) -> list[str]:
+        """What to say before a wait: how often inputs like this one will be read."""
+        return [
+            f"{name}: {len(places):,} places in the first row, each hidden in turn: about {rows * len(places):,} "
+            f"inputs are read for {counted(rows, 'row')}; --rows N takes fewer rows, --places N fewer places of each"
+            for name, places in self.places.items()
+            if len(places) >= MANY and rows * len(places) * self._room(name) > LONG
+        ]
+
+    def weighed(self, told: Told | None = None) -> dict[str, Weighed]:
+        """Maps of (steps, places) by input; inputs of a single place have nothing to compare and are left out."""
+        found: dict[str, Weighed] = {}
+        for name, weights in self.looks.items():
+            occlusion, gradient = self._occlusion(name, self.given[0], told), self._gradient(name, self.given)
+            places = self.places[name]
+            measures = {OCCLUSION: _numbers(occlusion), GRADIENT: _numbers(gradient[:, places])}
+            found[name] = Weighed(_numbers(weights[:, places]), measures)
+        return found
+
+    def _drawn(self, count: int) -> Int[Tensor, " places"]:
+        """The places that are asked about, in their order; a lattice of evenly chosen ones could miss whole columns."""
+        if not 0 < self.most < count:
+            return torch.arange(count, device=self.bundle.device)
+        drawn = np.random.default_rng(count).choice(count, self.most, replace=False)
+        return torch.from_numpy(np.sort(drawn)).to(self.bundle.device)
 
     @torch.inference_mode()
-    def _occlusion(self, name: str, given: Float[Tensor, " steps"]) -> Float[Tensor, "steps places"]:
+    def _occlusion(
+        self, name: str, given: Float[Tensor, " steps"], told: Told | None = None
+    ) -> Float[Tensor, "steps places"]:
         """log P(y_t | x) - log P(y_t | x without x_j)"""
         read = name.partition(".")[0]
-        places = self._apart(self._batch(1), name).count
-        drops = []
-        for chosen in torch.arange(places, device=self.bundle.device).split(self._rows_at_once(name, len(given))):
+        places = self.places[name]
+        drops: list[Tensor] = []
+        done = 0
+        for chosen in places.split(self._rows_at_once(name, len(given))):
             batch = self._batch(len(chosen))
             batch.inputs[read] = self._apart(batch, name).without(chosen)
             drops.append(given - self._given(batch, *self.network.taught(batch)))
+            done += len(chosen)
+            if told is not None:
+                told(done, len(places))
         return torch.cat(drops).T
 
     def _gradient(self, name: str, given: Float[Tensor, "1 steps"]) -> Float[Tensor, "steps places"]:
@@ -141,7 +190,10 @@ class _Asked:
         return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 
     def _rows_at_once(self, name: str, steps: int) -> int:
-        return max(1, BATCH_TOKENS // (self._apart(self._batch(1), name).room + steps))
+        return max(1, BATCH_TOKENS // (self._room(name) + steps))
+
+    def _room(self, name: str) -> int:
+        return self._apart(self._batch(1), name).room
 
     def _apart(self, batch: Batch, name: str) -> Apart:
         read, _, part = name.partition(".")

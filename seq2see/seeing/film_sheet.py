@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from seq2see.looks import Pixels
-from seq2see.seeing.films import MOST, Reel
+from seq2see.seeing.films import Reel
 from seq2see.seeing.scene_sheet import LightKey, fitted
 from seq2see.seeing.scenes import in_colour
-from seq2see.seeing.sheet import Box, Column, Manner, Row, Sheet
+from seq2see.seeing.sheet import Box, Column, Manner, Row, Sheet, Words
 from seq2see.seeing.symbols import visible
 
 FRAME = 1.12
@@ -18,24 +16,38 @@ FRAME = 1.12
 _TALLEST = 1.0
 _WORD = 1.15
 _LINE = 0.2
+LEAST = 0.005
+"""What has less would be told as 0 %."""
 
 
 def reel_box(reel: Reel, manner: Manner) -> Box:
-    """All of a reel, and what the light means."""
-    head = "the film" if reel.head is None else f"the film · head {reel.head}"
-    number = len(reel.film.frames)
-    evenly = np.unique(np.linspace(0, number - 1, min(number, MOST)).round().astype(int)).tolist()
-    film = [_frame(reel, frame, in_colour(reel.film.frames[frame]), "", manner) for frame in evenly]
-    rows: list[Box] = [_row(Word(head, None, manner, film[0].height, first=True), film)]
+    """All of a reel, and what the light means; the film itself stands above the first head only."""
+    rows: list[Box] = [Words(manner.letters.text(said_of(reel)), manner.theme.muted, size=8.5)]
+    if reel.head in (None, 1):
+        film = [_frame(reel, frame, in_colour(reel.film.frames[frame]), "", manner) for frame in reel.columns]
+        rows.append(_row(Word("the film", [], manner, film[0].height, first=True), film))
     for step, word in enumerate(reel.outputs):
         shares = reel.shares[step]
         frames = [
-            _frame(reel, frame, reel.lit(step, frame, manner.theme), f"{shares[frame]:.0%}".replace("%", " %"), manner)
-            for frame in reel.chosen(step)
+            _frame(reel, frame, reel.lit(step, frame, manner.theme), _percent(shares[frame]), manner)
+            for frame in reel.columns
         ]
-        sure = f"{reel.probabilities[step]:.0%}".replace("%", " %") if reel.probabilities else None
-        rows.append(_row(Word(visible(word), sure, manner, frames[0].height), frames))
+        beside = [f"P = {reel.probabilities[step]:.2f}"] if reel.probabilities else []
+        beside += [f"{_percent(reel.elsewhere[step])} elsewhere"] if reel.elsewhere[step] >= LEAST else []
+        rows.append(_row(Word(visible(word), beside, manner, frames[0].height), frames))
     return Column([*rows, LightKey(reel.top, manner, of="frame" if reel.whole else "cell")], gap=0.12)
+
+
+def said_of(reel: Reel) -> str:
+    """Which frames are shown, and what stands below each."""
+    shown, number = len(reel.columns), len(reel.film.frames)
+    head = [] if reel.head is None else [f"head {reel.head}"]
+    which = f"{shown} of {number} frames, the most looked at" if shown < number else f"all {number} frames"
+    return " · ".join([*head, which, "below each its second, and its share of the look in %"])
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
 
 
 def _row(word: Word, frames: list[Frame]) -> Box:
@@ -48,10 +60,10 @@ def _frame(reel: Reel, frame: int, picture: Pixels, weight: str, manner: Manner)
 
 @dataclass
 class Word:
-    """An output, and how sure the model was of it, at the beginning of its row."""
+    """An output at the beginning of its row, and below it what else there is to say: how sure the model was of it."""
 
     word: str
-    sure: str | None
+    beside: list[str]
     manner: Manner
     height: float
     first: bool = False
@@ -62,9 +74,9 @@ class Word:
         size, ink = (8.5, theme.muted) if self.first else (11.5, theme.ink)
         label = fitted(self.manner, self.word, size, self.width - 0.08, bold=not self.first)
         sheet.write(x, middle, label, size=size, bold=not self.first, color=ink, ha="left", va="center_baseline")
-        if self.sure:
-            said = self.manner.letters.text(self.sure)
-            sheet.write(x, middle + 0.2, said, size=8.5, color=theme.muted, ha="left", va="center_baseline")
+        for line, text in enumerate(self.beside, start=1):
+            said = self.manner.letters.text(text)
+            sheet.write(x, middle + 0.2 * line, said, size=8.5, color=theme.muted, ha="left", va="center_baseline")
 
 
 @dataclass

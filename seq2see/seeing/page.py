@@ -45,7 +45,7 @@ def page(
     inner = any(group[0].inner for group in groups)
     tops = [top_of_scale(group, scale=scale) for group in groups]
     parts = [
-        _section(group, index, top, named=named or group[0].inner)
+        _section(group, index, top, named=named or group[0].inner or bool(group[0].layer))
         for index, (group, top) in enumerate(zip(groups, tops, strict=True))
     ]
     parts = [*(seen_section(one, theme=theme, named=named) for one in seen), *parts]

@@ -21,7 +21,7 @@ from seq2see.seeing.symbols import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDEST_ROW_OF_HEADS = 16.0
+WIDEST_ROW_OF_HEADS = 20.0
 NARROWEST_TITLE = 4.5
 MOST_BESIDE = 8
 """Lines of a text that stands beside what is drawn; a page and the numbers have all of it."""
@@ -47,7 +47,9 @@ def picture(
     groups = left_over(groups, documents)
     several = len(groups) + len(documents) + len({one.name for one in seen}) > 1
     boxes: list[Box] = [_seen(one, manner, named=several) for one in seen]
-    boxes += [_map(group, manner, named=several or group[0].inner, scale=scale) for group in groups]
+    boxes += [
+        _map(group, manner, named=several or group[0].inner or bool(group[0].layer), scale=scale) for group in groups
+    ]
     boxes += [shaded_document(document, manner, named=several, scale=scale) for document in documents]
     body = Column(boxes, gap=0.42)
     width = max(body.width, NARROWEST_TITLE)

@@ -16,20 +16,24 @@ _LETTER_KINDS = {"LETTER", "SIGN", "VOWEL", "SYLLABLE", "CAPITAL", "SMALL", "DIG
 
 
 def visible(symbol: str) -> str:
-    """The symbol as a label that never looks empty.
+    """The symbol as a label that never looks empty; a space between the words of a label is one.
 
     A character model's symbols are single characters: a space would be a gap, and a vowel sign or accent
     has no letter to stand on, so the first becomes an open box and the second gets a dotted circle.
 
-    >>> visible(" "), visible("a\\n"), visible("\\u093f") == "\\u25cc\\u093f"
-    ('␣', 'a⏎', True)
+    >>> visible(" "), visible("a\\n"), visible("\\u093f") == "\\u25cc\\u093f", visible(" New York")
+    ('␣', 'a⏎', True, '␣New York')
     """
     if symbol in _BLANKS:
         return _BLANKS[symbol]
     if symbol in _JOINERS:
         return _JOINERS[symbol]
     based = DOTTED_CIRCLE + symbol if unicodedata.category(symbol[0]).startswith("M") else symbol
-    return "".join(_visible_character(character) for character in based)
+    first, last = len(based) - len(based.lstrip()), len(based.rstrip())
+    return "".join(
+        character if character == " " and first < place < last else _visible_character(character)
+        for place, character in enumerate(based)
+    )
 
 
 def _visible_character(character: str) -> str:

@@ -59,6 +59,15 @@ def test_faithful_as_a_table_as_json_and_as_a_picture(call: Call, speller: Path,
     assert "6 rows" in run.out
     drawn = picture.read_text("utf-8")
     assert all(f">{name}<" in drawn for name in ("occlusion", "occlusion, shuffled", "gradient", "gradient, shuffled"))
+    page, numbers = tmp_path / "faithful.html", tmp_path / "faithful.json"
+    assert call("faithful", speller, "--data", pairs, "--rows", 6, "--out", page).code == 0
+    assert "shuffled_low" in page.read_text("utf-8")
+    assert call("faithful", speller, "--data", pairs, "--rows", 6, "--places", 3, "--out", numbers).code == 0
+    rows = json.loads(numbers.read_text("utf-8"))["rows"]
+    assert [(row["measure"], row["tau_low"] <= row["tau"] <= row["tau_high"]) for row in rows] == [
+        ("occlusion", True),
+        ("gradient", True),
+    ]
     record = json.loads(call("faithful", speller, "--data", pairs, "--rows", 6, "--json").out)
     assert [one["measure"] for one in record["agreements"]] == ["occlusion", "gradient"]
     assert all(-1 <= one["tau"]["value"] <= 1 for one in record["agreements"])
@@ -67,9 +76,11 @@ def test_faithful_as_a_table_as_json_and_as_a_picture(call: Call, speller: Path,
 def test_faithful_refuses(call: Call, speller: Path, blind: Path, babbler: Path, pairs: Path) -> None:
     for arguments, message in (
         ([blind], "the model has no attention"),
-        ([babbler, "--columns", "word"], "the model reads no input"),
+        ([babbler, "--columns", "word"], "a language model reads no input"),
         ([speller, "--rows", -1], "--rows must be 0 or more"),
-        ([speller, "--out", "x.html"], "unknown suffix '.html'; allowed: .png, .svg"),
+        ([speller, "--out", "x.pdf"], "unknown suffix '.pdf'; allowed: .png, .svg, .html, .json"),
+        ([speller, "--places", 1], "--places: 1 places have no order; allowed: 2 or more, or 0 for all"),
+        ([speller, "--theme", "dark"], "--theme: no meaning without --out"),
         ([f"{speller}+{speller}"], "faithful takes one model"),
     ):
         run = call("faithful", *arguments, "--data", pairs)

@@ -125,6 +125,10 @@ def test_curves_are_what_the_runs_wrote(call: Call, speller: Path, blind: Path, 
     wanted = [(line["update"], line["dev"]["exact"]) for line in written if not line.get("averaged")]
     assert [(row["update"], row["dev.exact"]) for row in told["rows"] if row["run"] == "a"] == wanted
     assert {row["run"] for row in told["rows"]} == {"a", "b"}
+    assert told["title"] == "exact on dev while learning"
+    drawn = here / "c.svg"
+    call("figure", "curve", speller, "--out", drawn)
+    assert ">exact on dev<" in drawn.read_text("utf-8")
     seconds = call("figure", "curve", speller, "--measure", "loss", "--against", "seconds", "--out", here / "d.json")
     assert seconds.lines[0] == "run\tseconds\tloss"
 

@@ -101,7 +101,8 @@ def test_one_map_can_be_asked_for(call: Call, transformer: Path, tmp_path: Path,
 
 def test_a_picture_says_what_else_there_is(call: Call, transformer: Path, tmp_path: Path) -> None:
     run = call("look", transformer, "abcd", "--out", tmp_path / "look.svg")
-    assert "--map NAME or --map all: source.self-1, source.self-2, output.self-1, output.self-2" in run.err
+    further = "source.layer-1, source.self-1, source.self-2, output.self-1, output.self-2"
+    assert f"--map NAME or --map all: {further}" in run.err
     assert "source.self-1" not in (tmp_path / "look.svg").read_text("utf-8")
     run = call("look", transformer, "abcd", "--map", "all", "--out", tmp_path / "all.svg")
     assert "further maps" not in run.err
@@ -136,3 +137,10 @@ def test_a_language_model_without_a_recurrence_looks_at_what_it_writes(
     run = call("look", storyteller, "abcd", "--out", path)
     assert (run.code, "--target TEXT" in run.err) == (2, True)
     assert call("look", storyteller, "--out", tmp_path / "own.png").code == 0
+    short = call("look", storyteller, "--max-length", 3, "--out", path)
+    assert (short.code, len(json.loads(path.read_text("utf-8"))["outputs"]) <= 3) == (0, True), short.err
+    run = call("look", storyteller, "--max-length", 3, "--target", "abcd", "--out", path)
+    assert (run.code, "--max-length: no meaning with --target" in run.err) == (2, True)
+    run = call("look", storyteller, "--target", "abcd" * 20, "--out", tmp_path / "long.svg")
+    assert "drawn: the first 48 of 81 symbols" in run.err
+    assert ">looked at, the first 48 of 81 →<" in (tmp_path / "long.svg").read_text("utf-8")

@@ -13,6 +13,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 import seq2see
 from seq2see.data.video import Clips
+from seq2see.pipeline import faithful as faithfulness
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
 from seq2see.pipeline.taken_apart import apart
 from tests.clips import table, written
@@ -157,3 +158,29 @@ def given(model: seq2see.Model, row: Row, hidden: tuple[int, slice, slice] | Non
 
 def grads(asked: torch.Tensor, maps: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     return torch.autograd.grad(asked, maps)
+
+
+def test_some_of_many_places_are_asked_and_a_long_wait_is_told(
+    trained: Callable[..., seq2see.Model], rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = trained("video.regions", regions=True)
+    every = _Asked(model.bundle, rows[0]).weighed()["video.regions"]
+    asked = _Asked(model.bundle, rows[0], most=7)
+    drawn, some = asked.places["video.regions"].tolist(), asked.weighed()["video.regions"]
+    assert len(set(drawn)) == 7
+    for part, whole in (
+        (some.attention, every.attention),
+        (some.importance[OCCLUSION], every.importance[OCCLUSION]),
+        (some.importance[GRADIENT], every.importance[GRADIENT]),
+    ):
+        np.testing.assert_allclose(part, whole[:, drawn], atol=1e-4)
+    monkeypatch.setattr(faithfulness, "MANY", 10)
+    monkeypatch.setattr(faithfulness, "LONG", 10)
+    told: list[tuple[str, int, int]] = []
+    count = every.attention.shape[1]
+    with pytest.warns(seq2see.errors.Notice, match=rf"{count} places .* about {2 * count} inputs .* --places N"):
+        model.faithful(rows, rows=2, progress=lambda *said: told.append(said))
+    assert ("places hidden, row 2 of 2", count, count) in told
+    told.clear()
+    model.faithful(rows, rows=2, places=7, progress=lambda *said: told.append(said))
+    assert told == [("rows asked", 1, 2), ("rows asked", 2, 2)]

@@ -10,7 +10,7 @@ import pytest
 
 from seq2see.looks import Film, Looks
 from seq2see.seeing import plot
-from seq2see.seeing.films import MOST, Reel, reels_of
+from seq2see.seeing.films import MOST, WIDEST, Reel, most_seen, reels_of
 from seq2see.seeing.panels import panels_of
 from seq2see.seeing.style import THEMES
 
@@ -37,15 +37,31 @@ def one_reel(looks: Looks) -> Reel:
     return reel
 
 
-def test_each_word_has_the_frames_it_looked_at_in_the_order_of_the_film() -> None:
-    weights = np.full((2, 12), 0.02)
-    weights[0, [9, 3, 7]] = [0.5, 0.2, 0.1]
+def test_film_and_words_show_the_same_frames_in_the_same_columns() -> None:
+    weights = np.full((2, 12), 0.01)
+    weights[0, [9, 3, 7]] = [0.5, 0.31, 0.1]
+    weights[1, 11] = 0.89
     reel = one_reel(seen(weights, shape=[12]))
-    assert reel.chosen(0, 3) == [3, 7, 9]
-    assert len(reel.chosen(0)) == MOST
+    assert len(reel.columns) == MOST
+    assert {3, 7, 9, 11} <= set(reel.columns)
+    assert reel.elsewhere == pytest.approx([0.04, 0.04])
     figure = plot(seen(weights, shape=[12]))
     written = [text.get_text() for text in figure.texts]
-    assert {"50 %", "20 %", "10 %", "0.75 s", "2.25 s", "a", "ball", "80 %"} <= set(written)
+    assert {"50 %", "31 %", "10 %", "0.75 s", "2.25 s", "a", "ball", "P = 0.80", "4 % elsewhere"} <= set(written)
+    assert written[0].startswith("8 of 12 frames, the most looked at")
+    seconds: dict[float, set[str]] = {}
+    for axes in figure.axes:
+        if str(axes.get_gid()).startswith("frame"):
+            seconds.setdefault(round(axes.get_position().x0, 4), set()).add(str(axes.get_gid()))
+    assert [len(names) for names in seconds.values()] == [1] * MOST
+
+
+def test_what_any_word_looked_at_most_is_shown() -> None:
+    assert one_reel(seen(np.eye(12)[[0, 5, 11]], shape=[12])).columns[::7] == [0, 11]
+    assert most_seen(np.eye(20)) == list(range(WIDEST))
+    assert most_seen(np.eye(10)) == list(range(10))
+    even = np.full((1, 12), 1 / 12)
+    assert len(most_seen(even)) == 11  # 10 would leave more than a tenth of the look out
 
 
 def test_frames_are_lit_by_their_weight() -> None:
@@ -88,4 +104,8 @@ def test_heads_are_their_mean_unless_asked_for() -> None:
     weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3))
     looks = seen(weights, shape=[4])
     assert one_reel(looks).shares == pytest.approx(weights.mean(0), abs=1e-6)
-    assert [reel.head for reel in reels_of(looks, panels_of(looks), apart=True)] == [1, 2]
+    reels = reels_of(looks, panels_of(looks), apart=True)
+    assert [reel.head for reel in reels] == [1, 2]
+    written = [text.get_text() for text in plot(looks, map="video").texts]
+    assert written.count("the film") == 1
+    assert [text.split(" · ")[0] for text in written if text.startswith("head")] == ["head 1", "head 2"]

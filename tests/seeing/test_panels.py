@@ -8,7 +8,8 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.looks import Looks
-from seq2see.seeing.panels import left_out, panels_of, top_of_scale
+from seq2see.seeing.panels import PART, in_part, left_out, panels_of, top_of_scale
+from seq2see.seeing.saving import plot
 
 
 def square(size: int, *, outputs: int) -> Looks:
@@ -85,7 +86,42 @@ def test_heads_have_a_mean_and_are_told_beside_it() -> None:
     assert told["weights"] == [[0.5, 0.5], [0.0, 1.0]]
     assert told["heads"] == heads.tolist()
     assert "heads" not in told["maps"]["source.layer-1"]
-    assert [len(group) for group in panels_of(looks)] == [2, 1]
+    assert [len(group) for group in panels_of(looks, map="all")] == [2, 1]
+
+
+def test_the_last_layer_is_drawn_and_named_and_the_others_on_request() -> None:
+    weights = np.eye(2, dtype=np.float32)
+    names = ["premise", "premise.layer-1", "premise.layer-2", "other"]
+    looks = Looks(dict.fromkeys(names, weights), {name: ["a", "b"] for name in names}, ["x", "y"])
+    assert [group[0].title for group in panels_of(looks)] == ["premise (layer 3, the last)", "other"]
+    assert left_out(looks) == ["premise.layer-1", "premise.layer-2"]
+    assert [group[0].title for group in panels_of(looks, map="premise.layer-1")] == ["premise.layer-1"]
+    alone = Looks({"x.layer-1": weights}, {"x.layer-1": ["a", "b"]}, ["x", "y"])
+    assert [group[0].title for group in panels_of(alone)] == ["x.layer-1"]
+
+
+def test_of_a_long_sequence_on_itself_the_first_symbols_are_drawn_unless_it_is_asked_for() -> None:
+    symbols = [f"s{number}" for number in range(400)]
+    looks = onto_itself(symbols)
+    del looks.maps["source"]
+    looks.default = None
+    ((first, _),) = panels_of(looks)
+    assert (first.weights.shape, first.inputs, first.outputs) == ((PART, PART), symbols[:PART], symbols[:PART])
+    assert (first.across, first.down) == ("looked at, the first 48 of 400", "looking, the first 48 of 400")
+    assert in_part(looks) == 400
+    assert max(plot(looks).get_size_inches()) < 22
+    assert panels_of(looks, map="source.self-1")[0][0].places == 400
+    assert in_part(onto_itself(symbols)) == 0
+
+
+def test_sentences_that_look_at_sentences_are_numbered_alike_and_keep_their_blanks() -> None:
+    sentences = ["a good film.", "Yes.", "it went on for a very long time indeed"]
+    looks = Looks({"doc.self-1": np.eye(3, dtype=np.float32)}, {"doc.self-1": sentences}, ["good"])
+    looks.rows["doc.self-1"], looks.layouts["doc.self-1"] = sentences, {"kind": "sentences", "shape": [3]}
+    ((panel,),) = panels_of(looks)
+    assert panel.inputs == panel.outputs == ["1 a good film.", "2 Yes.", "3 it went on for a very lo…"]
+    written = {text.get_text() for axes in plot(looks).axes for text in axes.texts}
+    assert "1 a good film." in written
 
 
 def onto_itself(symbols: list[str], *, heads: int = 2) -> Looks:

@@ -49,10 +49,10 @@ def run(given: Given) -> None:
         name: read_curve(folder / "metrics.jsonl", measure=measure, against=given.against)
         for name, folder in folders.items()
     }
-    title = given.title or f"{measure} while learning"
+    title = given.title or f"{said_of(measure)} while learning"
 
     def draw(theme: str) -> Any:
-        return line_plot(curves, xlabel=_said(given.against), ylabel=measure, title=title, theme=theme)
+        return line_plot(curves, xlabel=_said(given.against), ylabel=said_of(measure), title=title, theme=theme)
 
     rows = [
         {"run": name, given.against: across, measure: up}
@@ -68,6 +68,16 @@ def _leading(folder: Path) -> str:
     from seq2see.recipe import load_recipe
 
     return followed(load_recipe(folder / "recipe.yaml", complete=True))[1]
+
+
+def said_of(measure: str) -> str:
+    """A key of metrics.jsonl in words.
+
+    >>> said_of("dev.accuracy"), said_of("loss"), said_of("dev.loss"), said_of("dev.rouge_l")
+    ('accuracy on dev', 'loss', 'loss on dev', 'rouge_l on dev')
+    """
+    where, _, name = measure.rpartition(".")
+    return f"{name} on {where}" if where else measure
 
 
 def _said(against: str) -> str:

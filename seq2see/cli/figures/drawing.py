@@ -22,10 +22,14 @@ def add_drawing(parser: Parser) -> None:
         "--out", metavar="FILE", type=Path, required=True, help="picture (.png, .svg), page (.html) or numbers (.json)"
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
+    add_theme(parser)
+    add_json(parser)
+
+
+def add_theme(parser: Parser) -> None:
     parser.add_argument(
         "--theme", metavar="NAME", help="light or dark; not given: light, a page as the reader's system asks"
     )
-    add_json(parser)
 
 
 def check_drawing(given: Given) -> None:
