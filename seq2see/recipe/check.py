@@ -7,7 +7,7 @@ from seq2see.recipe.along import out_of_line
 from seq2see.recipe.basics import Scalar
 from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.directions import undirected
-from seq2see.recipe.documents import through, unknown_places, unread, unused_sentences, unwindowed
+from seq2see.recipe.documents import through, unknown_places, unread, unsuited, unused_sentences, unwindowed
 from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
@@ -40,6 +40,7 @@ RESERVED = ("none", "output", "training")
 def problems(recipe: Recipe) -> list[str]:
     """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
     found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unread(recipe), *unknown_places(recipe)]
+    found = found or unsuited(recipe)
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]

@@ -7,7 +7,7 @@ from seq2see.recipe.encoder_settings import EncoderSettings
 from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.own import ENCODERS
 from seq2see.recipe.readers import Reader
-from seq2see.recipe.schema import Recipe, names
+from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings, names
 
 
 def unknown_places(recipe: Recipe) -> list[str]:
@@ -110,6 +110,21 @@ def unwindowed(recipe: Recipe) -> list[str]:
             said = f"{scope} is a window in a line or a grid, and the places of '{name}' are sentences"
             found.append(f"attention.scope: {said}; allowed: global, or {instead}")
     return found
+
+
+def unsuited(recipe: Recipe) -> list[str]:
+    """A kind of the recipe's encoder that none of its inputs can be read by: they were given encoders of their own, by
+    the user or as such inputs are read, so that it would stand there for nothing."""
+    settings = recipe.encoder
+    silent = settings.kind == RecurrentEncoderSettings().kind or settings.own is not None
+    used = any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs)
+    if silent or used or any(given.kind in settings.reads for given in recipe.inputs.values()):
+        return []
+    return [
+        f"encoder.kind: {settings.kind} does not read '{name}', an input of kind {given.kind}; allowed: "
+        f"{', '.join(readers_of(given.kind))}"
+        for name, given in recipe.inputs.items()
+    ]
 
 
 def readers_of(kind: str) -> list[str]:

@@ -81,7 +81,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         recipe(given={"height": 16, "width": 0}, positions="learned"),
         r"encoder\.longest: learned positions end, and lines of 'x' do not; allowed: a limit \(inputs\.x\.widest\)",
     ),
-    (recipe("vector"), r"nothing is read by a transformer one"),
+    (recipe("vector"), r"transformer does not read 'x', an input of kind vector"),
     (recipe("video"), r"allowed: video with encoder\.over_time transformer"),
     (recipe("sound", patch=4), r"encoder\.patch: has no effect here: x: no picture is read"),
     (recipe(stack=4), r"encoder\.stack: has no effect here: x: no sound is read"),

@@ -10,6 +10,7 @@ from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.load import shipped
 
+READ: dict[str, Any] = {"inputs": {"source": {"encoder": {"kind": "recurrent"}}}}
 OWN: dict[str, Any] = {"inputs": {"source": {"encoder": {"cell": "lstm"}}}}
 
 
@@ -17,7 +18,22 @@ OWN: dict[str, Any] = {"inputs": {"source": {"encoder": {"cell": "lstm"}}}}
     ("recipe", "override", "said"),
     [
         ("image-captioning", "encoder.size=999", "encoder.size: has no effect here: every input has an encoder"),
-        ("image-captioning", "encoder.kind=transformer", "encoder: has no effect here: every input has an encoder"),
+        (READ, "encoder.kind=transformer", "encoder: has no effect here: every input has an encoder"),
+        (
+            "autoencoder",
+            "encoder.kind=transformer",
+            "encoder.kind: transformer does not read 'x', an input of kind vector; allowed: dense",
+        ),
+        (
+            "video-classification",
+            "encoder.kind=hierarchical",
+            "encoder.kind: hierarchical does not read 'video', an inp",
+        ),
+        (
+            "speech-recognition",
+            "encoder.kind=hierarchical",
+            "encoder.kind: hierarchical does not read 'audio', an inpu",
+        ),
         ("image-captioning", "encoder.self_attention=dot", "encoder.self_attention: has no effect here"),
         ("image-captioning", "encoder.embedding.size=7", "encoder.embedding.size: has no effect here"),
         ("language-model", "encoder.kind=transformer", "encoder: has no effect here: there are no inputs"),
