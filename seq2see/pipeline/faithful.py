@@ -40,8 +40,8 @@ PARTS = {
 
 MANY = 64
 """Places of a row from which on those that are hidden are told, not rows alone."""
-LONG = 50_000
-"""Symbols' worth of reading that is warned of: half a minute of video on one core."""
+LONG = 15_000
+"""Symbols' worth of reading that is warned of: a quarter of a minute of video on one core."""
 
 
 def faithful(
