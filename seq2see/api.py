@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
 import torch
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
 from seq2see.data.turning import both_ways
-from seq2see.errors import UserError, counted
+from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
@@ -26,7 +25,7 @@ from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.given import as_text, check_numbers
+from seq2see.pipeline.given import row_of
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
@@ -282,28 +281,7 @@ class Model:
 
     def row(self, given: Any) -> dict[str, str]:
         """An input as a row by the recipe's names."""
-        names = list(self.recipe.inputs)
-        if isinstance(given, np.ndarray) and len(names) == 1:
-            given = {names[0]: given}
-        elif given is None or (given == "" and not names):
-            given = {}
-        if isinstance(given, str):
-            given = {names[0]: given} if len(names) == 1 else (given,)
-        elif isinstance(given, Sequence):
-            given = tuple(given)
-        if isinstance(given, tuple):
-            if len(given) != len(names):
-                raise UserError(
-                    f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(given)}"
-                )
-            given = dict(zip(names, given, strict=True))
-        if not isinstance(given, Mapping) or set(given) != set(names):
-            got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
-            raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
-        lists = lists_in(self.recipe)
-        row = {name: as_text(name, given[name], lists.get(name)) for name in names}
-        check_numbers(row, self.bundle.fields)
-        return row
+        return row_of(given, self.bundle.fields, lists_in(self.recipe))
 
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""

@@ -193,7 +193,7 @@ NAMED = {
     "arrow-of-time": "encoder.over_time transformer",
     "video-captioning": "encoder.over_time transformer",
     "video-classification": "encoder.over_time transformer",
-    "autoencoder": "inputs.x.encoder",
+    "autoencoder": "encoder.kind: transformer does not read 'x', an input of kind vector; allowed: dense",
     "language-model": "there are no inputs",
 }
 """What is said where `encoder.kind=transformer` is not how it is asked for."""
