@@ -47,7 +47,7 @@ def fits(one: Mapping[str, str]) -> bool:
     constant = one["score"] == "uniform" and one["scope"] != "local-predicted"
     if one["score"] == "uniform" and one["scope"] == "global" and one["normaliser"] != "softmax":
         return False
-    if one["task"].startswith("label") and one["query"] != "previous":
+    if one["task"].startswith("label") and (one["query"] != "previous" or one["score"] == "coverage"):
         return False
     return not (constant and one["choice"] == "gumbel")
 

@@ -42,8 +42,6 @@ def unreached(one: Combination, parameter: str) -> str | None:
     score, predicted = one["score"], one["scope"] == "local-predicted"
     if name.endswith("score.out.bias"):
         return "deep: adds the same to every energy, and weights depend on their differences"
-    if one["task"].startswith("label") and name.endswith(("score.F", "score.W_f.weight")):
-        return "coverage: at the only step of a label nothing was looked at before"
     if name == "W_k.bias" and score in ("dot", "scaled-dot", "general"):
         return "heads: q'(k + b) is q'k and something that is the same for every place"
     if name.startswith("W_k.") and score in ("uniform", "location"):
