@@ -28,8 +28,9 @@ from tests.attention.combinations import (
 from tests.objectives import objective_of
 
 MODELS = 8
-NOTHING = 1e-5
-"""A gradient below this is what rounding leaves of zero."""
+NOTHING, ROUNDING = 1e-5, 1e-4
+"""A gradient that reaches a parameter is above the first; what rounding leaves of one that cancels is below the second,
+also where others are large."""
 
 
 def unreached(one: Combination, parameter: str) -> str | None:
@@ -75,7 +76,7 @@ def gradients_reach_what_they_should(one: Combination, recipe: Recipe, batch: Ba
         if reason is None:
             assert found > NOTHING, f"{name_of(one)}: no gradient reaches {name}"
         else:
-            assert found <= NOTHING, f"{name_of(one)}: a gradient reaches {name}, although: {reason}"
+            assert found <= ROUNDING, f"{name_of(one)}: a gradient reaches {name}, although: {reason}"
 
 
 def gradients(one: Combination, recipe: Recipe, batch: Batch) -> dict[str, float]:
