@@ -74,7 +74,7 @@ def film(path: Path) -> None:
     for number, time in enumerate(times):
         x = 8 + 80 * time / times[-1]
         y = 40 - 22 * np.sin(np.pi * x / 96)
-        frames[number] = np.stack([170 - down, 205 - down, 235 - down // 2], axis=-1)
+        frames[number] = (150, 185, 225)
         frames[number][down > 46 - 22 * np.sin(np.pi * across / 96)] = (90, 140, 80)
         frames[number][(across - x) ** 2 + (down - y) ** 2 < 36] = (205, 60, 45)
     words = ["a", "ball", "rolls", "up", "and", "down", "<eos>"]
@@ -96,7 +96,7 @@ def lighter(path: Path) -> None:
     while path.stat().st_size > MOST:
         size = (round(share * whole.width), round(share * whole.height))
         small = whole.resize(size, Image.Resampling.LANCZOS)
-        small.quantize(255, dither=Image.Dither.NONE).save(path, optimize=True)
+        small.quantize(255, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
         share *= 0.85
 
 

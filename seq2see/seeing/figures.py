@@ -71,6 +71,16 @@ def line_plot(
     return figure
 
 
+def said_of(measure: str) -> str:
+    """A key of metrics.jsonl in words.
+
+    >>> said_of("dev.accuracy"), said_of("loss"), said_of("dev.loss"), said_of("dev.rouge_l")
+    ('accuracy on dev', 'loss', 'loss on dev', 'rouge_l on dev')
+    """
+    where, _, name = measure.rpartition(".")
+    return f"{name} on {where}" if where else measure
+
+
 def learning_curve(
     metrics: str | Path | Mapping[str, str | Path],
     *,
@@ -87,7 +97,7 @@ def learning_curve(
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
     series = {name: read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
-    return line_plot(series, xlabel=against, ylabel=measure, title=title, path=path, theme=theme)
+    return line_plot(series, xlabel=against, ylabel=said_of(measure), title=title, path=path, theme=theme)
 
 
 def draw_line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:

@@ -42,7 +42,7 @@ def run(given: Given) -> None:
             raise UserError(f"{name}: {folder} is no run's folder: it has no metrics.jsonl")
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
-    from seq2see.seeing.figures import read_curve
+    from seq2see.seeing.figures import read_curve, said_of
 
     measure = given.measure or f"dev.{_leading(next(iter(folders.values())))}"
     curves = {
@@ -68,16 +68,6 @@ def _leading(folder: Path) -> str:
     from seq2see.recipe import load_recipe
 
     return followed(load_recipe(folder / "recipe.yaml", complete=True))[1]
-
-
-def said_of(measure: str) -> str:
-    """A key of metrics.jsonl in words.
-
-    >>> said_of("dev.accuracy"), said_of("loss"), said_of("dev.loss"), said_of("dev.rouge_l")
-    ('accuracy on dev', 'loss', 'loss on dev', 'rouge_l on dev')
-    """
-    where, _, name = measure.rpartition(".")
-    return f"{name} on {where}" if where else measure
 
 
 def _said(against: str) -> str:
