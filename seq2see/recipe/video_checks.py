@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from seq2see.recipe.backbones import FILED, SMALL, unknown_backbone
 from seq2see.recipe.backbones import LEAST as HALVED
+from seq2see.recipe.changed import changed
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
@@ -108,9 +109,9 @@ def unwatched(recipe: Recipe) -> dict[str, str]:
     for name, given in _videos(recipe):
         path = f"inputs.{name}"
         if given.frames:
-            found |= _changed(given, path, ["rate", "every", "most"], f"frames: {given.frames} are read of every clip")
+            found |= changed(given, path, ["rate", "every", "most"], f"frames: {given.frames} are read of every clip")
         elif given.rate:
-            found |= _changed(given, path, ["every"], f"rate: {given.rate:g} frames a second are read")
+            found |= changed(given, path, ["every"], f"rate: {given.rate:g} frames a second are read")
         settings = recipe.encoder_of(name)
         if isinstance(settings, VideoEncoderSettings):
             found |= _idle(settings, recipe.encoder_path(name))
@@ -120,7 +121,7 @@ def unwatched(recipe: Recipe) -> dict[str, str]:
             if settings.frozen:
                 reason = f"{recipe.encoder_path(name)}.tuned is false: each clip is read once, and its maps kept"
                 keys = list(VideoAugmentSettings.model_fields)
-                found |= _changed(given.augment, f"{path}.augment", keys, reason)
+                found |= changed(given.augment, f"{path}.augment", keys, reason)
     return found
 
 
@@ -128,32 +129,24 @@ def _idle(settings: VideoEncoderSettings, path: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if not settings.appearance:
         keys = ["backbone", "weights", "tuned", "channels", "pooled"]
-        found |= _changed(settings, path, keys, f"{path}.appearance is false")
+        found |= changed(settings, path, keys, f"{path}.appearance is false")
     elif settings.backbone == SMALL:
-        found |= _changed(settings, path, ["tuned", "weights"], "backbone small is trained with the rest")
+        found |= changed(settings, path, ["tuned", "weights"], "backbone small is trained with the rest")
     else:
         reason = f"backbone {settings.backbone} is built as it is"
-        found |= _changed(settings, path, ["channels", "pooled"], reason)
+        found |= changed(settings, path, ["channels", "pooled"], reason)
     if not settings.motion:
-        found |= _changed(settings, path, ["spans", "motion_from"], f"{path}.motion has no levels")
+        found |= changed(settings, path, ["spans", "motion_from"], f"{path}.motion has no levels")
     reason = f"{path}.over_time is {settings.over_time}"
     if settings.over_time != "recurrent":
-        found |= _changed(settings, path, ["cell", "activation", "reset", "bidirectional"], reason)
+        found |= changed(settings, path, ["cell", "activation", "reset", "bidirectional"], reason)
     if settings.over_time == "none":
-        found |= _changed(settings, path, ["layers"], reason)
+        found |= changed(settings, path, ["layers"], reason)
     if settings.over_time != "transformer":
-        found |= _changed(settings, path, ["heads", "feedforward", "positions", "longest"], reason)
+        found |= changed(settings, path, ["heads", "feedforward", "positions", "longest"], reason)
     elif settings.positions != "learned":
-        found |= _changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
+        found |= changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
-
-
-def _changed(
-    settings: VideoInput | VideoAugmentSettings | VideoEncoderSettings, path: str, keys: list[str], reason: str
-) -> dict[str, str]:
-    """Keys that differ from their default, each with the reason why that does nothing."""
-    fields = type(settings).model_fields
-    return {f"{path}.{key}": reason for key in keys if getattr(settings, key) != fields[key].default}
 
 
 def _videos(recipe: Recipe) -> Iterator[tuple[str, VideoInput]]:
