@@ -18,10 +18,12 @@ from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.counting import skeleton
 from seq2see.pipeline.devices import usable
-from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
+from seq2see.pipeline.weights import check_finite, check_header, fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.scores import with_plugins
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 
@@ -72,9 +74,12 @@ class Bundle:
         folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
         recipe = load_recipe(folder / RECIPE, complete=True)
-        bundle = cls.create(recipe, Fields.load(folder, recipe), pretrained=False)
-        path = folder / WEIGHTS
-        fill(bundle.network, read_tensors(path), path=path)
+        fields, path = Fields.load(folder, recipe), folder / WEIGHTS
+        _check_sizes(recipe, fields, path)
+        bundle = cls.create(recipe, fields, pretrained=False)
+        tensors = read_tensors(path)
+        check_finite(tensors, path=path)
+        fill(bundle.network, tensors, path=path)
         bundle.baselines = _baselines(folder / BASELINES)
         bundle.network.to(place).eval()
         return bundle
@@ -107,6 +112,19 @@ def check_folder(folder: Path) -> None:
             raise UserError(
                 f"{folder}: not a whole model, {name} is missing; a model is a folder that `seq2see train` wrote"
             )
+
+
+def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
+    """Compare what the recipe asks for with the header of the weights, before anything of that size is allocated."""
+    if with_plugins(recipe):
+        return  # a constructor of the user's own need not work without numbers; `fill` compares what it built
+    known = {recipe.vocabulary_owner(name): one.size for name, one in fields.all.items() if one.size}
+    try:
+        network = skeleton(recipe, known)
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        said = str(error).partition("\n")[0]
+        raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {said}") from None
+    check_header(path, network)
 
 
 def _baselines(path: Path) -> list[Baseline]:

@@ -1,0 +1,87 @@
+"""Reading files that a stranger may have written: regular files alone, of bounded size, with a message for the rest."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+from seq2see.errors import UserError
+
+MEGABYTE = 1 << 20
+
+
+def read_bytes(path: Path, *, most: int, what: str) -> bytes:
+    """The whole of a file of at most that many bytes; what: what the file should be, for messages.
+
+    Devices and pipes are refused before they are opened: they may have no end, or nobody to write them.
+    """
+    try:
+        mode, size = path.stat().st_mode, path.stat().st_size
+        if stat.S_ISDIR(mode):
+            raise UserError(f"{path}: a folder, where {what} is expected")
+        if not stat.S_ISREG(mode):
+            raise UserError(f"{path}: a device or a pipe, where {what} is expected")
+        if size > most:
+            _refuse_size(path, size, most, what)
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except FileNotFoundError:
+        raise UserError(f"{path}: missing; {what} is expected there") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(content) > most:
+        _refuse_size(path, len(content), most, what)
+    return content
+
+
+def read_text(path: Path, *, most: int, what: str) -> str:
+    """The same as text in UTF-8, without its byte order mark; ends of lines as they are."""
+    content = read_bytes(path, most=most, what=what)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {line}: not UTF-8 text (byte {error.start}), where {what} is expected") from None
+
+
+def read_json(path: Path, *, most: int, what: str) -> Any:
+    """The value in a JSON file; numbers that are not finite are no JSON."""
+    text = read_text(path, most=most, what=what)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: not JSON: {error}") from None
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value; ValueError says what is wrong, also with text that is nested too deeply to be read."""
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(f"{word} is no number of JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def shortened(value: object, most: int = 80) -> str:
+    """A value as Python writes it, cut after so many characters.
+
+    >>> shortened("a" * 100, 12)
+    "'aaaaaaaa..."
+    >>> shortened(10**5000)
+    'a number of 16610 bits'
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or something that holds one
+        bits = value.bit_length() if isinstance(value, int) else 0
+        return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _refuse_size(path: Path, size: int, most: int, what: str) -> NoReturn:
+    raise UserError(f"{path}: {size:,} bytes, and {what} has at most {most:,}")
