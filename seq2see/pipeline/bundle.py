@@ -17,6 +17,7 @@ from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
+from seq2see.files import MEGABYTE, read_json
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.counting import skeleton
 from seq2see.pipeline.devices import usable
@@ -128,17 +129,14 @@ def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
 
 
 def _baselines(path: Path) -> list[Baseline]:
-    if not path.is_file():
+    if not path.exists():
         return []
-    try:
-        stored: Any = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: damaged: {error}") from None
+    stored: Any = read_json(path, most=1024 * MEGABYTE, what="a list of trivial models")
     if not isinstance(stored, list) or not all(isinstance(one, dict) for one in stored):
         raise UserError(f"{path}: damaged: a list of trivial models ({{'name': ...}}) expected, got {str(stored)[:40]}")
     try:
         return [baseline_from_dict(one) for one in stored]
-    except (UserError, TypeError, ValueError, AttributeError) as error:
+    except UserError as error:
         raise UserError(f"{path}: damaged: {error}") from None
 
 

@@ -17,6 +17,7 @@ from seq2see.data.fields import Fields
 from seq2see.data.output import unwritable, write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
+from seq2see.files import MEGABYTE, read_json, shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.devices import usable
@@ -129,12 +130,15 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
 def known_sources(path: Path) -> Sources:
     """What a run remembers of where its rows come from."""
     try:
-        stored = json.loads(path.read_text("utf-8"))
-        found = Sources(**stored)
-    except (ValueError, TypeError) as error:
+        found = Sources(**read_json(path, most=MEGABYTE, what="where a run's rows come from"))
+    except TypeError as error:
         raise UserError(f"{path}: damaged, it does not say where the rows come from ({error})") from None
-    if not isinstance(found.data, str):
-        raise UserError(f"{path}: damaged: 'data' must be the path of a table, got {found.data!r}")
+    if not isinstance(found.data, str) or not isinstance(found.dev, str | None):
+        raise UserError(f"{path}: damaged: 'data' and 'dev' must be paths of tables, got {shortened(asdict(found))}")
+    if found.columns is not None and not (
+        isinstance(found.columns, list) and all(isinstance(one, str) for one in found.columns)
+    ):
+        raise UserError(f"{path}: damaged: 'columns' must be a list of names, got {shortened(found.columns)}")
     return found
 
 

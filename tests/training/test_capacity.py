@@ -20,8 +20,8 @@ LARGE = ["encoder.size", "decoder.size", "attention.size"]
 @pytest.mark.parametrize(
     ("key", "size", "said"),
     [
-        *((key, 1_000_000, r"too large for this machine: .* GB .* large: {key} 1,000,000$") for key in LARGE),
-        *((key, size, r"{key}: ") for key in [*LARGE, "encoder.layers"] for size in (99_999_999_999, 10**30)),
+        *((key, 1_000_000, r"too large for this machine: .* GB .* large: {key} 1,000,000$") for key in LARGE[:2]),
+        *((key, size, r"{key}[:=]") for key in [*LARGE, "encoder.layers"] for size in (99_999_999_999, 10**30)),
         ("encoder.layers", 100_000, r"{key}: "),
     ],
 )
