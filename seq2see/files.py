@@ -1,8 +1,9 @@
-"""Reading files that a stranger may have written: regular files alone, of bounded size, with a message for the rest."""
+"""Reading what a stranger may have written: regular files alone, of bounded size; text that can be written again."""
 
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,6 +11,20 @@ from typing import Any, NoReturn
 from seq2see.errors import UserError
 
 MEGABYTE = 1 << 20
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of surrogate pairs: no characters, so that no encoding has them. Python takes them for bytes that are no text
+(command line, names of files), JSON can spell them out."""
+
+
+def whole_characters(text: str) -> str:
+    """The text with U+FFFD for every half of a surrogate pair; two halves that belong together are one character.
+
+    >>> whole_characters("a\\ud800b"), whole_characters("\\ud83d\\ude00") == chr(0x1F600)
+    ('a\ufffdb', True)
+    """
+    if text.isascii() or SURROGATES.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def read_bytes(path: Path, *, most: int, what: str) -> bytes:

@@ -9,8 +9,8 @@ from typing import Any
 
 from seq2see.data import delimited, huggingface, jsonlines, parquet, plain  # noqa: F401  each registers its formats
 from seq2see.data.formats import Format, Row, formats
-from seq2see.data.sources import RowError, check_encoding, check_exists
-from seq2see.errors import UserError, counted, nearest
+from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
+from seq2see.errors import UserError, counted, listing, nearest
 from seq2see.recipe.schema import DataSettings
 
 LISTED = 50
@@ -40,6 +40,13 @@ class Table:
         self.unusable: dict[str, list[str]] = {}
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
+        if len(self.columns) > MOST_COLUMNS:
+            raise UserError(
+                f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MOST_COLUMNS:,}"
+            )
+        for name in self.columns:
+            if len(name) > LONGEST_NAME:
+                raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {LONGEST_NAME:,}")
 
     def bad(self, error: RowError) -> None:
         """Stop at a bad row, or note it, as the settings say."""
@@ -101,6 +108,15 @@ class Table:
         self.skipped, self.blanks, self.unusable = [], {}, {}
         row = None
         for row in self._format.rows():
+            long = next((name for name, value in row.values.items() if _length(value) > MOST_CELL), None)
+            if long is not None:
+                self.bad(
+                    RowError(
+                        f"{self.place(row.line)}, column '{long}': {_length(row.values[long]):,} characters, at most "
+                        f"{MOST_CELL:,}"
+                    )
+                )
+                continue
             yield row
         if row is None:
             if self.skipped:
@@ -108,7 +124,11 @@ class Table:
                     f"{self.path}: none of its {counted(len(self.skipped), 'row')} can be read;"
                     f" the first: {self.skipped[0]}"
                 )
-            raise UserError(f"{self.path}: a header ({', '.join(self.columns)}) but no rows")
+            raise UserError(f"{self.path}: a header ({listing(self.columns)}) but no rows")
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | bytes) else 0
 
 
 def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:

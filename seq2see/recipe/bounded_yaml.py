@@ -6,7 +6,6 @@ aliases double with every line, so that a few hundred bytes could stand for giga
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,7 +13,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from seq2see.errors import UserError
-from seq2see.files import shortened
+from seq2see.files import SURROGATES, shortened
 
 MOST_BYTES = 1 << 18
 """Of a recipe's text. The longest recipes that ship have a few thousand; weights of 10,000 classes fit."""
@@ -31,7 +30,6 @@ _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(_PREFIX + name for name in ("str", "int", "float", "bool", "null", "seq", "map", "merge"))
 _WORDS = frozenset(_PREFIX + name for name in ("timestamp", "value"))
 """What YAML takes for a date, or for a sign of its own (`=`), and recipes take for text."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse(text: str, *, origin: str) -> Any:
@@ -129,7 +127,7 @@ def _check_scalar(node: Any) -> None:
         return
     if len(node.value) > MOST_CHARACTERS:
         raise _refused(f"a value of {len(node.value):,} characters, at most {MOST_CHARACTERS:,}", node.start_mark)
-    if _SURROGATE.search(node.value):
+    if SURROGATES.search(node.value):
         raise _refused(f"{shortened(node.value)} holds half of a surrogate pair, which is not text", node.start_mark)
 
 

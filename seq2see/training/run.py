@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
 
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
@@ -129,17 +130,15 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
 
 def known_sources(path: Path) -> Sources:
     """What a run remembers of where its rows come from."""
+    stored = read_json(path, most=MEGABYTE, what="where a run's rows come from")
     try:
-        found = Sources(**read_json(path, most=MEGABYTE, what="where a run's rows come from"))
-    except TypeError as error:
-        raise UserError(f"{path}: damaged, it does not say where the rows come from ({error})") from None
-    if not isinstance(found.data, str) or not isinstance(found.dev, str | None):
-        raise UserError(f"{path}: damaged: 'data' and 'dev' must be paths of tables, got {shortened(asdict(found))}")
-    if found.columns is not None and not (
-        isinstance(found.columns, list) and all(isinstance(one, str) for one in found.columns)
-    ):
-        raise UserError(f"{path}: damaged: 'columns' must be a list of names, got {shortened(found.columns)}")
-    return found
+        return TypeAdapter(Sources).validate_python(stored, strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where, got = ".".join(map(str, first["loc"])), shortened(first["input"])
+        raise UserError(
+            f"{path}: damaged, it does not say where the rows come from: '{where}': {first['msg']}, got {got}"
+        ) from None
 
 
 def seed_everything(seed: int) -> None:

@@ -128,7 +128,7 @@ def test_a_missing_or_damaged_bpe_file_is_named(tmp_path: Path) -> None:
     assert f"{path}: missing" in error_of(lambda: splitter.load(path))
     splitter.save(path)
     path.write_text(path.read_text()[:200])
-    assert f"{path}: damaged BPE file" in error_of(lambda: splitter.load(path))
+    assert f"{path}: damaged" in error_of(lambda: splitter.load(path))
 
 
 def test_case_and_unicode_form() -> None:
