@@ -66,7 +66,7 @@ def _object(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError(": not JSON that can be read: nested too deeply") from None
     except ValueError as error:  # a whole number of thousands of digits
-        raise ValueError(f": {error}") from None
+        raise ValueError(f": not JSON that can be read: {str(error).partition(';')[0]}") from None
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
         raise ValueError(f': {kind}, where an object {{"column": value}} is expected')

@@ -62,7 +62,11 @@ class Parquet(Format):
             elif (values := _values(row)) is not None:
                 yield Row(values[0], before + i + 1)
             else:
-                self.bad(RowError(f"{place}, column '{_unreadable(row)}': not text in UTF-8, or no value of Python's"))
+                self.bad(
+                    RowError(
+                        f"{place}, column '{_unreadable(row)}': not text in UTF-8, or of a type that cannot be read"
+                    )
+                )
 
     def _rows_at_once(self, metadata: Any) -> int:
         """Rows of a batch, by what the file says of its groups; groups that would not fit are refused."""
