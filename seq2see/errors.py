@@ -15,7 +15,8 @@ class UserError(Exception):
     """The input is at fault. The message names file, line, column or key, the value given and what is allowed."""
 
     def __init__(self, message: str = ""):
-        super().__init__(message if len(message) <= MOST_CHARACTERS else f"{message[:MOST_CHARACTERS]} ...")
+        message = message if len(message) <= MOST_CHARACTERS else f"{message[:MOST_CHARACTERS]} ..."
+        super().__init__(message.encode("utf-8", "backslashreplace").decode("utf-8"))  # names of files may be no text
 
 
 class MissingExtra(UserError):

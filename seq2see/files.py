@@ -77,9 +77,14 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"{word} is no number of JSON")
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        value = json.loads(text, parse_constant=refuse)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair (\\ud800 to \\udfff) is not text") from None
+    return value
 
 
 def shortened(value: object, most: int = 80) -> str:
