@@ -33,22 +33,20 @@ def read_bytes(path: Path, *, most: int, what: str) -> bytes:
     Devices and pipes are refused before they are opened: they may have no end, or nobody to write them.
     """
     try:
-        mode, size = path.stat().st_mode, path.stat().st_size
+        found = path.stat()
+        mode, size = found.st_mode, found.st_size
         if stat.S_ISDIR(mode):
             raise UserError(f"{path}: a folder, where {what} is expected")
         if not stat.S_ISREG(mode):
             raise UserError(f"{path}: a device or a pipe, where {what} is expected")
         if size > most:
-            _refuse_size(path, size, most, what)
+            raise UserError(f"{path}: {size:,} bytes, and {what} has at most {most:,}")
         with path.open("rb") as file:
-            content = file.read(most + 1)
+            return file.read(size)
     except FileNotFoundError:
         raise UserError(f"{path}: missing; {what} is expected there") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(content) > most:
-        _refuse_size(path, len(content), most, what)
-    return content
 
 
 def read_text(path: Path, *, most: int, what: str) -> str:
@@ -101,7 +99,3 @@ def shortened(value: object, most: int = 80) -> str:
         bits = value.bit_length() if isinstance(value, int) else 0
         return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def _refuse_size(path: Path, size: int, most: int, what: str) -> NoReturn:
-    raise UserError(f"{path}: {size:,} bytes, and {what} has at most {most:,}")

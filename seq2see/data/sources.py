@@ -62,7 +62,7 @@ def check_exists(path: Path) -> None:
 
 def check_encoding(encoding: str) -> None:
     try:
-        b"a".decode(encoding, "ignore")
+        b"a\xff".decode(encoding, "ignore")
     except (LookupError, ValueError):  # ValueError: a NUL in the name, or a codec that reads no plain text
         raise UserError(
             f"data.encoding: unknown encoding '{encoding}'; for example utf-8, utf-16, latin-1, cp1252"

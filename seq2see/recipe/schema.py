@@ -234,12 +234,12 @@ class TrainingSettings(Settings):
 class SearchSettings(Settings):
     """How an output is looked for, unless the command line says otherwise."""
 
-    beam: Positive = Field(1, description="hypotheses kept at each step; 1: greedy")
+    beam: Annotated[int, Field(gt=0, le=1_000)] = Field(1, description="hypotheses kept at each step; 1: greedy")
     length_penalty: Annotated[float, Field(ge=0, le=10)] = Field(
         1.0, description="score = log-probability / length ** penalty"
     )
-    max_length: Positive = Field(100, description="symbols of the longest output")
-    min_length: Count = Field(0, description="symbols of the shortest output")
+    max_length: Annotated[int, Field(gt=0, le=100_000)] = Field(100, description="symbols of the longest output")
+    min_length: Annotated[int, Field(ge=0, le=100_000)] = Field(0, description="symbols of the shortest output")
     avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
     ctc: Annotated[float, Field(ge=0, le=1)] = Field(
