@@ -156,6 +156,12 @@ def test_a_bad_setting_is_named_by_its_key(override: str, key: str) -> None:
     assert len(message) < 1000
 
 
+def test_a_backbone_is_named_without_a_place_to_fetch_it_from() -> None:
+    for name in ("timm:hf-hub:somebody/model", "timm:local-dir:/tmp/x", "torchvision:../x"):
+        message = refused({"inputs": {"x": {"kind": "image", "encoder": {"backbone": name}}}})
+        assert "inputs.x.encoder.backbone: unknown backbone" in message
+
+
 def test_sizes_no_machine_has_are_refused_by_every_command(table: Path, tmp_path: Path, call: Call) -> None:
     recipe = tmp_path / "mine.yaml"
     recipe.write_text("inputs: {source: {}}\n", encoding="utf-8")

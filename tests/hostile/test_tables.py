@@ -227,6 +227,12 @@ def test_vectors_of_a_size_that_nobody_has(tmp_path: Path) -> None:
             read_vectors(path, Vocabulary(["one"]))
 
 
+def test_the_documentation_names_the_limits() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    limits = [sources.MOST_ROW, sources.MOST_CELL, sources.MOST_COLUMNS, tables.MOST_EXPANSION, tables.MOST_UNPACKED]
+    assert [limit for limit in limits if f"{limit:,}" not in page] == []
+
+
 # ---------------------------------------------------------------- mutated at random
 
 ROWS = [("one, two", 'zwei "eins"'), ("à b", "ß\u2028c"), ("three", "x" * 200), ("", "y")] * 5
