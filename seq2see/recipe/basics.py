@@ -22,6 +22,7 @@ Layers = Annotated[int, Field(gt=0, le=MOST_LAYERS)]
 MOST_SIDE = 10_000
 """Pixels of a side that pictures are brought to."""
 Side = Annotated[int, Field(gt=0, le=MOST_SIDE)]
+Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
 Amount = Annotated[float, Field(ge=0)]

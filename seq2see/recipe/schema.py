@@ -14,6 +14,7 @@ from seq2see.recipe.basics import (
     Layers,
     Positive,
     Scalar,
+    Seed,
     Settings,
     Share,
     Size,
@@ -180,9 +181,6 @@ class AttentionSettings(Settings):
 # ---------------------------------------------------------------- training, use
 
 
-LARGEST_SEED = 2**63 - 1
-
-
 class TrainingSettings(Settings):
     """How it is minimised."""
 
@@ -221,7 +219,7 @@ class TrainingSettings(Settings):
     film: Annotated[int, Field(ge=0, le=12)] = Field(
         3, description="dev examples whose attention is filmed while the model learns (film.jsonl); 0: no film"
     )
-    seed: Annotated[int, Field(ge=-LARGEST_SEED, le=LARGEST_SEED)] = Field(1, description="same seed, same result")
+    seed: Seed = Field(1, description="same seed, same result")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps ...")
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
     precision: Literal["float32", "bfloat16", "auto"] = Field(
@@ -286,7 +284,7 @@ class Recipe(Settings):
         One step is enough: a recipe in which the shared one shares in its turn is refused.
         """
         settings = self.output if name == "output" else self.inputs[name]
-        shared = settings.share if isinstance(settings, TextSettings) else None
+        shared = getattr(settings, "share", None)
         return shared if shared in self.inputs else name
 
     def sized_by_data(self, name: str) -> bool:
