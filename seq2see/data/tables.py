@@ -120,20 +120,20 @@ class Table:
         """'pairs.tsv, line 12'"""
         return f"{self.path}, {self._format.unit} {line}"
 
+    def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
+        longest = max(sizes)
+        name = list(row.values)[sizes.index(longest)]
+        return f"{self.place(row.line)}, column '{name}': {longest:,} characters, at most {MOST_CELL:,}"
+
     def __iter__(self) -> Iterator[Row]:
         self._forget()
         row, characters, most = None, 0, max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
         for row in self._format.rows():
-            long = next((name for name, value in row.values.items() if _length(value) > MOST_CELL), None)
-            if long is not None:
-                self.bad(
-                    RowError(
-                        f"{self.place(row.line)}, column '{long}': {_length(row.values[long]):,} characters, at most "
-                        f"{MOST_CELL:,}"
-                    )
-                )
+            sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
+            if max(sizes, default=0) > MOST_CELL:
+                self.bad(RowError(self._too_long(row, sizes)))
                 continue
-            characters += sum(map(_characters, row.values.values()))
+            characters += sum(sizes)
             if characters > most:
                 raise UserError(
                     f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
@@ -147,10 +147,6 @@ class Table:
                     f" the first: {self.skipped[0]}"
                 )
             raise UserError(f"{self.path}: a header ({listing(self.columns)}) but no rows")
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | bytes) else 0
 
 
 def _characters(value: Any) -> int:
