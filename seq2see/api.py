@@ -25,7 +25,7 @@ from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.given import row_of
+from seq2see.pipeline.given import row_of, rows_of_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
@@ -295,7 +295,7 @@ class Model:
     ) -> list[Mapping[str, str]]:
         """Rows with outputs, from a table (both ways, where the direction is the output) or as given."""
         if not isinstance(data, str | Path):
-            return list(data)
+            return rows_of_text(data, self.bundle.fields)
         table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
         rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
         tell(table.notes)

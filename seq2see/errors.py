@@ -7,9 +7,16 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+MOST_CHARACTERS = 20_000
+"""Of a message: values that it repeats may be megabytes."""
+
 
 class UserError(Exception):
     """The input is at fault. The message names file, line, column or key, the value given and what is allowed."""
+
+    def __init__(self, message: str = ""):
+        message = message if len(message) <= MOST_CHARACTERS else f"{message[:MOST_CHARACTERS]} ..."
+        super().__init__(message.encode("utf-8", "backslashreplace").decode("utf-8"))  # names of files may be no text
 
 
 class MissingExtra(UserError):
@@ -45,13 +52,30 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+LONGEST_WORD, MOST_WORDS = 200, 2_000
+"""Comparing spellings takes time that grows with both."""
+
+
+def listing(names: Iterable[str], most: int = 20) -> str:
+    """Names with commas between them, each cut where it is long; those beyond the most are counted.
+
+    >>> listing(["en", "de", "fr"], most=2)
+    'en, de, ... (3 in all)'
+    """
+    known = list(names)
+    shown = [name if len(name) <= LONGEST_WORD else f"{name[:LONGEST_WORD]}..." for name in known[:most]]
+    return ", ".join(shown) + (f", ... ({len(known):,} in all)" if len(known) > most else "")
+
+
 def nearest(given: str, allowed: Iterable[str]) -> str:
     """' (did you mean 'x'?)' for an allowed word that begins like that, or the closest spelling, or nothing.
 
     >>> nearest("local", ["global", "local-monotonic"])
     " (did you mean 'local-monotonic'?)"
     """
-    known = list(allowed)
+    if len(given) > LONGEST_WORD:
+        return ""
+    known = [word for word in allowed if len(word) <= LONGEST_WORD][:MOST_WORDS]
     longer = [word for word in known if len(given) > 2 and word.startswith(f"{given}-")]
     close = longer or difflib.get_close_matches(given, known, n=1, cutoff=0.6)
     return f" (did you mean '{close[0]}'?)" if close else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code: 0 done, 2 the input is at fault, 1 anything else."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = given[:1] == ["--debug"]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show is spelled out, and ends no run
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(guarded(lambda: run(given[1:] if debug else given), debug=debug))
 
 

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 CHUNK = 1024
 """Inputs predicted together: enough to sort by length, few enough for tables of any size."""
+
+MOST_CHARACTERS = 1 << 25
+"""Of the inputs predicted together; a single one may be longer."""
 
 T = TypeVar("T")
 
@@ -92,9 +94,16 @@ def _value(model: Model, name: str, text: str) -> Any:
 
 
 def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """Lists of at most so many items, in order."""
-    rest = iter(items)
-    while chunk := list(islice(rest, size)):
+    """Lists of at most so many items, in order; fewer where they are long."""
+    chunk: list[T] = []
+    characters = 0
+    for item in items:
+        chunk.append(item)
+        characters += sum(map(len, item.inputs.values())) if isinstance(item, Item) else 0
+        if len(chunk) == size or characters >= MOST_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
         yield chunk
 
 

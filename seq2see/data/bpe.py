@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
@@ -16,6 +17,7 @@ from seq2see.data.output import write_bytes
 from seq2see.data.symbols import LearnedSplitter, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
+from seq2see.files import MEGABYTE, read_json, shortened
 
 SPACE = "▁"
 DEFAULT_SIZE = 8000
@@ -76,16 +78,30 @@ class Pieces(LearnedSplitter):
         write_bytes(path, (self._tokenizer.to_str(pretty=True) + "\n").encode("utf-8"))
 
     def load(self, path: Path) -> None:
+        """Only pieces and merges are taken from the file: patterns and filters that a tokenizer's file may also hold
+        are not run."""
+        stored = read_json(path, most=256 * MEGABYTE, what="a BPE file")
         try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise UserError(f"{path}: the BPE file is missing") from None
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: damaged BPE file: not UTF-8 at byte {error.start}") from None
-        try:
-            self._use(Tokenizer.from_str(text))
+            vocabulary, merges = _learned(stored)
+            self._use(Tokenizer(BPE(vocab=vocabulary, merges=merges, unk_token="<unk>")))
         except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
             raise UserError(f"{path}: damaged BPE file: {error}") from None
+
+
+def _learned(stored: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The pieces with their ids, and the merges in their order; ValueError where a file does not hold them."""
+    model = stored.get("model") if isinstance(stored, dict) else None
+    pieces, merges = (model.get(key) if isinstance(model, dict) else None for key in ("vocab", "merges"))
+    if not isinstance(pieces, dict) or not isinstance(merges, list) or "<unk>" not in pieces:
+        raise ValueError("'model' with 'vocab' (<unk> among it) and 'merges' expected")
+    ids = list(pieces.values())
+    if not all(type(one) is int for one in ids) or sorted(ids) != list(range(len(ids))):
+        raise ValueError("'vocab' gives every piece a number of its own, from 0")
+    pairs = [tuple(one.split(" ")) if isinstance(one, str) else tuple(one) for one in merges]
+    for pair in pairs:
+        if len(pair) != 2 or not all(isinstance(one, str) and one in pieces for one in (*pair, "".join(pair))):
+            raise ValueError(f"no merge of two pieces into a third: {shortened(pair)}")
+    return pieces, [(first, second) for first, second in pairs]
 
 
 def _pieces_of_lines() -> Steps:

@@ -11,7 +11,7 @@ from typing import Any
 from seq2see.data.formats import Row
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, listing, nearest
 
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
@@ -240,8 +240,7 @@ def _as_given(
     for column in given:
         if not _present(column, table_columns):
             raise UserError(
-                f"{path}: no column '{column}'{nearest(column, table_columns)};"
-                f" the table has: {', '.join(table_columns)}"
+                f"{path}: no column '{column}'{nearest(column, table_columns)}; the table has: {listing(table_columns)}"
             )
     return Resolution(dict(zip(names, given, strict=False)))
 
@@ -262,6 +261,6 @@ def _not_found(
     example = ",".join(list(table_columns[: len(wanted)])) if len(table_columns) >= len(wanted) else "A,B"
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
-        f"{', '.join(column for _, column in wanted)}; the table has: {', '.join(table_columns)};"
+        f"{', '.join(column for _, column in wanted)}; the table has: {listing(table_columns)};"
         f" say which with --columns, in the recipe's order, for example --columns {example}"
     )

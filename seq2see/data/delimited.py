@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Format, Row, as_text, formats
 from seq2see.data.output import text_file
-from seq2see.data.sources import RowError, lines
-from seq2see.errors import UserError
+from seq2see.data.sources import MOST_CELL, MOST_COLUMNS, MOST_ROW, RowError, lines
+from seq2see.errors import UserError, listing
 
 Numbered = tuple[int, str]
 Record = tuple[int, list[str]]
-_LONGEST_FIELD = 1 << 24
+MOST_FIELDS = 10 * MOST_COLUMNS
+"""Fields that a line is cut into: enough to say that there are too many."""
+TOO_LONG = "record too long"
 
 
 class Delimited(Format):
@@ -34,11 +37,10 @@ class Delimited(Format):
         if header is None:
             raise UserError(f"{self.path}: the file is empty")
         names = [name.strip() for name in header[1]]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, number in Counter(names).items() if number > 1)
         if twice:
-            raise UserError(
-                f"{self.path}, line {header[0]}: column {', '.join(map(repr, twice))} occurs twice in the header"
-            )
+            said = listing(map(repr, twice))
+            raise UserError(f"{self.path}, line {header[0]}: column {said} occurs twice in the header")
         self._columns = names
         return names
 
@@ -56,7 +58,7 @@ class Delimited(Format):
     def _ragged(self, line: int, values: list[str]) -> str:
         width = len(self._columns)
         what = "too few" if len(values) < width else "too many"
-        expected = f"{width} expected ({', '.join(self._columns)})"
+        expected = f"{width} expected ({listing(self._columns)})"
         message = f"{self.path}, line {line}: {what} fields: {len(values)} found, {expected}"
         if len(values) < width:
             return f"{message}; column '{self._columns[len(values)]}' is missing"
@@ -93,33 +95,30 @@ class Delimited(Format):
         """Keep the suffix's own delimiter; a kind may know better from the header."""
 
     def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
-        yield first[0], first[1].split(self.delimiter)
-        for number, text in rest:
-            yield number, text.split(self.delimiter)
+        for number, text in _chain(first, rest):
+            yield number, text.split(self.delimiter, MOST_FIELDS)
 
     def _quoted_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
-        began = latest = 0
-
-        def feed() -> Iterator[str]:
-            nonlocal began, latest
-            for number, text in _chain(first, rest):
-                began, latest = began or number, number
-                yield text + "\n"
-
-        csv.field_size_limit(_LONGEST_FIELD)
-        reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
+        csv.field_size_limit(MOST_CELL)
+        feed = _Feed(_chain(first, rest))
+        reader = csv.reader(feed, delimiter=self.delimiter, strict=True)
         while True:
-            began = 0
+            feed.begin()
             try:
                 values = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                self.bad(RowError(self._broken_quotes(began, latest, str(error))))
+                self.bad(RowError(self._broken_quotes(feed.began, feed.latest, str(error))))
                 continue
-            yield began, values
+            yield feed.began, values
 
     def _broken_quotes(self, began: int, latest: int, error: str) -> str:
+        if "field limit" in error or error == TOO_LONG:
+            return (
+                f"{self.path}, lines {began} to {latest}: a record of more than {MOST_CELL:,} characters in a field or "
+                f"{MOST_ROW:,} in all; is a quote opened at line {began} and never closed?"
+            )
         if "unexpected end" in error:
             return f"{self.path}, line {began}: a quote is opened and never closed"
         where = f"line {began}" if began == latest else f"lines {began} to {latest}"
@@ -127,6 +126,29 @@ class Delimited(Format):
             f"{self.path}, {where}: quotes are wrong: {error};"
             " a quote inside a quoted field is written twice; data.quoting=false reads quotes as they stand"
         )
+
+
+class _Feed:
+    """Lines for the csv module, which reads on while a quote is open; no record may go on for ever."""
+
+    def __init__(self, numbered: Iterator[Numbered]):
+        self._numbered = numbered
+        self.begin()
+
+    def begin(self) -> None:
+        """A record begins with the next line."""
+        self.began = self.latest = self._characters = 0
+
+    def __iter__(self) -> _Feed:
+        return self
+
+    def __next__(self) -> str:
+        number, text = next(self._numbered)
+        self.began, self.latest = self.began or number, number
+        self._characters += len(text) + 1
+        if self._characters > MOST_ROW:
+            raise csv.Error(TOO_LONG)
+        return text + "\n"
 
 
 def _chain(first: Numbered, rest: Iterator[Numbered]) -> Iterator[Numbered]:

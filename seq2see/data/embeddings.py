@@ -13,6 +13,9 @@ from seq2see.data.sources import check_exists, lines, stop
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 
+MOST_SIZE = 10_000
+"""Numbers of a vector; every symbol of a vocabulary gets as many."""
+
 
 @dataclass(frozen=True)
 class Vectors:
@@ -86,6 +89,8 @@ def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
         if not text:
             continue
         size = size or fields
+        if size > MOST_SIZE:
+            raise UserError(f"{path}, line {line}: vectors of {size:,} numbers, at most {MOST_SIZE:,}")
         if fields < size or not size:
             raise UserError(
                 f"{path}, line {line}: {fields} numbers found, {size or 'at least 1'} expected (as above it)"
@@ -101,7 +106,7 @@ def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
 def _is_header(text: str) -> bool:
     """'400000 300': how many vectors of which size."""
     fields = text.split()
-    return len(fields) == 2 and all(field.isdigit() for field in fields)
+    return len(fields) == 2 and all(field.isascii() and field.isdigit() and len(field) < 16 for field in fields)
 
 
 def _vector(numbers: str, size: int, *, path: Path, line: int) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Format, Row, formats
-from seq2see.errors import UserError, imported
+from seq2see.errors import UserError, imported, listing
 
 
 @formats.register("folder")
@@ -28,7 +28,7 @@ class SavedDataset(Format):
             )
         self._dataset = self._load()
         if not len(self._dataset):
-            raise UserError(f"{self.path}: columns ({', '.join(self._dataset.column_names)}) but no rows")
+            raise UserError(f"{self.path}: columns ({listing(self._dataset.column_names)}) but no rows")
         return [str(name) for name in self._dataset.column_names]
 
     def _load(self) -> Any:
@@ -39,8 +39,14 @@ class SavedDataset(Format):
             raise UserError(f"{self.path}: a damaged dataset folder: {error}") from None
 
     def rows(self) -> Iterator[Row]:
-        for number, values in enumerate(self._dataset, start=1):
-            yield Row(dict(values), number)
+        number = 0
+        try:
+            for number, values in enumerate(self._dataset, start=1):
+                yield Row(dict(values), number)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above: text that is none, types that Python has not
+            raise UserError(f"{self.path}, after row {number}: cannot be read: {error}") from None
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.output import text_file
 from seq2see.data.sources import RowError, lines
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, listing, nearest
 
 
 @formats.register("jsonl")
@@ -35,7 +35,7 @@ class JsonLines(Format):
                 self.bad(
                     RowError(
                         f"{self.path}, line {line}: key '{missing[0]}' is missing{nearest(missing[0], values)};"
-                        f" found: {', '.join(values)}"
+                        f" found: {listing(values)}"
                     )
                 )
                 continue
@@ -63,6 +63,10 @@ def _object(text: str) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f", character {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(": not JSON that can be read: nested too deeply") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise ValueError(f": not JSON that can be read: {str(error).partition(';')[0]}") from None
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
         raise ValueError(f': {kind}, where an object {{"column": value}} is expected')

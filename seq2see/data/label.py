@@ -16,6 +16,7 @@ from seq2see.data.field import Chosen, Field, file_of, kinds
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
+from seq2see.files import whole_characters
 from seq2see.recipe.schema import LabelOutput
 
 _SHOWN = 20
@@ -101,7 +102,7 @@ class LabelField(Field):
 
 def _name(value: str) -> str:
     """Spaces around a label are a slip of the pen, not part of it."""
-    name = value.strip()
+    name = whole_characters(value).strip()
     if not name:
         raise UserError("the label is empty")
     return name

@@ -6,12 +6,13 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from seq2see.errors import UserError, nearest
+from seq2see.files import SURROGATES
 
 MAGIC = {
     b"PK\x03\x04": "a zip archive or an Excel workbook: save it as CSV",
@@ -25,6 +26,17 @@ MAGIC = {
 }
 WIDE = ("utf-16", "utf-32")
 _PROBE = 8192
+_PIECE = 1 << 20
+
+
+MOST_ROW = 1 << 24
+"""Bytes of a line, of a quoted record or of a row: about 2.5 million words. What a small file unpacks to may have no
+end, so that no line is ever read without a limit."""
+MOST_CELL = 1 << 23
+"""Characters of one value."""
+MOST_COLUMNS = 10_000
+LONGEST_NAME = 1_000
+"""Characters of a column's name."""
 
 
 class RowError(UserError):
@@ -38,8 +50,10 @@ def stop(error: RowError) -> None:
 
 def check_exists(path: Path) -> None:
     """A UserError that names the file most like it where there is none."""
-    if path.exists():
+    if path.is_file() or path.is_dir():
         return
+    if path.exists():
+        raise UserError(f"{path}: a device or a pipe; a table is read more than once, so that it has to be a file")
     folder = path.parent
     if not folder.is_dir():
         raise UserError(f"{path}: no such file: the folder {folder} does not exist")
@@ -48,8 +62,8 @@ def check_exists(path: Path) -> None:
 
 def check_encoding(encoding: str) -> None:
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        b"a\xff".decode(encoding, "ignore")
+    except (LookupError, ValueError):  # ValueError: a NUL in the name, or a codec that reads no plain text
         raise UserError(
             f"data.encoding: unknown encoding '{encoding}'; for example utf-8, utf-16, latin-1, cp1252"
         ) from None
@@ -71,6 +85,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: the gzip file is damaged or cut short: {error}") from None
     except PermissionError:
         raise UserError(f"{path}: not allowed to read it") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
@@ -82,9 +98,9 @@ def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iter
         file.seek(0)
         returns = _ends_in_returns(start.decode(encoding, "ignore"))
         if wide:
-            yield from _wide_lines(path, file, encoding, returns=returns)
+            yield from _wide_lines(path, file, encoding, bad, returns=returns)
         else:
-            yield from _narrow_lines(path, _split_at_returns(file) if returns else file, encoding, bad)
+            yield from _narrow_lines(path, file, encoding, bad, returns=returns)
 
 
 def _ends_in_returns(start: str) -> bool:
@@ -92,42 +108,71 @@ def _ends_in_returns(start: str) -> bool:
     return "\r" in start[:-1] and "\n" not in start
 
 
-def _split_at_returns(file: BinaryIO) -> Iterator[bytes]:
-    """Lines of bytes with any kind of end. Latin-1 is the encoding that gives every byte back as it was."""
-    text = io.TextIOWrapper(file, encoding="latin-1")
-    try:
-        for line in text:
-            yield line.encode("latin-1")
-    finally:
-        text.detach()
+Text = TypeVar("Text", str, bytes)
+
+
+def _pieces(
+    path: Path, readline: Callable[[int], Text], newline: Text, bad: Callable[[RowError], None]
+) -> Iterator[tuple[int, Text]]:
+    """Numbered lines with their ends. One that is too long goes to `bad`; if that returns, the rest of it is skipped in
+    pieces, so that memory stays bounded."""
+    number = 0
+    while line := readline(MOST_ROW + 1):
+        number += 1
+        if len(line) <= MOST_ROW or line.endswith(newline):
+            yield number, line
+            continue
+        bad(RowError(f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the most that a row may have"))
+        while (line := readline(_PIECE)) and not line.endswith(newline):
+            pass
 
 
 def _narrow_lines(
-    path: Path, file: Iterable[bytes], encoding: str, bad: Callable[[RowError], None]
+    path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None], *, returns: bool
 ) -> Iterator[tuple[int, str]]:
     """Line by line, so that an error knows its line and the rest of the file can still be read."""
-    for number, raw in enumerate(file, start=1):
+    numbered = _split_at_returns(path, file, bad) if returns else _pieces(path, file.readline, b"\n", bad)
+    for number, raw in numbered:
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
             text = raw.decode(encoding)
-        except UnicodeDecodeError as error:
-            bad(
-                RowError(
-                    f"{path}, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not {encoding}"
-                    f" ({error.reason}); if the file has another encoding, set data.encoding"
-                )
-            )
+        except UnicodeError as error:
+            bad(RowError(f"{path}, line {number}{_undecodable(error, encoding)}"))
+            continue
+        if not text.isascii() and SURROGATES.search(text):
+            bad(RowError(f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff) is not text"))
             continue
         yield number, text.rstrip("\r\n")
 
 
-def _wide_lines(path: Path, file: BinaryIO, encoding: str, *, returns: bool) -> Iterator[tuple[int, str]]:
+def _undecodable(error: UnicodeError, encoding: str) -> str:
+    if not isinstance(error, UnicodeDecodeError):
+        return f": not {encoding}: {error}"
+    return (
+        f", byte {error.start + 1}: 0x{error.object[error.start]:02x} is not {encoding} ({error.reason}); if the file"
+        " has another encoding, set data.encoding"
+    )
+
+
+def _split_at_returns(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+    """Lines of bytes with any kind of end. Latin-1 is the encoding that gives every byte back as it was."""
+    text = io.TextIOWrapper(file, encoding="latin-1")
+    try:
+        for number, line in _pieces(path, text.readline, "\n", bad):
+            yield number, line.encode("latin-1")
+    finally:
+        text.detach()
+
+
+def _wide_lines(
+    path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None], *, returns: bool
+) -> Iterator[tuple[int, str]]:
     """Encodings in which a newline is not one byte are decoded as a whole stream."""
     number = 0
     try:
         with io.TextIOWrapper(file, encoding=encoding, newline=None if returns else "\n") as text:
-            for number, line in enumerate(text, start=1):
+            for number, line in _pieces(path, text.readline, "\n", bad):
                 yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
     except UnicodeError as error:
         raise UserError(f"{path}, after line {number}: not {encoding}: {error}") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from seq2see.data.words import join_words, split_words
+from seq2see.files import whole_characters
 from seq2see.registry import Registry
 
 Case = Literal["keep", "lower"]
@@ -18,8 +19,10 @@ UnicodeForm = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool = True) -> str:
     """Case first, then the Unicode form: lowering can take text out of it (the Turkish dotted capital I).
 
-    punctuation false: its marks go, and what they parted is one word (dog's: dogs).
+    punctuation false: its marks go, and what they parted is one word (dog's: dogs). Halves of surrogate pairs, which no
+    tokeniser, file or terminal takes, are read as U+FFFD.
     """
+    text = whole_characters(text)
     if not punctuation:
         text = "".join(letter for letter in text if unicodedata.category(letter)[0] != "P")
     if case == "lower":

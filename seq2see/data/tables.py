@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,18 @@ from typing import Any
 
 from seq2see.data import delimited, huggingface, jsonlines, parquet, plain  # noqa: F401  each registers its formats
 from seq2see.data.formats import Format, Row, formats
-from seq2see.data.sources import RowError, check_encoding, check_exists
-from seq2see.errors import UserError, counted, nearest
+from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
+from seq2see.errors import UserError, counted, listing, nearest
 from seq2see.recipe.schema import DataSettings
 
 LISTED = 50
 """Rows that cannot be used and are told one by one."""
+KEPT = 1_000
+"""... and of which the reason is kept; the others are counted."""
+SKIPPED = "skipped"
+MOST_EXPANSION, MOST_UNPACKED = 200, 1 << 28
+"""What is in a table may be so many times larger than its file, and so many characters in any case: texts compress to a
+tenth, and a file that unpacks to a thousand times its size was made to."""
 
 
 @dataclass
@@ -35,17 +42,30 @@ class Table:
     def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
         self.path = path
         self.settings = settings
+        self._forget()
+        self._format = kind(path, settings, bad=self.bad)
+        self.columns: list[str] = self._format.columns()
+        if len(self.columns) > MOST_COLUMNS:
+            raise UserError(
+                f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MOST_COLUMNS:,}"
+            )
+        for name in self.columns:
+            if len(name) > LONGEST_NAME:
+                raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {LONGEST_NAME:,}")
+
+    def _forget(self) -> None:
         self.skipped: list[str] = []
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
-        self._format = kind(path, settings, bad=self.bad)
-        self.columns: list[str] = self._format.columns()
+        self._dropped = Counter[str]()
 
     def bad(self, error: RowError) -> None:
         """Stop at a bad row, or note it, as the settings say."""
         if self.settings.on_error == "stop":
             raise error
-        self.skipped.append(str(error))
+        self._dropped[SKIPPED] += 1
+        if len(self.skipped) < KEPT:
+            self.skipped.append(str(error))
 
     @property
     def folder(self) -> Path:
@@ -54,7 +74,10 @@ class Table:
 
     def set_aside(self, what: str, reason: str) -> None:
         """Note a row of which something cannot be used."""
-        self.unusable.setdefault(what, []).append(reason)
+        self._dropped[what] += 1
+        kept = self.unusable.setdefault(what, [])
+        if len(kept) < KEPT:
+            kept.append(reason)
 
     def judge(self) -> None:
         """All rows are read: stop if some cannot be used and the settings say so, with every one of them listed."""
@@ -67,9 +90,9 @@ class Table:
     def _listed(self, what: str) -> str:
         reasons = self.unusable[what]
         listed = [f"  {reason}" for reason in reasons[:LISTED]]
-        if len(reasons) > LISTED:
-            listed.append(f"  and {len(reasons) - LISTED:,} more")
-        rows = counted(len(reasons), "row")
+        if self._dropped[what] > LISTED:
+            listed.append(f"  and {self._dropped[what] - LISTED:,} more")
+        rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
     def leave_out(self, column: str, line: int) -> None:
@@ -85,7 +108,7 @@ class Table:
             for column, blanks in self.blanks.items()
         ]
         if self.skipped:
-            found.append(f"{counted(len(self.skipped), 'bad row')} skipped; the first: {self.skipped[0]}")
+            found.append(f"{counted(self._dropped[SKIPPED], 'bad row')} skipped; the first: {self.skipped[0]}")
         return found + [f"left out: {self._listed(what)}" for what in self.unusable]
 
     @property
@@ -97,18 +120,47 @@ class Table:
         """'pairs.tsv, line 12'"""
         return f"{self.path}, {self._format.unit} {line}"
 
+    def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
+        longest = max(sizes)
+        name = list(row.values)[sizes.index(longest)]
+        return f"{self.place(row.line)}, column '{name}': {longest:,} characters, at most {MOST_CELL:,}"
+
     def __iter__(self) -> Iterator[Row]:
-        self.skipped, self.blanks, self.unusable = [], {}, {}
-        row = None
+        self._forget()
+        row, characters, most = None, 0, max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
         for row in self._format.rows():
+            sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
+            if max(sizes, default=0) > MOST_CELL:
+                self.bad(RowError(self._too_long(row, sizes)))
+                continue
+            characters += sum(sizes)
+            if characters > most:
+                raise UserError(
+                    f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
+                    f"bytes; at most {MOST_EXPANSION} times as many, beyond {MOST_UNPACKED:,}"
+                )
             yield row
         if row is None:
             if self.skipped:
                 raise UserError(
-                    f"{self.path}: none of its {counted(len(self.skipped), 'row')} can be read;"
+                    f"{self.path}: none of its {counted(self._dropped[SKIPPED], 'row')} can be read;"
                     f" the first: {self.skipped[0]}"
                 )
-            raise UserError(f"{self.path}: a header ({', '.join(self.columns)}) but no rows")
+            raise UserError(f"{self.path}: a header ({listing(self.columns)}) but no rows")
+
+
+def _characters(value: Any) -> int:
+    """How much room a value takes, lists with all that is in them."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, list):
+        return 8 * len(value) + sum(map(_characters, value))
+    return 8 + sum(map(_characters, value.values())) if isinstance(value, dict) else 8
+
+
+def _bytes(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:

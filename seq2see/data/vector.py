@@ -19,6 +19,7 @@ from seq2see.data.numbers import as_many, parsed
 from seq2see.data.output import write_bytes
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
+from seq2see.files import MEGABYTE, read_json, shortened
 from seq2see.recipe.schema import VectorInput, VectorOutput
 
 NUMBERS = 256
@@ -130,14 +131,24 @@ class VectorField(NumericField):
     def load(cls, folder: Path, name: str, settings: VectorInput | VectorOutput, *, output: bool) -> Self:
         path = file_of(folder, "numbers", name, suffix=".json")
         field = cls(settings, output=output)
+        stored = read_json(path, most=256 * MEGABYTE, what="a file of means and deviations")
         try:
-            stored = json.loads(path.read_text("utf-8"))
-            field.mean, field.deviation = (np.array(stored[key], dtype=np.float64) for key in ("mean", "deviation"))
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except (ValueError, KeyError, TypeError) as error:
+            field.mean, field.deviation = (_numbers(stored[key]) for key in ("mean", "deviation"))
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise UserError(f"{path}: damaged, it does not hold means and deviations ({error})") from None
-        if field.mean.ndim != 1 or field.mean.shape != field.deviation.shape or not len(field.mean):
+        if field.mean.shape != field.deviation.shape or not len(field.mean):
             raise UserError(f"{path}: damaged: as many means as deviations expected")
+        if not (field.deviation > 0).all():
+            raise UserError(f"{path}: damaged: deviations above 0 expected, got {field.deviation.min()}")
         field._length = len(field.mean)
         return field
+
+
+def _numbers(stored: object) -> NDArray[np.float64]:
+    """Numbers of a model's file; ValueError where there is anything else."""
+    if not isinstance(stored, list) or not all(type(one) in (int, float) for one in stored):
+        raise ValueError(f"a list of numbers expected, got {shortened(stored)}")
+    found = np.array(stored, dtype=np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("a number that is not finite")
+    return found

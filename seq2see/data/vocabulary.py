@@ -8,9 +8,13 @@ from pathlib import Path
 
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
+from seq2see.files import MEGABYTE, read_bytes
 
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 HEADER = "# symbols"
+MOST_BYTES = 256 * MEGABYTE
+LONGEST_COUNT = 18
+"""Digits of a count that 64 bits hold."""
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r"}
 
@@ -96,10 +100,10 @@ class _Damaged(Exception):
 
 
 def _lines(path: Path) -> list[str]:
+    if not path.exists():
+        raise UserError(f"{path}: the vocabulary is missing")
     try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: the vocabulary is missing") from None
+        text = read_bytes(path, most=MOST_BYTES, what="a vocabulary").decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: damaged vocabulary: not UTF-8 at byte {error.start}") from None
     return text.replace("\r\n", "\n").split("\n")
@@ -107,7 +111,7 @@ def _lines(path: Path) -> list[str]:
 
 def _parse(lines: list[str]) -> tuple[list[str], list[int]]:
     header, _, expected = lines[0].partition("\t")
-    if header != HEADER or not expected.isdigit():
+    if header != HEADER or not _is_count(expected):
         raise _Damaged(1, f"expected '{HEADER}<tab>number', found {lines[0][:40]!r}")
     symbols: list[str] = []
     numbers: list[int] = []
@@ -115,7 +119,7 @@ def _parse(lines: list[str]) -> tuple[list[str], list[int]]:
         if not line and number == len(lines):
             break
         symbol, tab, n = line.rpartition("\t")
-        if not tab or not n.isdigit():
+        if not tab or not _is_count(n):
             raise _Damaged(number, f"expected 'symbol<tab>count', found {line[:40]!r}")
         symbols.append(_unescape(symbol, number))
         numbers.append(int(n))
@@ -124,6 +128,10 @@ def _parse(lines: list[str]) -> tuple[list[str], list[int]]:
             len(lines), f"{int(expected):,} symbols announced, {len(symbols):,} found: the file was cut short or edited"
         )
     return symbols, numbers
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= LONGEST_COUNT
 
 
 def _escape(symbol: str) -> str:

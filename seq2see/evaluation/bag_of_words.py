@@ -30,6 +30,8 @@ class BagOfWords(Rewriter):
 
     def __init__(self, labels: Mapping[str, int], counts: Mapping[str, Sequence[int]]):
         self.labels, self.counts = dict(labels), {word: list(each) for word, each in counts.items()}
+        if any(len(each) != len(self.labels) or min(each, default=0) < 0 for each in self.counts.values()):
+            raise ValueError("every word needs a count from 0 for each label")
         rows = sum(self.labels.values())
         totals = [sum(each) for each in zip(*self.counts.values(), strict=True)] or [0] * len(self.labels)
         self._prior = [math.log(number / rows) for number in self.labels.values()]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from seq2see.errors import UserError
 from seq2see.evaluation.metrics import Kind, lookup, measure
 from seq2see.evaluation.rows import Rows
 from seq2see.evaluation.sentences import first_sentence
+from seq2see.files import shortened
 from seq2see.registry import Registry
 
 
@@ -45,6 +48,7 @@ class Baseline(ABC):
 
 
 BASELINES: Registry[type[Baseline]] = Registry("baseline")
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def from_dict(stored: Mapping[str, Any]) -> Baseline:
@@ -52,8 +56,15 @@ def from_dict(stored: Mapping[str, Any]) -> Baseline:
     settings = dict(stored)
     kind = BASELINES[str(settings.pop("name", ""))]
     try:
+        hints = get_type_hints(kind.__init__)
+        for name, value in settings.items():
+            TypeAdapter(hints.get(name, Any), config=_STRICT).validate_python(value)
         return kind(**settings)
-    except TypeError as error:
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, [name, *first["loc"]]))
+        raise UserError(f"baseline '{kind.name}', {where}: {first['msg']}, got {shortened(first['input'])}") from None
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise UserError(f"baseline '{kind.name}' cannot be made from {sorted(settings)}: {error}") from error
 
 

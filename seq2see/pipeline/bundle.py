@@ -17,11 +17,14 @@ from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
+from seq2see.files import MEGABYTE, read_json
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.counting import skeleton
 from seq2see.pipeline.devices import usable
-from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
+from seq2see.pipeline.weights import check_finite, check_header, fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.scores import with_plugins
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 
@@ -72,9 +75,12 @@ class Bundle:
         folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
         recipe = load_recipe(folder / RECIPE, complete=True)
-        bundle = cls.create(recipe, Fields.load(folder, recipe), pretrained=False)
-        path = folder / WEIGHTS
-        fill(bundle.network, read_tensors(path), path=path)
+        fields, path = Fields.load(folder, recipe), folder / WEIGHTS
+        _check_sizes(recipe, fields, path)
+        bundle = cls.create(recipe, fields, pretrained=False)
+        tensors = read_tensors(path)
+        check_finite(tensors, path=path)
+        fill(bundle.network, tensors, path=path)
         bundle.baselines = _baselines(folder / BASELINES)
         bundle.network.to(place).eval()
         return bundle
@@ -109,18 +115,28 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def _baselines(path: Path) -> list[Baseline]:
-    if not path.is_file():
-        return []
+def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
+    """Compare what the recipe asks for with the header of the weights, before anything of that size is allocated."""
+    if with_plugins(recipe):
+        return  # a constructor of the user's own need not work without numbers; `fill` compares what it built
+    known = {recipe.vocabulary_owner(name): one.size for name, one in fields.all.items() if one.size}
     try:
-        stored: Any = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: damaged: {error}") from None
+        network = skeleton(recipe, known)
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        said = str(error).partition("\n")[0]
+        raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {said}") from None
+    check_header(path, network)
+
+
+def _baselines(path: Path) -> list[Baseline]:
+    if not path.exists():
+        return []
+    stored: Any = read_json(path, most=1024 * MEGABYTE, what="a list of trivial models")
     if not isinstance(stored, list) or not all(isinstance(one, dict) for one in stored):
         raise UserError(f"{path}: damaged: a list of trivial models ({{'name': ...}}) expected, got {str(stored)[:40]}")
     try:
         return [baseline_from_dict(one) for one in stored]
-    except (UserError, TypeError, ValueError, AttributeError) as error:
+    except UserError as error:
         raise UserError(f"{path}: damaged: {error}") from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import Tensor
 
@@ -24,6 +26,14 @@ def there() -> list[str]:
     cuda = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     mps = ["mps"] if torch.backends.mps.is_available() else []
     return ["cpu", *cuda, *mps]
+
+
+def machine_memory() -> int | None:
+    """Bytes of physical memory, None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def random_state(device: torch.device) -> Tensor | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from seq2see.data.columns import Joined, joined
+from seq2see.data.field import Field
 from seq2see.data.fields import Fields
+from seq2see.data.media import MediaField
 from seq2see.data.vector import VectorField
 from seq2see.errors import UserError, counted
+from seq2see.files import whole_characters
 
 
 def row_of(given: Any, fields: Fields, lists: Mapping[str, Joined]) -> dict[str, str]:
@@ -34,8 +38,33 @@ def row_of(given: Any, fields: Fields, lists: Mapping[str, Joined]) -> dict[str,
         got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
         raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
     row = {name: as_text(name, given[name], lists.get(name)) for name in names}
+    row = {name: _characters(name, text, fields.inputs[name]) for name, text in row.items()}
     _check_numbers(row, fields)
     return row
+
+
+def rows_of_text(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapping[str, str]]:
+    """Rows that were handed in with their outputs, each text without halves of surrogate pairs."""
+    known = fields.all
+    return [
+        {
+            name: _characters(name, text, known[name]) if name in known and isinstance(text, str) else text
+            for name, text in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _characters(name: str, text: str, field: Field) -> str:
+    """Text without halves of surrogate pairs. In the path of a file they stand for bytes that are no text, and stay."""
+    if not isinstance(field, MediaField):
+        return whole_characters(text)
+    try:
+        if b"\0" not in os.fsencode(text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    raise UserError(f"input '{name}': {text!r} is not the path of a file")
 
 
 def _check_numbers(row: Mapping[str, str], fields: Fields) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
+from seq2see.pipeline.devices import machine_memory
+
+MOST_HEADER = 1 << 24
+"""Bytes of a weights file's header; a model of a thousand weights has a tenth of a megabyte."""
+NAMED = 3
+"""Weights that a message names; the others are counted."""
+LONGEST_NAME = 100
+FLOATS = ("F64", "F32", "F16", "BF16")
+Shape = tuple[int, ...]
 
 
 def tensors_of(network: nn.Module) -> dict[str, Tensor]:
@@ -30,39 +39,96 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, metadata: Mappin
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors by name; a missing or damaged file is the user's to mend."""
-    if not path.is_file():
-        raise UserError(f"{path}: missing; a model's folder holds recipe.yaml, model.safetensors and its vocabularies")
+    _check_file(path)
     try:
         return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged or cut short, not a whole safetensors file ({error})") from None
+    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _damaged(path, error) from None
+
+
+def check_header(path: Path, network: nn.Module) -> None:
+    """Compare the names and shapes of a weights file with those of a network, which may be on the meta device: of the
+    file the header alone is read, and nothing is allocated for either."""
+    _check_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            shapes = {name: tuple(one.get_shape()) for name, one in slices.items()}
+            types = {name: str(one.get_dtype()) for name, one in slices.items()}
+    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _damaged(path, error) from None
+    own = tensors_of(network)
+    _check_fit({name: tuple(one.shape) for name, one in own.items()}, shapes, path=path)
+    for name, parameter in own.items():
+        if parameter.is_floating_point() != (types[name] in FLOATS):
+            allowed = ", ".join(FLOATS) if parameter.is_floating_point() else "whole numbers"
+            raise UserError(f"{path}: {name} is of type {types[name]}; allowed: {allowed}")
+
+
+def check_finite(tensors: Mapping[str, Tensor], *, path: Path) -> None:
+    """Refuse weights that are not numbers: no training leaves such a model, and every output of it would be wrong."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise UserError(f"{path}: damaged: {name} holds numbers that are not finite (NaN or infinite)")
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what is no weights file before a library maps it: it may be a pipe, or claim a header of gigabytes."""
+    if not path.is_file():
+        what = "not a file" if path.exists() else "missing"
+        raise UserError(f"{path}: {what}; a model's folder holds recipe.yaml, model.safetensors and its vocabularies")
+    try:
+        with path.open("rb") as file:
+            claimed = int.from_bytes(file.read(8), "little")
+        size = path.stat().st_size
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if size < 8 or claimed > min(size - 8, MOST_HEADER):
+        raise _damaged(path, f"a header of {claimed:,} bytes in a file of {size:,}; at most {MOST_HEADER:,}")
+    memory = machine_memory()
+    if memory is not None and size > memory:
+        raise UserError(
+            f"{path}: {size / 1e9:,.1f} GB of weights, and this machine has {memory / 1e9:,.1f} GB of memory"
+        )
+
+
+def _damaged(path: Path, error: object) -> UserError:
+    return UserError(f"{path}: damaged or cut short, not a whole safetensors file ({error})")
 
 
 def fill(network: nn.Module, tensors: Mapping[str, Tensor], *, path: Path) -> None:
     """Copy tensors into a network after checking that each fits."""
     own = tensors_of(network)
-    missing = [name for name in own if name not in tensors]
-    extra = [name for name in tensors if name not in own]
-    if missing or extra:
-        said = "; ".join(
-            part
-            for part in (
-                f"missing: {', '.join(missing[:5])}" if missing else "",
-                f"not of this recipe: {', '.join(extra[:5])}" if extra else "",
-            )
-            if part
-        )
-        raise UserError(f"{path}: these weights do not belong to the recipe beside them; {said}")
-    for name, parameter in own.items():
-        if parameter.shape != tensors[name].shape:
-            raise UserError(
-                f"{path}: {name} is {_shape(tensors[name])}, but recipe.yaml and the vocabularies beside it ask for "
-                f"{_shape(parameter)}: the vocabulary does not fit the weights"
-            )
+    shapes = ({name: tuple(one.shape) for name, one in given.items()} for given in (own, tensors))
+    _check_fit(*shapes, path=path)
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(tensors[name])
 
 
-def _shape(tensor: Tensor) -> str:
-    return " x ".join(str(size) for size in tensor.shape) or "a single number"
+def _check_fit(own: Mapping[str, Shape], stored: Mapping[str, Shape], *, path: Path) -> None:
+    """own: the shapes that the recipe and the vocabularies ask for; stored: those of the file."""
+    parts = {
+        "missing": [name for name in own if name not in stored],
+        "not of this recipe": [name for name in stored if name not in own],
+    }
+    problems = [f"{what}: {_named(found)}" for what, found in parts.items() if found]
+    if problems:
+        raise UserError(f"{path}: these weights do not belong to the recipe beside them; {'; '.join(problems)}")
+    unlike = [name for name in own if own[name] != stored[name]]
+    if unlike:
+        each = "; ".join(f"{name} is {_shape(stored[name])}, not {_shape(own[name])}" for name in unlike[:NAMED])
+        more = f"; and {len(unlike) - NAMED:,} more" if len(unlike) > NAMED else ""
+        raise UserError(
+            f"{path}: {each}{more}, as recipe.yaml and the vocabularies beside it ask for: a size in the recipe, or "
+            "the vocabulary does not fit the weights"
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(name[:LONGEST_NAME] for name in names[:NAMED]) + more
+
+
+def _shape(sizes: Shape) -> str:
+    return " x ".join(str(size) for size in sizes) or "a single number"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from seq2see.recipe.backbones import FILED, SMALL
-from seq2see.recipe.basics import Positive, Settings
+from seq2see.recipe.basics import MOST_LAYERS, Settings, Size
 
 
 class BackboneSettings(Settings):
@@ -29,11 +29,16 @@ class BackboneSettings(Settings):
         description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
         "false: frozen, its maps are kept on disk",
     )
-    channels: list[Positive] = Field(
-        [32, 64, 128, 256], min_length=1, description="small: maps of each level; a level halves height and width"
+    channels: list[Size] = Field(
+        [32, 64, 128, 256],
+        min_length=1,
+        max_length=MOST_LAYERS,
+        description="small: maps of each level; a level halves height and width",
     )
     pooled: list[Literal["both", "height"]] = Field(
-        [], description="small: what each level halves; not given: both; height keeps the places of a line apart"
+        [],
+        max_length=MOST_LAYERS,
+        description="small: what each level halves; not given: both; height keeps the places of a line apart",
     )
 
     @property

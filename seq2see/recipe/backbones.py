@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from seq2see.errors import nearest
 
 SMALL = "small"
@@ -16,6 +18,10 @@ FILED = ("resnet18", "resnet34", "resnet50", "vgg16")
 PACKAGES = ("timm", "torchvision")
 """Packages that know networks by name, PACKAGE:NAME, and where their weights are to be had."""
 
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""Of a network in its package. Names with a scheme (hf-hub:, local-dir:) would have files fetched when a model's folder
+is loaded, which somebody else may have written."""
+
 LEAST = 32
 """Pixels on a side that a pre-trained network needs: it halves them five times."""
 
@@ -29,7 +35,7 @@ efficientnet-lite1, efficientnet-lite2, resnet18, resnet34, resnet50, vgg16, tim
     """
     known = (SMALL, *CARRIED, *FILED)
     package, _, its = name.partition(":")
-    if name in known or (package in PACKAGES and its):
+    if name in known or (package in PACKAGES and NAME.fullmatch(its)):
         return None
     allowed = ", ".join([*known, *(f"{one}:NAME" for one in PACKAGES)])
     return f"unknown backbone '{name}'{nearest(name, known)}; allowed: {allowed}"

@@ -10,8 +10,19 @@ Tokens = Literal["word", "character", "symbol", "bpe"]
 Activation = Literal["relu", "tanh", "logistic", "linear"]
 CellKind = Literal["rnn", "gru", "lstm"]
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
-Positive = Annotated[int, Field(gt=0)]
-Count = Annotated[int, Field(ge=0)]
+LARGEST = 1_000_000_000
+"""Of whole numbers that have no smaller limit of their own: 32 bits hold it, and sums of several too."""
+Positive = Annotated[int, Field(gt=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Size = Annotated[int, Field(gt=0, le=1_000_000)]
+"""Numbers of a vector. A product of two such sizes takes 4 TB, and still has a size that torch can name."""
+MOST_LAYERS = 1_000
+"""Of all networks of a recipe together: each layer is built one by one, and none learns through more."""
+Layers = Annotated[int, Field(gt=0, le=MOST_LAYERS)]
+MOST_SIDE = 10_000
+"""Pixels of a side that pictures are brought to."""
+Side = Annotated[int, Field(gt=0, le=MOST_SIDE)]
+Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
 Amount = Annotated[float, Field(ge=0)]
@@ -49,7 +60,7 @@ class EmbeddingSettings(Settings):
     """e(y): symbols as vectors."""
 
     kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    size: Positive = Field(128, description="size of a learned embedding; one-hot and pretrained ones bring their own")
+    size: Size = Field(128, description="size of a learned embedding; one-hot and pretrained ones bring their own")
     path: str | None = Field(None, description="pretrained: text file of vectors (word2vec, GloVe or fastText)")
     tuned: bool = Field(True, description="pretrained: go on learning; false: frozen")
     dropout: Share = Field(0.0, description="on the vectors")
@@ -65,6 +76,6 @@ class CellSettings(Settings):
     reset: Literal["after", "before"] = Field(
         "after", description="GRU: reset gate applied after the product (torch's form) or before it (the textbook's)"
     )
-    size: Positive = Field(256, description="size of a state (of each direction, where there are two)")
-    layers: Positive = Field(1, description="one above the other")
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    layers: Layers = Field(1, description="one above the other")
     dropout: Share = Field(0.0, description="between layers and on the output of the last")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from seq2see.errors import nearest
 from seq2see.recipe.along import out_of_line
-from seq2see.recipe.basics import Scalar
+from seq2see.recipe.basics import MOST_LAYERS, Scalar
 from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.directions import undirected
 from seq2see.recipe.documents import through, unknown_places, unread, unsuited, unused_sentences, unwindowed
-from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.encoder_settings import EncoderSettings, HierarchicalEncoderSettings, embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.media_checks import unreadable
 from seq2see.recipe.numbers import unworkable
 from seq2see.recipe.own import BROUGHT, DECODERS, Own
+from seq2see.recipe.paths import read_by
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import (
@@ -44,6 +45,7 @@ def problems(recipe: Recipe) -> list[str]:
     if found:
         return found
     found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
+    found += _layers(recipe)
     found += [
         *unheard(recipe),
         *unwatchable(recipe),
@@ -264,6 +266,28 @@ def _sizes(recipe: Recipe) -> list[str]:
                     f"{summaries[given[1]]} ({given[1]})"
                 )
     return found
+
+
+def _layers(recipe: Recipe) -> list[str]:
+    """More layers than can be built in a reasonable time: each of them is, one by one, before anything is counted."""
+    groups = {path: recipe.encoder_of(names[0]) for path, names in read_by(recipe).items()}
+    counts = {path: len(read_by(recipe)[path]) * _layers_of(settings) for path, settings in groups.items()}
+    looks = len(recipe.looked_at) * (recipe.attention.layers if recipe.attention.score == "deep" else 1)
+    counts["decoder"] = recipe.decoder.layers * (looks + 1 if recipe.decoder.kind == "transformer" else 1) + looks
+    total = sum(counts.values())
+    if total <= MOST_LAYERS:
+        return []
+    largest = max(counts, key=lambda path: counts[path])
+    here = f"{counts[largest]:,} of them here"
+    return [f"{largest}: {total:,} layers in all networks together, {here}; at most {MOST_LAYERS:,} in all"]
+
+
+def _layers_of(settings: EncoderSettings) -> int:
+    given = dict(settings)
+    lists = [value for key in ("hidden", "channels", "motion") if isinstance(value := given.get(key), list)]
+    levels = 2 if isinstance(settings, HierarchicalEncoderSettings) else 1
+    single = sum(value for key in ("layers", "summary_layers") if isinstance(value := given.get(key), int))
+    return max(levels * single + sum(map(len, lists)), 1)
 
 
 def _search(recipe: Recipe) -> list[str]:

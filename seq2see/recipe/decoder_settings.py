@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from seq2see.recipe.basics import (
+    MOST_LAYERS,
     Activation,
     CellSettings,
-    Count,
     EmbeddingSettings,
     Positions,
     Positive,
     Scalar,
     Settings,
     Share,
+    Size,
 )
 from seq2see.recipe.own import DECODERS, Own
 
@@ -35,10 +36,13 @@ BY_OUTPUT = {
 """Which of them write which kind of output; the first is meant where a recipe does not say."""
 
 
+Sizes = Annotated[list[Size], Field(max_length=MOST_LAYERS)]
+
+
 class ReconstructionSettings(Settings):
     """How a code becomes numbers again: dense layers, or for pictures transposed convolutions, and one linear layer."""
 
-    hidden: Literal["mirrored"] | list[Positive] = Field(
+    hidden: Literal["mirrored"] | Sizes = Field(
         "mirrored",
         description="sizes of the layers behind the code; mirrored: those of the dense encoder it starts from, the "
         "last one first (none where it starts from another)",
@@ -49,7 +53,7 @@ class ReconstructionSettings(Settings):
     pixels: Literal["dense", "transposed"] = Field(
         "dense", description="pictures: every pixel by a dense layer, or all by transposed convolutions"
     )
-    channels: Literal["mirrored"] | list[Positive] = Field(
+    channels: Literal["mirrored"] | Sizes = Field(
         "mirrored",
         description="transposed: maps of each level, which doubles height and width; mirrored: those of the "
         "convolutional encoder it starts from, the last one first",
@@ -67,16 +71,18 @@ class DecoderSettings(CellSettings):
         description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
         "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures",
     )
-    heads: Positive = Field(
+    heads: Size = Field(
         4, description="transformer (not for labels): looks side by side at what was written; divides the size"
     )
-    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
     positions: Positions = Field(
         "sinusoidal",
         description="transformer: how a symbol knows where it stands; rotary: how far apart two of them are (in "
         "streams, where it is not given)",
     )
-    longest: Count = Field(512, description="transformer, learned positions: symbols of the longest output, with <eos>")
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="transformer, learned positions: symbols of the longest output, with <eos>"
+    )
     memory: Positive | None = Field(
         None, description="transformer: symbols before its own that a step can see; not given: all, in streams 256"
     )
@@ -95,7 +101,9 @@ class DecoderSettings(CellSettings):
         "concat", description="how summaries of two inputs meet: [u; v], or [u; v; |u - v|; u * v]"
     )
     output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
-    readout: Count = Field(0, description="size of a tanh layer before the output layer; 0: none")
+    readout: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        0, description="size of a tanh layer before the output layer; 0: none"
+    )
     tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
     copy_from: str | None = Field(
         None, description="input whose words can be copied into the output, whether its vocabulary has them or not"

@@ -10,16 +10,23 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from seq2see.recipe.basics import LARGEST, MOST_LAYERS
+from seq2see.recipe.bounded_yaml import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.recipe.kinds import bounds, first_line, given_in, is_open, is_settings, kind_of, settings_in
 from seq2see.recipe.own import BROUGHT, PLUGIN
 from seq2see.recipe.schema import WRITERS, Recipe
 from seq2see.recipe.scores import SCORES
 
-HEAD = """# Every key of a recipe
+HEAD = f"""# Every key of a recipe
 
 A recipe is a YAML file: the five answers (data, encoder, attention and decoder, loss, training) as keys. Whatever it
 does not say has the default below. On the command line `--set key.path=value` changes one key. Unknown keys, values
 that are not allowed and settings without effect are refused, all at once. NAME stands for the name of an input.
+
+Limits: whole numbers go up to {LARGEST:,} where no smaller limit is given, and all networks of a recipe together have
+at most {MOST_LAYERS:,} layers. The file is UTF-8 text of at most {MOST_BYTES:,} bytes, each key and value of at most
+{MOST_CHARACTERS:,} characters, at most {MOST_DEPTH} levels deep. Anchors and aliases (`&name`, `*name`, `<<`) are
+allowed while what they stand for is at most {MOST_NODES:,} keys and values; tags (`!!binary`) are not used.
 
 This page is written by `python -m seq2see.recipe.describe > docs/recipe.md`.
 """

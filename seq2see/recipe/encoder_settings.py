@@ -8,14 +8,16 @@ from pydantic import Field, Tag
 
 from seq2see.recipe.backbone_settings import BackboneSettings
 from seq2see.recipe.basics import (
+    MOST_LAYERS,
     Activation,
     CellSettings,
-    Count,
     EmbeddingSettings,
+    Layers,
     Positions,
-    Positive,
     Scalar,
     Share,
+    Side,
+    Size,
 )
 from seq2see.recipe.own import ENCODERS, PLUGIN, Own
 from seq2see.recipe.readers import Reader, View, by_kind
@@ -38,20 +40,20 @@ class TransformerEncoderSettings(Reader):
 
     reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "image")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
-    size: Positive = Field(256, description="size of a place")
-    layers: Positive = Field(3, description="one above the other")
-    heads: Positive = Field(4, description="looks side by side in each layer; divides the size")
-    feedforward: Positive = Field(1024, description="size of the inner layer behind each look")
+    size: Size = Field(256, description="size of a place")
+    layers: Layers = Field(3, description="one above the other")
+    heads: Size = Field(4, description="looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
     dropout: Share = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
     positions: Positions = Field(
         "sinusoidal",
         description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
     )
-    longest: Count = Field(
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         512, description="learned positions: the longest input, in places; of pictures the longest side"
     )
-    stack: Positive | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
-    patch: Positive | tuple[Positive, Positive] | None = Field(
+    stack: Size | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
+    patch: Side | tuple[Side, Side] | None = Field(
         None,
         description="pictures: pixels of each side of a place, or down and across; not given: of 16, 8, 4, 2 and 1 the "
         "largest that goes 6 times into the shorter side; lines of text (width 0): the height, and an eighth of it",
@@ -78,12 +80,12 @@ class DeepSetsEncoderSettings(Reader):
     reads: ClassVar[tuple[str, ...]] = ("set", "text")
     lies: ClassVar[str] = "set"
     kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
-    size: Positive = Field(256, description="size of a place, of the summary, and of the layers between")
-    layers: Positive = Field(2, description="of phi, which makes a symbol a place")
+    size: Size = Field(256, description="size of a place, of the summary, and of the layers between")
+    layers: Layers = Field(2, description="of phi, which makes a symbol a place")
     pooling: Literal["sum", "mean", "max"] = Field(
         "sum", description="how places become one vector; sum alone tells how often a symbol is there"
     )
-    summary_layers: Count | None = Field(
+    summary_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = Field(
         None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
     )
     dropout: Share = Field(0.0, description="on what each layer gives")
@@ -106,12 +108,14 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
         "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
     bidirectional: bool = Field(True, description="recurrent levels read in both directions, the states joined")
-    heads: Positive = Field(4, description="transformer levels: looks side by side in each layer; divides the size")
-    feedforward: Positive = Field(1024, description="transformer levels: size of the inner layer behind each look")
+    heads: Size = Field(4, description="transformer levels: looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="transformer levels: size of the inner layer behind each look")
     positions: Positions = Field(
         "sinusoidal", description="transformer levels: how words know where they stand in a sentence, sentences in all"
     )
-    longest: Count = Field(512, description="learned positions: words of a sentence, and sentences, at most")
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="learned positions: words of a sentence, and sentences, at most"
+    )
     dropout: Share = Field(
         0.0,
         description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
@@ -123,7 +127,7 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
     pooling: Pooled = Field(
         "last", description="how the summary comes from the sentences: their weighted mean, last state, or plain mean"
     )
-    pooling_size: Positive = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
+    pooling_size: Size = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
@@ -163,7 +167,7 @@ class ConvolutionalEncoderSettings(BackboneSettings, Reader):
         description="every cell of the map a place; the cells of each column joined (lines of text); their mean alone; "
         "or all of them joined: W_p then reads all",
     )
-    size: Positive = Field(512, description="numbers of each place, W_p times a cell of the map")
+    size: Size = Field(512, description="numbers of each place, W_p times a cell of the map")
     dropout: Share = Field(0.0, description="on the places, before `recurrent` reads them")
     recurrent: RowSettings | None = Field(
         None, description="grid, columns: a recurrent network that reads each row of places; not given: none"
@@ -185,9 +189,11 @@ class DenseEncoderSettings(Reader):
     reads: ClassVar[tuple[str, ...]] = ("vector", "image")
     lies: ClassVar[str] = "vector"
     kind: Literal["dense"] = Field("dense", description="dense layers over all numbers at once")
-    hidden: list[Positive] = Field([128], description="sizes of the layers before the code; []: none")
+    hidden: list[Size] = Field(
+        [128], max_length=MOST_LAYERS, description="sizes of the layers before the code; []: none"
+    )
     activation: Activation = Field("relu", description="of the hidden layers")
-    size: Positive = Field(32, description="numbers of the code: the one place, and the summary")
+    size: Size = Field(32, description="numbers of the code: the one place, and the summary")
     code: Activation = Field("linear", description="activation of the code; linear without hidden layers: a product")
     dropout: Share = Field(0.0, description="on what each hidden layer gives")
 
@@ -199,8 +205,8 @@ class PyramidalEncoderSettings(CellSettings, Reader):
     lies: ClassVar[str] = "frames"
     kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
     bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
-    layers: Positive = Field(3, description="one above the other")
-    halvings: Count = Field(
+    layers: Layers = Field(3, description="one above the other")
+    halvings: Annotated[int, Field(ge=0, le=30)] = Field(
         2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
     )
 
@@ -210,8 +216,8 @@ class OwnEncoderSettings(Reader):
 
     lies: ClassVar[None] = None
     kind: str = Field(description="the name of an encoder that --plugin brought")
-    size: Positive | None = Field(None, description="its argument `size`; not given: its own default, as for the next")
-    layers: Positive | None = Field(None, description="its argument `layers`")
+    size: Size | None = Field(None, description="its argument `size`; not given: its own default, as for the next")
+    layers: Layers | None = Field(None, description="its argument `layers`")
     dropout: Share | None = Field(None, description="its argument `dropout`")
     options: dict[str, Scalar] = Field({}, description="its other arguments, by name")
     embedding: EmbeddingSettings = EmbeddingSettings()

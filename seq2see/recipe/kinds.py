@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from seq2see.recipe.basics import LARGEST
+
 WORDS: dict[Any, tuple[str, str]] = {
     str: ("text", "texts"),
     int: ("whole number", "whole numbers"),
@@ -42,9 +44,8 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
 def bounds(limits: Iterable[Any]) -> str:
     """' from 0, below 1', or nothing where a number may be any."""
     words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
-    found = [
-        f"{word} {getattr(limit, name):g}" for limit in limits for name, word in words.items() if hasattr(limit, name)
-    ]
+    given = [(word, getattr(limit, name)) for limit in limits for name, word in words.items() if hasattr(limit, name)]
+    found = [f"{word} {value:{',' if isinstance(value, int) else 'g'}}" for word, value in given if value != LARGEST]
     return f" {', '.join(found)}" if found else ""
 
 

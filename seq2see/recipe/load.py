@@ -8,12 +8,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from seq2see.errors import UserError, nearest
+from seq2see.files import read_text, shortened
+from seq2see.recipe.bounded_yaml import MOST_BYTES, parse
 from seq2see.recipe.check import problems
-from seq2see.recipe.messages import listed, said
+from seq2see.recipe.messages import LISTED, listed, said
 from seq2see.recipe.overrides import overridden, spelled_out
 from seq2see.recipe.pointing import remarks
 from seq2see.recipe.resolve import inherited, resolved
@@ -26,7 +27,7 @@ KEPT = "recipe.yaml"
 def shipped() -> dict[str, str]:
     """{name: description} of the recipes that come with the package."""
     texts = {name: file.read_text("utf-8") for name, file in _shipped_files().items()}
-    return {name: str(yaml.safe_load(text).get("description", "")) for name, text in texts.items()}
+    return {name: str(parse(text, origin=name).get("description", "")) for name, text in texts.items()}
 
 
 def _shipped_files() -> dict[str, Traversable]:
@@ -53,7 +54,9 @@ def load_recipe(
     try:
         recipe = resolved(Recipe.model_validate(inherited(raw)))
     except ValidationError as error:
-        raise UserError(listed(origin, said(error, raw))) from None
+        found = said(error, raw)
+        more = max(error.error_count() - len(found), 0) if len(found) == LISTED else 0
+        raise UserError(listed(origin, found, more=more)) from None
     found = problems(recipe)
     if found:
         raise UserError(listed(origin, found))
@@ -79,9 +82,7 @@ def _check_complete(raw: Mapping[str, Any], origin: str) -> None:
 def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
     path = Path(given)
     if path.suffix in (".yaml", ".yml") or path.is_file():
-        if not path.is_file():
-            raise UserError(f"{path}: no such recipe file")
-        text, origin = _text(path), str(path)
+        text, origin = read_text(path, most=MOST_BYTES, what="a recipe (a YAML text file)"), str(path)
     else:
         known = _shipped_files()
         if str(given) not in known:
@@ -93,35 +94,12 @@ def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
         text, origin = known[str(given)].read_text("utf-8"), str(given)
     if complete and not text.endswith("\n"):
         raise UserError(f"{origin}: cut short: its last line has no end")
-    try:
-        raw = _Strict(text).get_single_data()
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise UserError(f"{origin}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
+    raw = parse(text, origin=origin)
     if not isinstance(raw, dict):
-        raise UserError(f"{origin}: a recipe is a mapping of keys (inputs, output, attention, ...), got {raw!r}")
+        got = shortened(raw) if text.strip() else "an empty file"
+        raise UserError(f"{origin}: a recipe is a mapping of keys (inputs, output, attention, ...), got {got}")
     return raw, origin
 
 
 def _plain(given: Mapping[str, Any] | Recipe) -> dict[str, Any]:
     return given.to_dict() if isinstance(given, Recipe) else dict(given)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start}); a recipe is a YAML text file") from None
-
-
-class _Strict(yaml.SafeLoader):
-    """A key given twice would be accepted and do nothing, once: refused."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' is given twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)

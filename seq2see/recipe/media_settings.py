@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import Amount, Count, Positive, Settings, Share
+from seq2see.recipe.basics import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side
 from seq2see.recipe.encoder_settings import EncoderSettings
 
 MOST_PIXELS = 65_000_000
@@ -45,8 +45,10 @@ class ImageInput(MediaSettings):
     """One input that is a picture: a file that Pillow reads."""
 
     kind: Literal["image"] = Field("image", description="what the column holds")
-    height: Positive = Field(224, description="pixels every picture is brought to")
-    width: Count = Field(224, description="... and across; 0: as many as its proportions give it (lines of text)")
+    height: Side = Field(224, description="pixels every picture is brought to")
+    width: Annotated[int, Field(ge=0, le=MOST_SIDE)] = Field(
+        224, description="... and across; 0: as many as its proportions give it (lines of text)"
+    )
     fit: Literal["crop", "stretch", "pad"] = Field(
         "crop", description="how a picture of other proportions fits: its middle, all of it out of shape, or with edges"
     )

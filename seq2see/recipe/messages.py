@@ -10,29 +10,43 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 
 from seq2see.errors import nearest
+from seq2see.files import shortened
 from seq2see.recipe.encoder_settings import USUAL, EncoderSettings
 from seq2see.recipe.kinds import given_in, is_open, is_settings, is_union, kind_of, settings_in
 from seq2see.recipe.own import BROUGHT, PLUGIN, words_in
 from seq2see.recipe.schema import Recipe
 
+LISTED = 20
+"""Problems told one by one; the others are counted."""
 
-def listed(origin: str, found: Sequence[str]) -> str:
-    """One message for all problems of the recipe of that origin."""
-    if len(found) == 1:
+
+def listed(origin: str, found: Sequence[str], *, more: int = 0) -> str:
+    """One message for all problems of the recipe of that origin; more: how many there are beside those found."""
+    more += max(len(found) - LISTED, 0)
+    if len(found) == 1 and not more:
         return f"{origin}: {found[0]}"
-    return "\n".join([f"{origin}: {len(found)} problems", *(f"  {problem}" for problem in found)])
+    lines = [f"  {problem}" for problem in found[:LISTED]] + [f"  and {more:,} more"] * bool(more)
+    return "\n".join([f"{origin}: {len(found[:LISTED]) + more:,} problems", *lines])
 
 
 def said(error: ValidationError, raw: Mapping[str, Any]) -> list[str]:
-    """One line for each key at fault; where a value may be of several types, the failures of all of them are one."""
-    return list(dict.fromkeys(_said(one, raw) for one in error.errors() if not _taken_over(one["loc"], raw)))
+    """One line for each key at fault, for the first ones; where a value may be of several types, the failures of all
+    of them are one."""
+    found: dict[str, None] = {}
+    for one in error.errors(include_url=False):
+        if not _taken_over(one["loc"], raw):
+            found[_said(one, raw)] = None
+        if len(found) == LISTED:
+            break
+    return list(found)
 
 
 def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
     """Whether an input's encoder has that key from the recipe's, of which it is said already."""
-    if location[0] != "inputs" or "encoder" not in location or not isinstance(raw.get("encoder"), Mapping):
+    if location[:1] != ("inputs",) or "encoder" not in location or not isinstance(raw.get("encoder"), Mapping):
         return False
-    own = raw["inputs"][location[1]].get("encoder") or {}
+    own = _found(raw, [*location[:2], "encoder"], None)
+    own = own if isinstance(own, Mapping) else {}
     return location[-1] in raw["encoder"] and location[-1] not in own
 
 
@@ -66,27 +80,38 @@ class Spot:
 
 def _said(error: Any, raw: Mapping[str, Any]) -> str:
     kind, value, location = error["type"], error["input"], error["loc"]
+    if not location:
+        return f"a key should be a text, got {shortened(value)}"
     if kind in ("extra_forbidden", "invalid_key"):
         parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
         allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
         return f"{path}: unknown key{nearest(key, parent.keys)}; {allowed}"
     if location[-1] == "[key]":
-        return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {value!r}"
+        return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {shortened(value)}"
     spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _refused(f"{spot}.kind", error["ctx"].get("tag"), _kinds(spot.annotation))
+        kind = value.get("kind") if isinstance(value, Mapping) else error["ctx"].get("tag")
+        return _refused(f"{spot}.kind", kind, _kinds(spot.annotation))
     if kind == "literal_error" and not is_union(spot.annotation):
         return _refused(str(spot), value, [str(word) for word in get_args(spot.annotation)])
     if is_union(spot.annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
-        found: Any = raw
-        for part in spot.path:
-            found = found[part]
-        return f"{spot}: should be {kind_of(spot.annotation)}, got {found!r}"
+        return f"{spot}: should be {kind_of(spot.annotation)}, got {shortened(_found(raw, spot.path, value))}"
     if kind.endswith("_parsing") or kind == "int_from_float":
         words = kind_of(spot.annotation)
-        return f"{spot}: should be {'' if words == kind_of(bool) else 'a '}{words}, got {value!r}"
-    return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {value!r}"
+        return f"{spot}: should be {'' if words == kind_of(bool) else 'a '}{words}, got {shortened(value)}"
+    return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {shortened(value)}"
+
+
+def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) -> Any:
+    """What the recipe has there; what pydantic has found where the recipe itself does not say it."""
+    here: Any = raw
+    for part in path:
+        try:
+            here = here[part]
+        except (KeyError, IndexError, TypeError):
+            return otherwise
+    return here
 
 
 def _own_encoders(parent: Spot, key: str, raw: Mapping[str, Any]) -> str:
@@ -109,7 +134,7 @@ def _keys_of(given: Mapping[str, Any]) -> list[str]:
 
 def _refused(path: str, value: Any, allowed: list[str]) -> str:
     hint = nearest(value, allowed) if isinstance(value, str) else ""
-    return f"{path}: {value!r} is not allowed{hint}; allowed: {', '.join(allowed)}"
+    return f"{path}: {shortened(value)} is not allowed{hint}; allowed: {', '.join(allowed)}"
 
 
 def _kinds(annotation: Any) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import Positive, Settings, TextSettings
+from seq2see.recipe.basics import Settings, Side, TextSettings
 
 # Of every kind: `said`, what it is called; `one_step`, whether it is given whole, by a decoder that reads no symbol;
 # `numeric`, whether it is made of numbers, which are near or far from the right ones and have no probability.
@@ -64,8 +64,8 @@ class ImageOutput(Settings):
     column: str | None = Field(
         None, description="column of the table, which holds paths relative to the table; not given: `output`"
     )
-    height: Positive = Field(32, description="pixels")
-    width: Positive = Field(32, description="... and across")
+    height: Side = Field(32, description="pixels")
+    width: Side = Field(32, description="... and across")
     fit: Literal["crop", "stretch", "pad"] = Field("crop", description="how a picture of other proportions fits")
     colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
 

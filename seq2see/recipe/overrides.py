@@ -6,19 +6,21 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
-import yaml
 from pydantic import ValidationError
 
 from seq2see.errors import UserError
+from seq2see.recipe.bounded_yaml import MOST_DEPTH, parse
 from seq2see.recipe.inert import inert
 from seq2see.recipe.kinds import settings_in
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.own import words_in
-from seq2see.recipe.resolve import SILENT, inherited, resolved, unconditioned
+from seq2see.recipe.resolve import SILENT, inherited, kind_word, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.transformers import unsaid
 
 Raw = dict[str, Any]
+SHOWN = 100
+"""Characters of an override that a message repeats."""
 
 
 def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
@@ -66,12 +68,19 @@ def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None)
 
 def _parsed(override: str) -> tuple[str, Any]:
     path, equals, value = override.partition("=")
-    if not equals or not path.strip():
-        raise UserError(f"--set {override}: not KEY=VALUE, for example decoder.size=256")
+    path = path.strip()
+    if not equals or not path:
+        raise UserError(f"--set {_shown(override)}: not KEY=VALUE, for example decoder.size=256")
+    if path.count(".") >= MOST_DEPTH:
+        raise UserError(f"--set {_shown(path)}: a key of {path.count('.') + 1} parts, at most {MOST_DEPTH}")
     try:
-        return path.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UserError(f"--set {override}: '{value}' is not a YAML value") from None
+        return path, parse(value, origin="")
+    except UserError as error:
+        raise UserError(f"--set {_shown(override)}: '{_shown(value)}' is not a YAML value{error}") from None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _check_kept(path: str, changes: Iterable[str]) -> None:
@@ -112,7 +121,7 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     """What has become of another kind has no use for the keys of the old one; an output also brings its own decoder."""
     for path, annotation, default in _groups_with_kinds(after):
         new, old = _at(after, path), _at(before, path)
-        kind, was = new.get("kind", default), old.get("kind", default)
+        kind, was = kind_word(new, default), kind_word(old, default)
         known = {word: one.model_fields for one in settings_in(annotation) for word in words_in(one)}
         if kind == was or kind not in known:
             continue
@@ -126,8 +135,7 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
 def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
     meant, now = (
-        unsaid(_at(raw, "decoder").get("kind", ""), stream=bool(_at(raw, "data").get("stream")))
-        for raw in (before, after)
+        unsaid(kind_word(_at(raw, "decoder")), stream=bool(_at(raw, "data").get("stream"))) for raw in (before, after)
     )
     written = _at(before, "decoder")
     for key in meant if meant != now else ():
@@ -146,7 +154,7 @@ def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
         if isinstance(given, dict):
             yield f"inputs.{name}", one_input, "text"
             if isinstance(given.get("encoder"), dict):
-                common = _at(raw, "encoder").get("kind", SILENT["encoder"])
+                common = kind_word(_at(raw, "encoder"), SILENT["encoder"])
                 yield f"inputs.{name}.encoder", fields["encoder"].annotation, common
 
 

@@ -18,7 +18,7 @@ def by_kind(default: str, *, brought: Collection[str] = ()) -> Discriminator:
         word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
         if isinstance(word, str) and word in brought:
             return PLUGIN
-        return word if word != PLUGIN else ""
+        return word if isinstance(word, str) and word != PLUGIN else ""
 
     return Discriminator(kind)
 

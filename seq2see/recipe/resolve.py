@@ -42,9 +42,15 @@ def inherited(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
+def kind_word(given: dict[str, Any], default: str = "") -> str:
+    """The `kind` of a group of keys; the default where it has none, nothing where it is no word."""
+    kind = given.get("kind", default)
+    return kind if isinstance(kind, str) else ""
+
+
 def _reads_symbols(given: Any) -> bool:
     """Whether an input has symbols, and the recipe's own encoder to read them."""
-    if not isinstance(given, dict) or given.get("kind") in USUAL:
+    if not isinstance(given, dict) or kind_word(given) in USUAL:
         return False
     own = given.get("encoder")
     return not isinstance(own, dict) or "kind" not in own
@@ -53,7 +59,7 @@ def _reads_symbols(given: Any) -> bool:
 def _read_as_usual(given: Any, common: Any, *, symbols: bool) -> None:
     """A file has an encoder of the kind that reads such files, where the recipe's own is one for texts; symbols:
     whether it has any to read."""
-    usual = USUAL.get(str(given.get("kind"))) if isinstance(given, dict) else None
+    usual = USUAL.get(kind_word(given)) if isinstance(given, dict) else None
     own = given.get("encoder") if usual else None
     if usual is None or not isinstance(own, dict | None) or "kind" in (own or {}):
         return

@@ -11,10 +11,13 @@ from seq2see.recipe.basics import (
     CellSettings,
     Count,
     EmbeddingSettings,
+    Layers,
     Positive,
     Scalar,
+    Seed,
     Settings,
     Share,
+    Size,
     Temperature,
     TextSettings,
     Tokens,
@@ -135,20 +138,20 @@ class AttentionSettings(Settings):
     through: Literal["sentences"] | None = Field(
         None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
     )
-    heads: Positive = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
+    heads: Size = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
     query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
     input_feeding: bool = Field(True, description="query current: the context also enters the next step")
-    size: Positive = Field(
+    size: Size = Field(
         128,
         description="size of W_q q and W_k k in additive, concat, deep, coverage and static, and of a predicted p_t",
     )
-    layers: Positive = Field(2, description="deep: hidden layers")
+    layers: Layers = Field(2, description="deep: hidden layers")
     learned_temperature: bool = Field(False, description="cosine: learn a temperature")
-    filters: Positive = Field(16, description="coverage: rows of F, the convolution of earlier looks")
+    filters: Size = Field(16, description="coverage: rows of F, the convolution of earlier looks")
     kernel: Annotated[int, Field(gt=0, le=255)] = Field(
         5, description="coverage: width of F (its side on a grid), as many numbers at every place and step"
     )
-    positions: Positive = Field(200, description="location: the longest input it can look at")
+    positions: Size = Field(200, description="location: the longest input it can look at")
     options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
 
     @property
@@ -216,25 +219,25 @@ class TrainingSettings(Settings):
     film: Annotated[int, Field(ge=0, le=12)] = Field(
         3, description="dev examples whose attention is filmed while the model learns (film.jsonl); 0: no film"
     )
-    seed: int = Field(1, description="same seed, same result")
+    seed: Seed = Field(1, description="same seed, same result")
     device: str = Field("cpu", description="cpu, cuda, cuda:1, mps ...")
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
     precision: Literal["float32", "bfloat16", "auto"] = Field(
         "float32",
         description="of the large products while training; auto: bfloat16 where the processor is faster with it",
     )
-    threads: Count = Field(0, description="of the processor; 0: as many as torch thinks")
+    threads: Annotated[int, Field(ge=0, le=1024)] = Field(0, description="of the processor; 0: as many as torch thinks")
 
 
 class SearchSettings(Settings):
     """How an output is looked for, unless the command line says otherwise."""
 
-    beam: Positive = Field(1, description="hypotheses kept at each step; 1: greedy")
+    beam: Annotated[int, Field(gt=0, le=1_000)] = Field(1, description="hypotheses kept at each step; 1: greedy")
     length_penalty: Annotated[float, Field(ge=0, le=10)] = Field(
         1.0, description="score = log-probability / length ** penalty"
     )
-    max_length: Positive = Field(100, description="symbols of the longest output")
-    min_length: Count = Field(0, description="symbols of the shortest output")
+    max_length: Annotated[int, Field(gt=0, le=100_000)] = Field(100, description="symbols of the longest output")
+    min_length: Annotated[int, Field(ge=0, le=100_000)] = Field(0, description="symbols of the shortest output")
     avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
     replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
     ctc: Annotated[float, Field(ge=0, le=1)] = Field(
@@ -281,7 +284,8 @@ class Recipe(Settings):
         One step is enough: a recipe in which the shared one shares in its turn is refused.
         """
         settings = self.output if name == "output" else self.inputs[name]
-        return (settings.share if isinstance(settings, TextSettings) else None) or name
+        shared = getattr(settings, "share", None)
+        return shared if shared in self.inputs else name
 
     def sized_by_data(self, name: str) -> bool:
         """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""

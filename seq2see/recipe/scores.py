@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.recipe.schema import AttentionSettings, Recipe
 
 SCORES: dict[str, frozenset[str]] = {
     "dot": frozenset(),
@@ -19,6 +19,9 @@ SCORES: dict[str, frozenset[str]] = {
     "static": frozenset({"size"}),
     "uniform": frozenset(),
 }
+
+BUILT_IN = frozenset(SCORES)
+"""Those that come with the package; plug-ins declare others."""
 
 ORDERED = {"location", "coverage"}
 """Scores that go by where a place lies."""
@@ -55,3 +58,11 @@ def own_options(name: str) -> list[str]:
     []
     """
     return sorted(SCORES[name] - AttentionSettings.model_fields.keys())
+
+
+def with_plugins(recipe: Recipe) -> bool:
+    """Whether some part of the model is of a class that a plug-in brought."""
+    encoders = [recipe.encoder_of(name) for name in recipe.inputs]
+    scores = {recipe.attention.score, *(getattr(one, "self_attention", "none") for one in encoders)}
+    own = recipe.decoder.own is not None or any(one.own is not None for one in encoders)
+    return own or not scores <= BUILT_IN | {"none"}

@@ -33,10 +33,12 @@ class SoundInput(MediaSettings):
     """One input that is a sound: a file that libsndfile reads (extra `sound`), its channels mixed to one."""
 
     kind: Literal["sound"] = Field("sound", description="what the column holds")
-    rate: Annotated[int, Field(ge=1000)] = Field(16_000, description="samples a second every sound is brought to")
+    rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(
+        16_000, description="samples a second every sound is brought to"
+    )
     mels: Annotated[int, Field(gt=0, le=256)] = Field(80, description="bands of frequencies: numbers in each frame")
-    window: Weight = Field(25.0, description="ms of sound in each frame")
-    hop: Weight = Field(10.0, description="ms from one frame to the next")
+    window: Annotated[float, Field(gt=0, le=10_000)] = Field(25.0, description="ms of sound in each frame")
+    hop: Annotated[float, Field(gt=0, le=10_000)] = Field(10.0, description="ms from one frame to the next")
     range: Annotated[float, Field(gt=0, le=200)] = Field(
         80.0, description="dB: what is so far below a sound's loudest band counts as silence; less hides a room's noise"
     )

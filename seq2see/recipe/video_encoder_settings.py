@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from seq2see.recipe.backbone_settings import BackboneSettings
-from seq2see.recipe.basics import CellSettings, Count, Positions, Positive, Share
+from seq2see.recipe.basics import MOST_LAYERS, CellSettings, Positions, Share, Size
 from seq2see.recipe.readers import Reader, View
 
 
@@ -18,11 +18,13 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
     lies: ClassVar[str] = "frames"
     kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
     appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
-    motion: list[Positive] = Field(
-        [], description="maps of each level of 3-D convolutions over short clips; a level halves height and width"
+    motion: list[Size] = Field(
+        [],
+        max_length=MOST_LAYERS,
+        description="maps of each level of 3-D convolutions over short clips; a level halves height and width",
     )
     spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
-        [], description="motion: frames that each level sees, odd numbers; not given: 3 each"
+        [], max_length=MOST_LAYERS, description="motion: frames that each level sees, odd numbers; not given: 3 each"
     )
     motion_from: Literal["pixels", "changes"] = Field(
         "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
@@ -35,10 +37,12 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
         description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
     )
     bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
-    heads: Positive = Field(4, description="transformer: looks side by side in each layer; divides the size")
-    feedforward: Positive = Field(1024, description="transformer: size of the inner layer behind each look")
+    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
     positions: Positions = Field("sinusoidal", description="transformer: how a frame knows where it stands in time")
-    longest: Count = Field(512, description="transformer, learned positions: frames of the longest clip")
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="transformer, learned positions: frames of the longest clip"
+    )
     dropout: Share = Field(
         0.0,
         description="recurrent: between layers and on the output of the last; transformer: on what each part of "

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import Amount, Count, Positive, Settings, Share, Weight
+from seq2see.recipe.basics import Amount, Count, Positive, Settings, Share, Side, Weight
 from seq2see.recipe.media_settings import MediaSettings
 
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -31,8 +31,8 @@ class VideoInput(MediaSettings):
     most: Positive = Field(256, description="at most so many: of longer clips this many, spread evenly")
     start: Amount = Field(0.0, description="seconds at which reading begins")
     end: Amount = Field(0.0, description="seconds at which it ends; 0: with the clip")
-    height: Positive = Field(112, description="pixels every frame is brought to")
-    width: Positive = Field(112, description="... and across")
+    height: Side = Field(112, description="pixels every frame is brought to")
+    width: Side = Field(112, description="... and across")
     fit: Literal["crop", "stretch", "pad"] = Field(
         "crop", description="how a frame of other proportions fits: its middle, all of it out of shape, or with edges"
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from seq2see.data.fields import OUTPUT, Fields
 from seq2see.errors import UserError
 from seq2see.pipeline.counting import of_recipe, total
+from seq2see.pipeline.devices import machine_memory
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import CellSettings
 
@@ -55,14 +55,6 @@ def _at_least(recipe: Recipe) -> int:
         cells.append(recipe.decoder)
     huge = sum(size for _, size in _sizes(recipe.to_dict()) if size > HUGE)
     return huge + sum(cell.layers * cell.size**2 for cell in cells)
-
-
-def machine_memory() -> int | None:
-    """Bytes of physical memory, None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _copies(recipe: Recipe) -> int:

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
 
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.output import unwritable, write_bytes
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
+from seq2see.files import MEGABYTE, read_json, shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.devices import usable
@@ -128,14 +130,15 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
 
 def known_sources(path: Path) -> Sources:
     """What a run remembers of where its rows come from."""
+    stored = read_json(path, most=MEGABYTE, what="where a run's rows come from")
     try:
-        stored = json.loads(path.read_text("utf-8"))
-        found = Sources(**stored)
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path}: damaged, it does not say where the rows come from ({error})") from None
-    if not isinstance(found.data, str):
-        raise UserError(f"{path}: damaged: 'data' must be the path of a table, got {found.data!r}")
-    return found
+        return TypeAdapter(Sources).validate_python(stored, strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where, got = ".".join(map(str, first["loc"])), shortened(first["input"])
+        raise UserError(
+            f"{path}: damaged, it does not say where the rows come from: '{where}': {first['msg']}, got {got}"
+        ) from None
 
 
 def seed_everything(seed: int) -> None:

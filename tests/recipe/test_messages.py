@@ -252,10 +252,10 @@ def test_a_file_is_named_with_the_line_at_fault(tmp_path: Path) -> None:
     cases = {
         "inputs:\n  source: {}\n  - x\n": f"{path}, line 3, column 3: not YAML: ",
         "inputs: [\n": f"{path}, line 2, column 1: not YAML: ",
-        "decoder:\n  size: 3\n  size: 4\n": f"{path}, line 3, column 3: not YAML: key 'size' is given twice",
-        "task: !!python/object/apply:os.getcwd []\n": f"{path}, line 1, column 7: not YAML: could not determine a",
+        "decoder:\n  size: 3\n  size: 4\n": f"{path}, line 3, column 3: key 'size' is given twice",
+        "task: !!python/object/apply:os.getcwd []\n": f"{path}, line 1, column 7: the tag '!!python",
         "- a\n- b\n": f"{path}: a recipe is a mapping of keys (inputs, output, attention, ...), got ['a', 'b']",
-        "": f"{path}: a recipe is a mapping of keys (inputs, output, attention, ...), got None",
+        "": f"{path}: a recipe is a mapping of keys (inputs, output, attention, ...), got an empty file",
         "decoder: {sise: 3}\n": f"{path}: decoder.sise: unknown key (did you mean 'size'?)",
     }
     for text, message in cases.items():
@@ -267,8 +267,8 @@ def test_a_file_is_named_with_the_line_at_fault(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "binary.yaml"
     path.write_bytes(b"task: \xff\xfe\x00")
-    assert refused(path) == f"{path}: not UTF-8 text (byte 6); a recipe is a YAML text file"
-    assert refused(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: no such recipe file"
+    assert refused(path).startswith(f"{path}, line 1: not UTF-8 text (byte 6)")
+    assert refused(tmp_path / "none.yaml").startswith(f"{tmp_path / 'none.yaml'}: missing")
 
 
 def test_one_mistake_is_one_problem() -> None:
