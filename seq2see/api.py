@@ -298,7 +298,7 @@ class Model:
             return list(data)
         table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
         rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
-        tell(table.notes)
+        tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
 
     def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,7 +182,8 @@ def _base(column: str) -> str:
     return item[1] if item else column
 
 
-def _present(column: str, table_columns: Sequence[str]) -> bool:
+def present(column: str, table_columns: Sequence[str]) -> bool:
+    """Whether a table has a column, or the lists that `history[-1]` is an item of."""
     return column in table_columns or _base(column) in table_columns
 
 
@@ -216,7 +218,7 @@ def resolve(
     needed = [name for name in names if name not in optional]
     if given is not None:
         return _as_given(table_columns, names, given, path=path, least=len(needed))
-    named = {name: column for name, column in wanted if _present(column, table_columns)}
+    named = {name: column for name, column in wanted if present(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
     for chosen in (names, needed):
@@ -234,16 +236,46 @@ def _as_given(
     if not least <= len(given) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
-            f"--columns {','.join(given)}: {len(given)} columns given, {number} expected,"
-            f" in this order: {', '.join(names)}"
+            f"--columns {pasted(given)}: {len(given)} columns given, {number} expected,"
+            f" in this order: {', '.join(names)}{_commas(table_columns)}"
         )
     for column in given:
-        if not _present(column, table_columns):
+        if not present(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
-                f" the table has: {', '.join(table_columns)}"
+                f" the table has: {quoted(table_columns)}{_commas(table_columns)}"
             )
     return Resolution(dict(zip(names, given, strict=False)))
+
+
+def quoted(names: Sequence[str], *, between: str = ", ") -> str:
+    """Names in a row, those that hold a comma, a quote or spaces at an end in quotes.
+
+    >>> quoted(["a, b", "c"])
+    '"a, b", c'
+    """
+
+    def one(name: str) -> str:
+        plain = name == name.strip() and not any(mark in name for mark in ',"\r\n')
+        return name if plain else '"' + name.replace('"', '""') + '"'
+
+    return between.join(map(one, names))
+
+
+def pasted(names: Sequence[str]) -> str:
+    """Names as the value of --columns, such that a shell takes it for one word.
+
+    >>> print(pasted(["heard", "spelt"]), pasted(["age, village", "spelt"]))
+    heard,spelt '"age, village",spelt'
+    """
+    return shlex.quote(quoted(names, between=","))
+
+
+def _commas(table_columns: Sequence[str]) -> str:
+    """How to write names with commas in them, where there are any."""
+    if not any("," in name for name in table_columns):
+        return ""
+    return f"; a name that holds a comma is written in quotes: --columns {pasted(table_columns)}"
 
 
 def _note(mapping: dict[str, str]) -> str:
@@ -257,11 +289,11 @@ def _note(mapping: dict[str, str]) -> str:
 def _not_found(
     table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
 ) -> str:
-    missing = [column for name, column in wanted if name in needed and not _present(column, table_columns)]
+    missing = [column for name, column in wanted if name in needed and not present(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
-    example = ",".join(list(table_columns[: len(wanted)])) if len(table_columns) >= len(wanted) else "A,B"
+    example = pasted(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
-        f"{', '.join(column for _, column in wanted)}; the table has: {', '.join(table_columns)};"
+        f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
         f" say which with --columns, in the recipe's order, for example --columns {example}"
     )

@@ -79,7 +79,8 @@ class Table:
     @property
     def notes(self) -> list[str]:
         """What to tell the user of the latest reading, once it is at its end."""
-        found = [
+        found = list(self._format.notes)
+        found += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
             f" the first at {self._format.unit} {blanks.first}"
             for column, blanks in self.blanks.items()
@@ -92,6 +93,11 @@ class Table:
     def headed(self) -> bool:
         """Whether the first line was taken for the names of the columns."""
         return self._format.headed
+
+    @property
+    def named(self) -> bool:
+        """Whether its columns have names of their own (the lines of a .txt have none)."""
+        return self._format.named
 
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.field import field_of
 from seq2see.data.fields import Fields, VectorField
@@ -46,8 +46,10 @@ Rows = Callable[[], Iterator[Mapping[str, str]]]
 
 @dataclass
 class Corpus:
-    """train: encoded rows or a stream; dev: rows as they are read (a stream's lines); notes: what to tell the user."""
+    """recipe: with the columns that were found; train: encoded rows or a stream; dev: rows as they are read (a stream's
+    lines); notes: what to tell the user."""
 
+    recipe: Recipe
     fields: Fields
     train: Dataset | Stream
     dev: list[Mapping[str, str]]
@@ -59,6 +61,24 @@ def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
     """(name in the recipe, column it names), inputs first, the output last, unless it is made of the inputs."""
     inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
     return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
+
+
+def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe:
+    """The recipe with the columns that were found in a table, by which a model of it finds them in other tables.
+
+    Columns that the table does not name itself (the lines of a .txt) are left as the recipe has them.
+    """
+    found = {
+        name: resolution.mapping[name]
+        for name, column in wanted_columns(recipe)
+        if table.named and resolution.mapping.get(name, column) != column
+    }
+    inputs = {
+        name: settings.model_copy(update={"column": found[name]}) if name in found else settings
+        for name, settings in recipe.inputs.items()
+    }
+    output = recipe.output.model_copy(update={"column": found[OUTPUT]}) if OUTPUT in found else recipe.output
+    return recipe.model_copy(update={"inputs": inputs, "output": output})
 
 
 def open_table(
@@ -138,11 +158,12 @@ def read_corpus(
     """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
     table, resolution = open_table(recipe, data, columns, fields=fields)
     _check_aligned(recipe, table, resolution)
+    written, recipe = recipe, with_columns(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
     if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
         next(rows())
-    dev_table, held_out = _dev_reader(recipe, dev, columns, resolution)
+    dev_table, held_out = _dev_reader([recipe, written], dev, columns, resolution)
     kept = _cache(data, folder)
     if recipe.data.stream:
         return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
@@ -153,7 +174,7 @@ def read_corpus(
     notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
-    return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
+    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
 
 
 def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
@@ -183,10 +204,14 @@ def filled(recipe: Recipe) -> tuple[str, ...]:
 
 
 def _dev_reader(
-    recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
+    recipes: Sequence[Recipe], dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
 ) -> tuple[Table, Rows] | tuple[None, None]:
+    """Its columns are those of the first recipe that names them: as in the training table, or as it was written."""
     if dev is None:
         return None, None
+    header = read(dev, settings=recipes[0].data).columns
+    fitting = (one for one in recipes if all(present(column, header) for _, column in wanted_columns(one)))
+    recipe = next(fitting, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if LOOKS in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
@@ -243,7 +268,7 @@ def _read_stream(
     stream = Stream.build(fields.text_output, train_lines(), path=None if cache is None else cache / OUTPUT)
     named = recipe.evaluation.baseline != "none"
     baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
-    return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
+    return Corpus(recipe, fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
 
 
 def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:

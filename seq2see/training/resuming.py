@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2see.data.columns import pasted
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.leaves import leaves
@@ -26,7 +27,7 @@ def same_sources(
     given = {
         "--data": (None if data is None else str(Path(data).resolve()), begun.data),
         "--dev": (None if dev is None else str(Path(dev).resolve()), begun.dev),
-        "--columns": (",".join(columns) if columns else None, ",".join(begun.columns) if begun.columns else None),
+        "--columns": (pasted(columns) if columns else None, pasted(begun.columns) if begun.columns else None),
     }
     for option, (now, before) in given.items():
         if now is not None and now != before:

@@ -67,6 +67,7 @@ def train(
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     measured, metric = followed(recipe)
     corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
+    recipe = corpus.recipe
     bundle = _bundle(recipe, corpus, start, fresh=not resume)
     bundle.network.to(device)
     if not resume:
