@@ -29,7 +29,7 @@ from seq2see.pipeline.given import row_of
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
-from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
+from seq2see.pipeline.predictor import answer_options, check_ensemble, lacking, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
@@ -94,6 +94,7 @@ class Model:
         attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
         the best as the prediction itself, the others as its alternatives.
         Further options are those of SearchOptions.
+        An empty input in a list gets a blank prediction, whose `reason` says why.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
@@ -115,7 +116,7 @@ class Model:
         tell(self._noticed(rows, into=notices))
         found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row, maps=maps)
         if forced is not None:
-            tell(unreached(forced, found))
+            tell(unreached(forced, [one for one in found if not one.reason]))
         return found if many else found[0]
 
     def evaluate(
@@ -175,23 +176,31 @@ class Model:
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
-        """The summaries of inputs, one vector each (several inputs joined); notices: as for `predict`."""
+        """The summaries of inputs, one vector each (several inputs joined), without numbers where the input is empty;
+        notices: as for `predict`."""
         bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
         rows = [self.row(one) for one in inputs]
         tell(self._noticed(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
-        for numbers, batch in chunks(bundle.fields, rows):
-            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(numbers))
+        full = [number for number, row in enumerate(rows) if not lacking(self.recipe, row)]
+        for places, batch in chunks(bundle.fields, [rows[number] for number in full]):
+            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(places))
             joined = torch.cat([memory.summaries[name] for name in self.recipe.inputs], dim=-1)
-            for number, vector in zip(numbers, joined.tolist(), strict=True):
-                vectors[number] = vector
+            for place, vector in zip(places, joined.tolist(), strict=True):
+                vectors[full[place]] = vector
         return vectors
 
     def neighbours(self, inputs: list[Any], k: int) -> list[list[tuple[int, float]]]:
-        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine)."""
-        return nearest_others(self.encode(inputs), k)
+        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine); an empty
+        input has none, and is none."""
+        vectors = self.encode(inputs)
+        full = [number for number, vector in enumerate(vectors) if vector]
+        found: list[list[tuple[int, float]]] = [[] for _ in vectors]
+        for number, others in zip(full, nearest_others([vectors[number] for number in full], k), strict=True):
+            found[number] = [(full[other], cosine) for other, cosine in others]
+        return found
 
     def look(
         self, given: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
@@ -286,8 +295,9 @@ class Model:
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
         row = self.row(given)
-        if row and not any(value.strip() for value in row.values()):
-            raise UserError("the input is empty")
+        problem = lacking(self.recipe, row)
+        if problem or (row and not any(value.strip() for value in row.values())):
+            raise UserError(problem or "the input is empty")
         return row
 
     def rows_of(

@@ -76,7 +76,7 @@ class Resolution:
     def _counted(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
         """Whether rows of numbers are such; a bad one is reported once all are known."""
         for name, check in self.numbers.items():
-            reason = check(values[name]) if name in values else None
+            reason = check(values[name]) if values.get(name, "").strip() else None
             if reason is not None:
                 table.set_aside(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
@@ -87,7 +87,7 @@ class Resolution:
         are known."""
         bad: dict[str, str] = {}  # by column, which may be read and written
         for name, check in self.files.items():
-            if name not in values:
+            if not values.get(name, "").strip():
                 continue
             given, column = values[name], self.mapping[name]
             values[name] = str(table.folder / given)

@@ -299,6 +299,11 @@ class Recipe(Settings):
         return self.output.made if isinstance(self.output, LabelOutput) else None
 
     @property
+    def needed(self) -> list[str]:
+        """The inputs that must not be empty: rows in which one is are neither learned from, measured nor answered."""
+        return [name for name, given in self.inputs.items() if not getattr(given, "may_be_empty", False)]
+
+    @property
     def videos(self) -> list[str]:
         """The inputs that can be read backwards."""
         return [name for name, given in self.inputs.items() if isinstance(given, VideoInput)]

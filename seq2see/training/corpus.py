@@ -199,8 +199,7 @@ def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
 def filled(recipe: Recipe) -> tuple[str, ...]:
     """Names whose values must not be empty: all that the recipe does not allow to be, but for the lines of a stream,
     whose ends are symbols of their own."""
-    needed = [name for name, given in recipe.inputs.items() if not getattr(given, "may_be_empty", False)]
-    return () if recipe.data.stream else (*needed, OUTPUT)
+    return () if recipe.data.stream else (*recipe.needed, OUTPUT)
 
 
 def _dev_reader(
