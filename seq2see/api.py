@@ -34,7 +34,7 @@ from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, lists_in, open_table
@@ -102,6 +102,8 @@ class Model:
         many = isinstance(inputs, list)
         rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
+        if replace_unknown and not self.recipe.looked_at:
+            raise UserError("replace_unknown: without attention no place is looked at, so that nothing could be put in")
         if isinstance(prefix, str) and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = answer_options(
@@ -366,15 +368,15 @@ def train(
         folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
         same_sources(sources, data=data, dev=dev, columns=columns)
+        _say(listeners, left_out(stored, extra))
         return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
         raise UserError("no data: give a table with --data (data=...)")
     made = load_recipe(wanted or {}, overrides=extra)
+    _say(listeners, left_out(wanted or {}, extra))
     if begun is not None:
         made, notes = fine_tuned(begun.recipe, made, extra)
-        for listener in listeners:
-            for note in notes:
-                listener.said(note)
+        _say(listeners, notes)
     sources = Sources(
         str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
     )
@@ -382,6 +384,12 @@ def train(
     if not overwrite:
         check_free(folder)
     return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun))
+
+
+def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
+    for message in messages:
+        for listener in listeners:
+            listener.said(message)
 
 
 def load(folder: str | Path, *, device: str = "cpu") -> Model:

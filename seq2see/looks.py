@@ -231,10 +231,16 @@ class Prediction:
     @classmethod
     def blank(cls, given: Any, kind: str, reason: str) -> Prediction:
         """No answer; kind: of the output."""
-        nothing: dict[str, Any] = {"text": {"text": ""}, "label": {"label": ""}, "vector": {"vector": []}}.get(kind, {})
-        unknown = float("nan")
-        looks = Looks(reason=reason)
-        return cls(given, **nothing, log_probability=unknown, score=unknown, looks=looks, reason=reason)
+        return cls(
+            given,
+            text="" if kind == "text" else None,
+            label="" if kind == "label" else None,
+            vector=[] if kind == "vector" else None,
+            log_probability=float("nan"),
+            score=float("nan"),
+            looks=Looks(reason=reason),
+            reason=reason,
+        )
 
     @property
     def answer(self) -> Any:

@@ -14,7 +14,7 @@ from seq2see.evaluation import lookup
 from seq2see.evaluation.ranking import Contender, Outcome, Ranking
 from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.measures import followed
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
@@ -75,6 +75,9 @@ def compare(
     if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
         for note in _by_the_clock(made.values()):
             contest.say(note)
+    for variant in made:
+        for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
+            contest.say(f"{variant}: {note}")
     for reason in impossible:
         contest.say(f"left out: {reason}")
     with alone(folder):
