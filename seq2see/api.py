@@ -12,6 +12,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.references import group
+from seq2see.data.trained_rows import Seen, seen_by
 from seq2see.data.turning import both_ways
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
@@ -143,6 +144,7 @@ class Model:
         rows = self.rows_of(data, columns)
         tell(self._noticed([question.inputs for question in group(rows)]))
         tell(unknown_labels(self.bundles[0], rows))
+        seen = self.seen(rows)
         turned = backwards(self.bundles[0], rows) if reverse else []
         measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
         with kept_for(self.bundles, rows + turned, progress):
@@ -151,7 +153,7 @@ class Model:
                 report = replace(report, reversed=measured(turned).report.metrics)
         if "perplexity" in report.metrics:
             tell(conditional(self.bundles))
-        return report
+        return replace(report, seen=seen)
 
     def score(
         self,
@@ -163,18 +165,19 @@ class Model:
         """The probability of given outputs; progress: as for `evaluate`."""
         self._spoken("score")
         rows = self.rows_of(data, columns)
+        seen = self.seen(rows)
         if self.recipe.data.stream:
             lines = [row[OUTPUT] for row in rows]
             told = None if progress is None else partial(progress, "symbols scored")
             total, count = score_stream(self.bundles, lines, told=told)
-            return Score(len(rows), count, total, perplexity(total, count), [])
+            return Score(len(rows), count, total, perplexity(total, count), [], seen=seen)
         tell(self._noticed(rows, outputs=True))
         told = None if progress is None else partial(progress, "outputs scored")
         each = score_rows(self.bundles, rows, told=told)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
         given = self.recipe.attention.conditions
-        return Score(len(rows), count, total, perplexity(total, count), each, given)
+        return Score(len(rows), count, total, perplexity(total, count), each, given, seen)
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
@@ -312,6 +315,13 @@ class Model:
         rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
         tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
+
+    def seen(self, rows: Sequence[Mapping[str, str]]) -> Seen | None:
+        """Which of these rows the models were trained on; if any were, it is said."""
+        seen = seen_by([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
+        if seen is not None:
+            tell(seen.lines("line" if self.recipe.data.stream else "row"))
+        return seen
 
     def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
         tell(self._noticed([row]))

@@ -21,6 +21,7 @@ from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
+from seq2see.data.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.data.turning import both_ways
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
@@ -47,13 +48,14 @@ Rows = Callable[[], Iterator[Mapping[str, str]]]
 @dataclass
 class Corpus:
     """recipe: with the columns that were found; train: encoded rows or a stream; dev: rows as they are read (a stream's
-    lines); notes: what to tell the user."""
+    lines); trained: the rows to train on, as hashes; notes: what to tell the user."""
 
     recipe: Recipe
     fields: Fields
     train: Dataset | Stream
     dev: list[Mapping[str, str]]
     baselines: list[Baseline]
+    trained: TrainedRows
     notes: list[str] = field(default_factory=list)
 
 
@@ -170,11 +172,21 @@ def read_corpus(
     train_rows, dev_rows, said = _split(recipe, rows, held_out)
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
-    train = Dataset.build(fields, train_rows(), folder=kept)
+    recorder = Recorder.of(recipe)
+    train = Dataset.build(fields, train_rows(), folder=kept, used=recorder.add)
+    trained = recorder.finish()
     notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
-    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
+    if held_out is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), trained, notes)
+
+
+def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
+    """What to say of rows of --dev that are trained on too, which set-aside rows never are."""
+    seen = seen_by([(recipe, trained)], dev)
+    return [] if seen is None else [f"dev: {line}" for line in seen.lines()]
 
 
 def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
@@ -264,10 +276,16 @@ def _read_stream(
         fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
     if cut:
         notes.append(f"dev: its first {DEV_CHARACTERS:,} characters are read for each report")
-    stream = Stream.build(fields.text_output, train_lines(), path=None if cache is None else cache / OUTPUT)
+    recorder = Recorder.of(recipe)
+    lines_read = recorder.add_lines(train_lines())
+    stream = Stream.build(fields.text_output, lines_read, path=None if cache is None else cache / OUTPUT)
     named = recipe.evaluation.baseline != "none"
     baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
-    return Corpus(recipe, fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
+    dev_rows: list[Mapping[str, str]] = [{OUTPUT: line} for line in dev_lines]
+    trained = recorder.finish()
+    if dev is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, trained, notes)
 
 
 def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:

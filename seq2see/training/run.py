@@ -15,6 +15,7 @@ import torch
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.output import unwritable, write_bytes
+from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.looks import Prediction
@@ -69,6 +70,8 @@ def train(
     corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
     recipe = corpus.recipe
     bundle = _bundle(recipe, corpus, start, fresh=not resume)
+    earlier = TrainedRows.load(folder) if resume else start.trained if start is not None else None
+    bundle.trained = corpus.trained.joined(earlier)
     bundle.network.to(device)
     if not resume:
         _clear(folder)
