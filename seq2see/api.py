@@ -10,7 +10,8 @@ from typing import Any, overload
 
 import torch
 
-from seq2see.data.columns import OUTPUT
+from seq2see.data.columns import OUTPUT, Values
+from seq2see.data.records import Data, is_frame, is_path
 from seq2see.data.references import group
 from seq2see.data.trained_rows import Seen, seen_by
 from seq2see.data.turning import both_ways
@@ -38,11 +39,11 @@ from seq2see.pipeline.targets import follow
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
-from seq2see.training.corpus import filled, lists_in, open_table
+from seq2see.training.corpus import filled, held_table, lists_in, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
-from seq2see.training.resuming import gone_on, same_sources
-from seq2see.training.run import Sources, check_free, resumable
+from seq2see.training.resuming import gone_on, same_rows, same_sources
+from seq2see.training.run import check_free, resumable, sources_of
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
 
@@ -88,20 +89,20 @@ class Model:
         maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
-        """What the model says of an input; a list in gives a list out.
+        """What the model says of an input; a list in gives a list out, and so does a DataFrame.
 
         An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
-        the recipe's order. `prefix` is what outputs begin with, a text or a list of symbols. `oracle` hands in the
-        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
-        the best as the prediction itself, the others as its alternatives.
+        the recipe's order (in a list, dicts may also be rows by column). `prefix` is what outputs begin with, a text or
+        a list of symbols. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
+        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
         Further options are those of SearchOptions.
         An empty input in a list gets a blank prediction, whose `reason` says why.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
         """
-        many = isinstance(inputs, list)
-        rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
+        many = isinstance(inputs, list) or is_frame(inputs)
+        rows = self._list(inputs) if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
             raise UserError("replace_unknown: without attention no place is looked at, so that nothing could be put in")
@@ -124,7 +125,7 @@ class Model:
 
     def evaluate(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         beam: int | None = None,
@@ -157,7 +158,7 @@ class Model:
 
     def score(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         progress: Measuring | None = None,
@@ -186,7 +187,7 @@ class Model:
         bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
-        rows = [self.row(one) for one in inputs]
+        rows = self._list(inputs)
         tell(self._noticed(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
         full = [number for number, row in enumerate(rows) if not lacking(self.recipe, row)]
@@ -243,7 +244,7 @@ class Model:
 
     def faithful(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         rows: int = 200,
@@ -305,13 +306,30 @@ class Model:
             raise UserError(problem or "the input is empty")
         return row
 
-    def rows_of(
-        self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
-    ) -> list[Mapping[str, str]]:
-        """Rows with outputs, from a table (both ways, where the direction is the output) or as given."""
-        if not isinstance(data, str | Path):
+    def _list(self, inputs: Any) -> list[dict[str, str]]:
+        """Several inputs as rows by the recipe's names: as `row` takes them one by one, or the rows of a table."""
+        names = list(self.recipe.inputs)
+        dicts = isinstance(inputs, list) and inputs and all(isinstance(one, Mapping) for one in inputs)
+        if not is_frame(inputs) and not (dicts and not set(names) <= set(inputs[0])):
+            return [self.row(one) for one in inputs]
+        fields = self.bundle.fields
+        table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
+        rows = [{name: row[name] for name in names} for row in resolution.rows(table)]
+        tell([*([resolution.note] if resolution.note else []), *table.notes])
+        return rows
+
+    def rows_of(self, data: Data, columns: Sequence[str] | None = None) -> list[Mapping[str, str]]:
+        """Rows with outputs, from a table (both ways, where the direction is the output), a list of dicts by column or
+        by the recipe's names, or a DataFrame."""
+        if isinstance(data, list) and data and all(isinstance(row, Values) for row in data):
             return list(data)
-        table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
+        if self.recipe.made and isinstance(data, list) and data and all(OUTPUT in row for row in data):
+            return list(data)  # whoever gives the direction has turned them already
+        fields = self.bundle.fields
+        if is_path(data):
+            table, resolution = open_table(self.recipe, data, columns, fields=fields)
+        else:
+            table, resolution = held_table(self.recipe, data, columns, fields=fields)
         rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
         tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
@@ -340,9 +358,9 @@ class Model:
 
 def train(
     recipe: str | Path | Mapping[str, Any] | Recipe | None,
-    data: str | Path | None = None,
+    data: Data | None = None,
     *,
-    dev: str | Path | None = None,
+    dev: Data | None = None,
     columns: Sequence[str] | None = None,
     out: str | Path | None = None,
     overrides: Sequence[str] = (),
@@ -358,6 +376,8 @@ def train(
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
+    data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows that are held in memory are
+    written into the folder.
     start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
     says the rest. resume: take up the run in `out`, whose recipe and data are remembered there and may be said again,
     but not otherwise; its limits, learning rate and the like may be changed. overwrite: a run that lies in `out`
@@ -377,7 +397,9 @@ def train(
     if resume:
         folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
-        same_sources(sources, data=data, dev=dev, columns=columns)
+        given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+        same_rows(sources, rows)
+        same_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
         _say(listeners, left_out(stored, extra))
         return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
@@ -387,13 +409,11 @@ def train(
     if begun is not None:
         made, notes = fine_tuned(begun.recipe, made, extra)
         _say(listeners, notes)
-    sources = Sources(
-        str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
-    )
     folder = Path(out) if out is not None else default_folder(made)
+    sources, tables = sources_of(made, data, dev, columns, folder=folder)
     if not overwrite:
         check_free(folder)
-    return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun))
+    return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun, tables=tables))
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:

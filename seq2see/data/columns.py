@@ -205,6 +205,8 @@ def resolve(
     A column written `history[-1]` is the last item of the lists that column `history` holds. Names for which the
     recipe names one and the same column (an autoencoder's input and output) count as one.
     """
+    if isinstance(given, str):
+        raise UserError(f"columns: expected a list of names, got the text '{given}'")
     leaders: dict[str, str] = {}
     for name, column in wanted:
         leaders.setdefault(column, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class Table:
     `unusable`, reasons by what cannot be used of a row (a file, numbers), which are told together.
     """
 
-    def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
+    def __init__(self, path: Path, settings: DataSettings, kind: Callable[..., Format]):
         self.path = path
         self.settings = settings
         self.skipped: list[str] = []

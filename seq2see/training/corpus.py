@@ -16,6 +16,7 @@ from seq2see.data.dataset import Dataset
 from seq2see.data.field import field_of
 from seq2see.data.fields import Fields, VectorField
 from seq2see.data.media import MediaField
+from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.sentences import together
 from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
@@ -85,7 +86,7 @@ def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe
 
 def open_table(
     recipe: Recipe,
-    path: str | Path,
+    path: str | Path | Table,
     columns: Sequence[str] | None,
     *,
     optional: Sequence[str] = (),
@@ -96,10 +97,10 @@ def open_table(
 
     fields: those of a model, which know how many numbers make a row; numbers: checks of an earlier table, which do too.
     """
-    table = read(path, settings=recipe.data)
+    table = path if isinstance(path, Table) else read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
-    found = resolve(others, wanted_columns(recipe), columns, path=path, optional=optional)
+    found = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
     if links is not None and links in table.columns:
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
@@ -107,6 +108,32 @@ def open_table(
     numbers = numbers_in(recipe, fields) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
     return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers, known=known)
+
+
+def held_table(
+    recipe: Recipe,
+    data: Data,
+    columns: Sequence[str] | None,
+    *,
+    fields: Fields | None = None,
+    optional: Sequence[str] = (),
+) -> tuple[Table, Resolution]:
+    """The same for rows in memory, whose keys are columns, or the recipe's own names."""
+    table = table_of(data, settings=recipe.data)
+    names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
+    if columns is None and all(name in table.columns for name in names):
+        columns = names
+    table, resolution = open_table(recipe, table, columns, optional=optional, fields=fields)
+    if ALIGNMENT in table.columns:
+        resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: ALIGNMENT})
+    return table, resolution
+
+
+def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
+    """Rows in memory as the content of a table to train on."""
+    records = records_of(data, what=what)
+    found = resolve(list(records[0]), wanted_columns(recipe), columns, path=what)
+    return as_lines(records, files=[found.mapping[name] for name in files_in(recipe) if name in found.mapping])
 
 
 def lists_in(recipe: Recipe) -> dict[str, Joined]:
@@ -186,7 +213,8 @@ def read_corpus(
 def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
     """What to say of rows of --dev that are trained on too, which set-aside rows never are."""
     seen = seen_by([(recipe, trained)], dev)
-    return [] if seen is None else [f"dev: {line}" for line in seen.lines()]
+    what = "line" if recipe.data.stream else "row"
+    return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
 
 
 def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:

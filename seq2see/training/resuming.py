@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,14 @@ def same_sources(
     for option, (now, before) in given.items():
         if now is not None and now != before:
             raise UserError(_otherwise(option, before if before is not None else "none", now))
+
+
+def same_rows(begun: Sources, tables: Mapping[Path, bytes]) -> None:
+    """Rows that are held in memory may be given again if they are those that the run has written down."""
+    for path, content in tables.items():
+        known = path.read_bytes() if str(path) in (begun.data, begun.dev) and path.is_file() else None
+        if content != known:
+            raise UserError(_otherwise(path.stem, "other rows", "these"))
 
 
 def gone_on(begun: Recipe, overrides: Sequence[str]) -> Recipe:
