@@ -50,10 +50,13 @@ def _rows_of(frame: Any) -> Iterable[Any]:
 
 def records_of(data: Data, *, what: str = "data") -> list[Record]:
     """The rows with plain values, missing ones as empty text; what: the argument, for messages."""
-    listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
-    if not listed and not is_frame(data):
+    rows: Iterable[Any]
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        rows = data
+    elif is_frame(data):
+        rows = _rows_of(data)
+    else:
         raise UserError(_expected(what, data))
-    rows: Iterable[Any] = data if listed else _rows_of(data)
     found = [_record(row, number, what) for number, row in enumerate(rows, start=1)]
     if not found:
         raise UserError(f"{what}: no rows")

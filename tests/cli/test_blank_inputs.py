@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import seq2see
 from seq2see.errors import Notice, UserError
@@ -115,3 +116,48 @@ def test_rows_with_gaps_are_neither_measured_nor_scored(speller: Path, tmp_path:
         done = call(command, speller, "--data", table, "--json")
         assert json.loads(done.out)["rows"] == 1
         assert "1 row with an empty 'word'" in done.err
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of pictures, beside its table and one with an empty cell."""
+    folder = tmp_path_factory.mktemp("colours")
+    rows = []
+    for number in range(12):
+        colour = ("red", "blue")[number % 2]
+        Image.new("RGB", (8, 8), colour).save(folder / f"{number}.png")
+        rows.append(f"{number}.png\t{colour}\n")
+    (folder / "train.tsv").write_text("file\tcolour\n" + "".join(rows), encoding="utf-8")
+    (folder / "gaps.tsv").write_text("file\tnote\n0.png\ta\n\tb\n1.png\tc\n", encoding="utf-8")
+    made = {
+        "inputs": {"image": {"kind": "image", "height": 8, "width": 8, "column": "file"}},
+        "output": {"kind": "label", "column": "colour"},
+        "encoder": {"kind": "convolutional", "backbone": "small"},
+        "decoder": {"kind": "label", "size": 8},
+        "training": {"updates": 1, "epochs": 0},
+    }
+    seq2see.train(made, folder / "train.tsv", out=folder / "model", listeners=[])
+    return folder
+
+
+def test_an_empty_cell_in_place_of_a_file_is_left_blank(colours: Path, call: Call) -> None:
+    to = colours / "out" / "answers.tsv"
+    to.parent.mkdir()
+    done = call("predict", colours / "model", "--file", colours / "gaps.tsv", "--to", to)
+    assert done.code == 0, done.err
+    rows = [line.split("\t") for line in to.read_text("utf-8").splitlines()[1:]]
+    assert [bool(row[2]) for row in rows] == [True, False, True]
+    assert [row[0] for row in rows] == ["../0.png", "", "../1.png"]
+
+
+def test_an_empty_cell_in_place_of_numbers_is_left_blank(tmp_path: Path, call: Call) -> None:
+    numbers = "".join(f"{n} {n + 1} {2 * n}\n" for n in range(20))
+    (tmp_path / "train.tsv").write_text("x\n" + numbers, encoding="utf-8")
+    changes = ["encoder.size=2", "encoder.hidden=[]"]
+    run = {"out": tmp_path / "model", "overrides": changes, "updates": 1, "listeners": []}
+    seq2see.train("autoencoder", tmp_path / "train.tsv", **run)
+    (tmp_path / "gaps.tsv").write_text("x\tnote\n1 2 2\ta\n\tb\n", encoding="utf-8")
+    done = call("predict", tmp_path / "model", "--file", tmp_path / "gaps.tsv", "--json")
+    assert done.code == 0, done.err
+    full, blank = (json.loads(line) for line in done.lines)
+    assert (len(full["vector"]), blank["vector"], bool(blank["reason"])) == (3, [], True)
