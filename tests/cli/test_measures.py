@@ -51,6 +51,20 @@ def test_evaluate_labels(call: Call, judge: Path, verdicts: Path) -> None:
     assert 0 <= record["metrics"]["accuracy"] <= 1
 
 
+@pytest.mark.parametrize("command", ["evaluate", "score"])
+def test_rows_that_were_trained_on_are_told_of(
+    command: str, call: Call, speller: Path, pairs: Path, tmp_path: Path
+) -> None:
+    done = call(command, speller, "--data", pairs, "--json")
+    seen = json.loads(done.out)["seen"]
+    assert 180 <= seen["trained_on"] < seen["checked"] == 200
+    assert f"{seen['trained_on']} of 200 rows were trained on" in done.err
+    (tmp_path / "new.tsv").write_text("word\tspelled\nfacade\tF A C A D E\n", encoding="utf-8")
+    other = call(command, speller, "--data", tmp_path / "new.tsv", "--json")
+    assert json.loads(other.out)["seen"] == {"trained_on": 0, "other_output": 0, "checked": 1}
+    assert "trained on" not in other.err
+
+
 def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
     whole = json.loads(call("score", speller, "--data", pairs, "--json").out)
     each = [json.loads(line) for line in call("score", speller, "--data", pairs, "--each", "--json").lines]
