@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ Record = tuple[int, list[str]]
 _LONGEST_FIELD = 1 << 24
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
-"""Delimiters with their names; of those that fit a .csv equally well the first is taken."""
+"""Delimiters with their names; of those that fit a .csv equally well, and give as many fields, the first is taken."""
 LOOKED_AT = 100
 """Lines of a .csv by which its delimiter is chosen."""
 
@@ -177,7 +176,7 @@ class Csv(Delimited):
 
     def _choose_delimiter(self, beginning: Sequence[str]) -> str:
         """Spreadsheets of many countries write semicolons: of the delimiters that divide the header, the one by which
-        most of the first rows have as many fields as it; the order of `DELIMITERS` settles ties."""
+        most of the first rows have as many fields as it; of several the one with most fields, then the first."""
         if self.settings.delimiter is not None:
             return super()._choose_delimiter(beginning)
         fits = {one: _fit(beginning, one, quoted=self._quoting) for one in DELIMITERS}
@@ -189,19 +188,27 @@ class Csv(Delimited):
             csv.writer(file, lineterminator="\n").writerows(_lists(rows, columns))
 
 
-def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> float:
-    """The share of rows with as many fields as the header; -1 where the header would be one field."""
+def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[float, int]:
+    """(share of rows with as many fields as the header, number of these): the larger, the better a delimiter fits.
+
+    The share is -1 where the header is one field, and 0 where quotes are wrong, as by a delimiter beside the true one.
+    """
+    wrong = False
     if quoted:
-        reader = csv.reader((text + "\n" for text in beginning), delimiter=delimiter)
         widths: list[int] = []
-        with suppress(csv.Error):
+        try:
+            reader = csv.reader((text + "\n" for text in beginning), delimiter=delimiter, strict=True)
             widths.extend(len(values) for values in reader if values)
+        except csv.Error as error:
+            # the last row may go on beyond these lines, and long fields are for the reading itself to judge
+            wrong = not any(reason in str(error) for reason in ("unexpected end", "larger than field limit"))
     else:
         widths = [text.count(delimiter) + 1 for text in beginning if text]
     if not widths or widths[0] == 1:
-        return -1.0
+        return -1.0, 1
     rows = widths[1:]
-    return sum(width == widths[0] for width in rows) / len(rows) if rows else 1.0
+    share = sum(width == widths[0] for width in rows) / len(rows) if rows else 1.0
+    return 0.0 if wrong else share, widths[0]
 
 
 def _lists(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[list[str]]:
