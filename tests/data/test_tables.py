@@ -109,7 +109,7 @@ def test_of_delimiters_that_fit_equally_well_the_one_with_more_fields_is_taken(p
 
 
 def test_a_delimiter_by_which_quotes_are_wrong_is_not_taken(put: Put) -> None:
-    assert read(put("x.csv", 'a, b|c\n1|"2, 3"\n')).columns == ["a, b", "c"]
+    assert read(put("x.csv", 'a,b|c\n1,"2"|3\n')).columns == ["a,b", "c"]
 
 
 def test_a_row_with_a_comma_too_many_is_still_found(put: Put) -> None:
