@@ -105,7 +105,7 @@ class Model:
         rows = self._list(inputs) if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
-            raise UserError("replace_unknown: without attention no place is looked at, so that nothing could be put in")
+            tell(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
         if isinstance(prefix, str) and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = answer_options(
