@@ -10,8 +10,10 @@ from typing import Any, overload
 
 import torch
 
-from seq2see.data.columns import OUTPUT
+from seq2see.data.columns import OUTPUT, Values
+from seq2see.data.records import Data, is_frame, is_path
 from seq2see.data.references import group
+from seq2see.data.trained_rows import Seen, seen_by
 from seq2see.data.turning import both_ways
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
@@ -29,19 +31,19 @@ from seq2see.pipeline.given import row_of, rows_of_text
 from seq2see.pipeline.neighbours import nearest_others
 from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
-from seq2see.pipeline.predictor import answer_options, check_ensemble, options_of, places_named, predict
+from seq2see.pipeline.predictor import answer_options, check_ensemble, lacking, options_of, places_named, predict
 from seq2see.pipeline.prefixes import Given, given_ids
 from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Score, score_rows, score_stream
 from seq2see.pipeline.targets import follow
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
-from seq2see.training.corpus import filled, lists_in, open_table
+from seq2see.training.corpus import filled, held_table, lists_in, open_table
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
-from seq2see.training.resuming import gone_on, same_sources
-from seq2see.training.run import Sources, check_free, resumable
+from seq2see.training.resuming import gone_on, same_rows, same_sources
+from seq2see.training.run import check_free, resumable, sources_of
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
 
@@ -87,20 +89,23 @@ class Model:
         maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
-        """What the model says of an input; a list in gives a list out.
+        """What the model says of an input; a list in gives a list out, and so does a DataFrame.
 
         An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
-        the recipe's order. `prefix` is what outputs begin with, a text or a list of symbols. `oracle` hands in the
-        attention of some steps (from 0), for every hypothesis. Without n_best all of the beam's hypotheses are given,
-        the best as the prediction itself, the others as its alternatives.
+        the recipe's order (in a list, dicts may also be rows by column). `prefix` is what outputs begin with, a text or
+        a list of symbols. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
+        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
         Further options are those of SearchOptions.
+        An empty input in a list gets a blank prediction, whose `reason` says why.
         A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
         for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
         With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
         """
-        many = isinstance(inputs, list)
-        rows = [self.row(one) for one in inputs] if many else [self._one(inputs)]
+        many = isinstance(inputs, list) or is_frame(inputs)
+        rows = self._list(inputs) if many else [self._one(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
+        if replace_unknown and not self.recipe.looked_at:
+            tell(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
         if isinstance(prefix, str) and self.recipe.output.kind == "text":
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = answer_options(
@@ -115,12 +120,12 @@ class Model:
         tell(self._noticed(rows, into=notices))
         found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row, maps=maps)
         if forced is not None:
-            tell(unreached(forced, found))
+            tell(unreached(forced, [one for one in found if not one.reason]))
         return found if many else found[0]
 
     def evaluate(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         beam: int | None = None,
@@ -140,6 +145,7 @@ class Model:
         rows = self.rows_of(data, columns)
         tell(self._noticed([question.inputs for question in group(rows)]))
         tell(unknown_labels(self.bundles[0], rows))
+        seen = self.seen(rows)
         turned = backwards(self.bundles[0], rows) if reverse else []
         measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
         with kept_for(self.bundles, rows + turned, progress):
@@ -148,11 +154,11 @@ class Model:
                 report = replace(report, reversed=measured(turned).report.metrics)
         if "perplexity" in report.metrics:
             tell(conditional(self.bundles))
-        return report
+        return replace(report, seen=seen)
 
     def score(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         progress: Measuring | None = None,
@@ -160,38 +166,47 @@ class Model:
         """The probability of given outputs; progress: as for `evaluate`."""
         self._spoken("score")
         rows = self.rows_of(data, columns)
+        seen = self.seen(rows)
         if self.recipe.data.stream:
             lines = [row[OUTPUT] for row in rows]
             told = None if progress is None else partial(progress, "symbols scored")
             total, count = score_stream(self.bundles, lines, told=told)
-            return Score(len(rows), count, total, perplexity(total, count), [])
+            return Score(len(rows), count, total, perplexity(total, count), [], seen=seen)
         tell(self._noticed(rows, outputs=True))
         told = None if progress is None else partial(progress, "outputs scored")
         each = score_rows(self.bundles, rows, told=told)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
         given = self.recipe.attention.conditions
-        return Score(len(rows), count, total, perplexity(total, count), each, given)
+        return Score(len(rows), count, total, perplexity(total, count), each, given, seen)
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
-        """The summaries of inputs, one vector each (several inputs joined); notices: as for `predict`."""
+        """The summaries of inputs, one vector each (several inputs joined), without numbers where the input is empty;
+        notices: as for `predict`."""
         bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
-        rows = [self.row(one) for one in inputs]
+        rows = self._list(inputs)
         tell(self._noticed(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
-        for numbers, batch in chunks(bundle.fields, rows):
-            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(numbers))
+        full = [number for number, row in enumerate(rows) if not lacking(self.recipe, row)]
+        for places, batch in chunks(bundle.fields, [rows[number] for number in full]):
+            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(places))
             joined = torch.cat([memory.summaries[name] for name in self.recipe.inputs], dim=-1)
-            for number, vector in zip(numbers, joined.tolist(), strict=True):
-                vectors[number] = vector
+            for place, vector in zip(places, joined.tolist(), strict=True):
+                vectors[full[place]] = vector
         return vectors
 
     def neighbours(self, inputs: list[Any], k: int) -> list[list[tuple[int, float]]]:
-        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine)."""
-        return nearest_others(self.encode(inputs), k)
+        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine); an empty
+        input has none, and is none."""
+        vectors = self.encode(inputs)
+        full = [number for number, vector in enumerate(vectors) if vector]
+        found: list[list[tuple[int, float]]] = [[] for _ in vectors]
+        for number, others in zip(full, nearest_others([vectors[number] for number in full], k), strict=True):
+            found[number] = [(full[other], cosine) for other, cosine in others]
+        return found
 
     def look(
         self, given: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
@@ -229,7 +244,7 @@ class Model:
 
     def faithful(
         self,
-        data: str | Path | Sequence[Mapping[str, str]],
+        data: Data,
         *,
         columns: Sequence[str] | None = None,
         rows: int = 200,
@@ -286,20 +301,45 @@ class Model:
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
         row = self.row(given)
-        if row and not any(value.strip() for value in row.values()):
-            raise UserError("the input is empty")
+        problem = lacking(self.recipe, row)
+        if problem or (row and not any(value.strip() for value in row.values())):
+            raise UserError(problem or "the input is empty")
         return row
 
-    def rows_of(
-        self, data: str | Path | Sequence[Mapping[str, str]], columns: Sequence[str] | None = None
-    ) -> list[Mapping[str, str]]:
-        """Rows with outputs, from a table (both ways, where the direction is the output) or as given."""
-        if not isinstance(data, str | Path):
-            return rows_of_text(data, self.bundle.fields)
-        table, resolution = open_table(self.recipe, data, columns, fields=self.bundle.fields)
-        rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
-        tell(table.notes)
+    def _list(self, inputs: Any) -> list[dict[str, str]]:
+        """Several inputs as rows by the recipe's names: as `row` takes them one by one, or the rows of a table."""
+        names = list(self.recipe.inputs)
+        dicts = isinstance(inputs, list) and inputs and all(isinstance(one, Mapping) for one in inputs)
+        if not is_frame(inputs) and not (dicts and not set(names) <= set(inputs[0])):
+            return [self.row(one) for one in inputs]
+        fields = self.bundle.fields
+        table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
+        rows = [{name: row[name] for name in names} for row in resolution.rows(table)]
+        tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
+
+    def rows_of(self, data: Data, columns: Sequence[str] | None = None) -> list[Mapping[str, str]]:
+        """Rows with outputs, from a table (both ways, where the direction is the output), a list of dicts by column or
+        by the recipe's names, or a DataFrame."""
+        if isinstance(data, list) and data and all(isinstance(row, Values) for row in data):
+            return list(data)
+        if self.recipe.made and isinstance(data, list) and data and all(OUTPUT in row for row in data):
+            return rows_of_text(data, self.bundle.fields)  # whoever gives the direction has turned them already
+        fields = self.bundle.fields
+        if is_path(data):
+            table, resolution = open_table(self.recipe, data, columns, fields=fields)
+        else:
+            table, resolution = held_table(self.recipe, data, columns, fields=fields)
+        rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
+        tell([*([resolution.note] if resolution.note else []), *table.notes])
+        return rows if is_path(data) else rows_of_text(rows, fields)
+
+    def seen(self, rows: Sequence[Mapping[str, str]]) -> Seen | None:
+        """Which of these rows the models were trained on; if any were, it is said."""
+        seen = seen_by([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
+        if seen is not None:
+            tell(seen.lines("line" if self.recipe.data.stream else "row"))
+        return seen
 
     def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
         tell(self._noticed([row]))
@@ -318,9 +358,9 @@ class Model:
 
 def train(
     recipe: str | Path | Mapping[str, Any] | Recipe | None,
-    data: str | Path | None = None,
+    data: Data | None = None,
     *,
-    dev: str | Path | None = None,
+    dev: Data | None = None,
     columns: Sequence[str] | None = None,
     out: str | Path | None = None,
     overrides: Sequence[str] = (),
@@ -336,6 +376,8 @@ def train(
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
+    data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows that are held in memory are
+    written into the folder.
     start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
     says the rest. resume: take up the run in `out`, whose recipe and data are remembered there and may be said again,
     but not otherwise; its limits, learning rate and the like may be changed. overwrite: a run that lies in `out`
@@ -355,23 +397,29 @@ def train(
     if resume:
         folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
         stored, sources = resumable(folder)
-        same_sources(sources, data=data, dev=dev, columns=columns)
+        given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+        same_rows(sources, rows)
+        same_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
+        _say(listeners, left_out(stored, extra))
         return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
     if data is None:
         raise UserError("no data: give a table with --data (data=...)")
     made = load_recipe(wanted or {}, overrides=extra)
+    _say(listeners, left_out(wanted or {}, extra))
     if begun is not None:
         made, notes = fine_tuned(begun.recipe, made, extra)
-        for listener in listeners:
-            for note in notes:
-                listener.said(note)
-    sources = Sources(
-        str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
-    )
+        _say(listeners, notes)
     folder = Path(out) if out is not None else default_folder(made)
+    sources, tables = sources_of(made, data, dev, columns, folder=folder)
     if not overwrite:
         check_free(folder)
-    return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun))
+    return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun, tables=tables))
+
+
+def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
+    for message in messages:
+        for listener in listeners:
+            listener.said(message)
 
 
 def load(folder: str | Path, *, device: str = "cpu") -> Model:

@@ -56,7 +56,7 @@ LONGEST_WORD, MOST_WORDS = 200, 2_000
 """Comparing spellings takes time that grows with both."""
 
 
-def listing(names: Iterable[str], most: int = 20) -> str:
+def listing(names: Iterable[str], most: int = 20, *, between: str = ", ") -> str:
     """Names with commas between them, each cut where it is long; those beyond the most are counted.
 
     >>> listing(["en", "de", "fr"], most=2)
@@ -64,7 +64,7 @@ def listing(names: Iterable[str], most: int = 20) -> str:
     """
     known = list(names)
     shown = [name if len(name) <= LONGEST_WORD else f"{name[:LONGEST_WORD]}..." for name in known[:most]]
-    return ", ".join(shown) + (f", ... ({len(known):,} in all)" if len(known) > most else "")
+    return between.join([*shown, *([f"... ({len(known):,} in all)"] if len(known) > most else [])])
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:

@@ -211,6 +211,7 @@ class Prediction:
 
     image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to.
     What is made of numbers has no tokens and no probability.
+    reason: why there is no answer, where there is none (an empty input): the answer is empty, its score no number.
     given: what its probabilities are given beside the input (the places that a hard attention chose), where anything.
     """
 
@@ -225,6 +226,21 @@ class Prediction:
     looks: Looks = field(default_factory=Looks)
     alternatives: list[Alternative] = field(default_factory=list)
     given: str = ""
+    reason: str = ""
+
+    @classmethod
+    def blank(cls, given: Any, kind: str, reason: str) -> Prediction:
+        """No answer; kind: of the output."""
+        return cls(
+            given,
+            text="" if kind == "text" else None,
+            label="" if kind == "label" else None,
+            vector=[] if kind == "vector" else None,
+            log_probability=float("nan"),
+            score=float("nan"),
+            looks=Looks(reason=reason),
+            reason=reason,
+        )
 
     @property
     def answer(self) -> Any:
@@ -235,7 +251,8 @@ class Prediction:
     @property
     def numeric(self) -> bool:
         """Whether the answer is made of numbers."""
-        return self.vector is not None or self.image is not None
+        spoken = self.text is not None or self.label is not None
+        return not spoken and (self.vector is not None or self.image is not None or bool(self.reason))
 
     def _repr_html_(self) -> str:
         """In a notebook: the answer, and where the model looked for it."""
@@ -251,10 +268,12 @@ class Prediction:
                 out[kind] = getattr(self, kind)
         if self.image is not None:
             out["image"] = self.image if isinstance(self.image, str) else self.image.tolist()
+        if self.reason:
+            out |= ({"image": None} if self.answer is None else {}) | {"reason": self.reason}
         if self.numeric:
             return out | ({"looks": self.looks.to_dict()} if looks else {})
-        out["log_probability"] = self.log_probability
-        out["score"] = self.score
+        out["log_probability"] = None if self.reason else self.log_probability
+        out["score"] = None if self.reason else self.score
         if self.given:
             out["given"] = self.given
         out["tokens"] = [_token(token, runners_up) for token in self.tokens]

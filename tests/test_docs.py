@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stranger's folder: one small CSV, as the front page speaks of."""
+    """A stranger's folder: two small CSVs, as the front page speaks of."""
     made = tmp_path_factory.mktemp("readme")
     letters = dict(zip("abdeghiklmnoprstuy", "абдегхиклмнопрстуы", strict=True))
     words = [
@@ -44,7 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     words += [a + b for a in words[:6] for b in words[6:]]
     rows = [f"{word},{''.join(letters[letter] for letter in word)}\n" for word in words]
-    (made / "names.csv").write_text("english,cyrillic\n" + "".join(rows), encoding="utf-8")
+    (made / "names.csv").write_text("english,cyrillic\n" + "".join(rows[:-8]), encoding="utf-8")
+    (made / "test.csv").write_text("english,cyrillic\n" + "".join(rows[-8:]), encoding="utf-8")
     return made
 
 
@@ -58,6 +59,7 @@ def test_the_commands_of_the_front_page_run(folder: Path) -> None:
             [sys.executable, "-m", "seq2see", *words[1:]], cwd=folder, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert "trained on" not in done.stderr, command
     assert (folder / "india.png").stat().st_size > 1000
     assert "prediction" in (folder / "answers.csv").read_text("utf-8").splitlines()[0]
 
@@ -68,6 +70,7 @@ def test_the_python_of_the_front_page_runs(folder: Path) -> None:
     (folder / "snippet.py").write_text(snippet, encoding="utf-8")
     done = subprocess.run([sys.executable, "snippet.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert "trained on" not in done.stderr
     assert (folder / "names-model" / "model.safetensors").is_file()
 
 

@@ -15,7 +15,7 @@ from jaxtyping import TypeCheckError
 from seq2see.memory import Places
 
 PROJECT = Path(__file__).resolve().parent.parent
-LONGEST_FILE = 400
+LONGEST_FILE = 600
 
 
 def canonical(name: str) -> str:

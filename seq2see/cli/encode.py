@@ -31,6 +31,7 @@ def run(given: Given) -> None:
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
     from seq2see.pipeline.noticing import Notices
+    from seq2see.pipeline.predictor import lacking
 
     items = source(model, given.inputs, given.file, given.columns).items
     notices = Notices(model.bundles)
@@ -39,7 +40,9 @@ def run(given: Given) -> None:
             rows = [dict(item.inputs) for item in chunk]
             for row, vector in zip(rows, model.encode(rows, notices=notices), strict=True):
                 if given.json:
-                    emit({"input": _shown(row), "vector": vector})
+                    reason = lacking(model.recipe, row)
+                    blank = {"vector": None, "reason": reason} if reason else {}
+                    emit({"input": _shown(row), "vector": vector} | blank)
                 else:
                     print("\t".join(f"{number:.6g}" for number in vector))
         for line in notices.lines():

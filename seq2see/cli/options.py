@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Parser, listed, number, whole
+from seq2see.cli.parser import Parser, column_names, number, whole
 
 
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
@@ -77,7 +77,11 @@ def add_training(parser: Parser, *, each: str = "") -> None:
 
 def add_columns(parser: Parser) -> None:
     parser.add_argument(
-        "--columns", metavar="A,B", type=listed, help="columns of the table in the recipe's order, inputs first"
+        "--columns",
+        metavar="A,B",
+        type=column_names,
+        help="columns of the table in the recipe's order, inputs first; one whose name holds a comma in quotes: "
+        "'\"A, B\",C'",
     )
 
 

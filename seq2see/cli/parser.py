@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import shutil
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -77,3 +78,12 @@ def number(text: str) -> float:
 def listed(text: str) -> list[str]:
     """'a,b' as a list, for `type=`."""
     return [part.strip() for part in text.split(",")]
+
+
+def column_names(text: str) -> list[str]:
+    """'a,b' as a list, for `type=`; a name that holds a comma is quoted as in a CSV file: '"a, b",c'."""
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r} ({error})") from None
+    return [name.strip() for name in names]

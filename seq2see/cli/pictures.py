@@ -51,6 +51,8 @@ class LooksWriter:
         if self._lines is not None:
             self._lines.write(json.dumps(looks.to_dict(), ensure_ascii=False) + "\n")
             return
+        if prediction.reason and not self._single:
+            return  # no answer, no picture: the next one keeps its number
         check_looks(looks)
         if self._single:
             looks.save(self.path)
@@ -87,6 +89,9 @@ class PictureWriter:
 
         for item, prediction in told:
             self._number += 1
+            if prediction.reason:
+                yield item, prediction
+                continue
             assert prediction.image is not None
             assert not isinstance(prediction.image, str)
             stems = [Path(str(value)).stem for value in item.inputs.values()]

@@ -74,7 +74,7 @@ def argument(model: Model, text: str) -> dict[str, str]:
             "put a tab between them ($'first\\tsecond' in bash), or use --file with a table"
         )
     for name, part in zip(names, parts, strict=True):
-        if not part.strip() and not getattr(model.recipe.inputs[name], "may_be_empty", False):
+        if not part.strip() and name in model.recipe.needed:
             raise UserError(f"INPUT '{text}': input '{name}' is empty")
     try:
         return model.row([_value(model, name, part) for name, part in zip(names, parts, strict=True)])

@@ -25,7 +25,7 @@ def arguments(parser: Parser) -> None:
 def run(given: Given) -> None:
     from seq2see.pipeline.answers import answers_of
     from seq2see.pipeline.bundle import Bundle
-    from seq2see.recipe import load_recipe
+    from seq2see.recipe import left_out, load_recipe
 
     if Path(given.what).is_dir():
         if given.changes:
@@ -38,6 +38,7 @@ def run(given: Given) -> None:
             more = "" if Path(given.what).exists() or "unknown recipe" not in str(error) else ", or a model's folder"
             raise UserError(f"{error}{more}") from None
         answers = answers_of(recipe)
+        answers.decoder += left_out(given.what, given.changes)
     if given.json:
         emit(answers.to_dict())
     else:

@@ -42,7 +42,7 @@ def write_back(
         for item, prediction in told:
             written += 1
             meter("rows predicted", written)
-            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), prediction.score)]
+            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), None if prediction.reason else prediction.score)]
             ranked += [(other.text, other.score) for other in prediction.alternatives]
             row = dict(item.row)
             row |= {column: _from(path, item.inputs[name], row[column]) for name, column in inputs.files.items()}
@@ -63,13 +63,13 @@ def write_back(
 
 def _from(table: Path, file: str, written: str) -> str:
     """A file as the new table has to name it: paths in a table begin where it lies, unless they are whole."""
-    return written if Path(written).is_absolute() else os.path.relpath(file, table.parent)
+    return written if not written.strip() or Path(written).is_absolute() else os.path.relpath(file, table.parent)
 
 
 def answer_of(prediction: Prediction) -> str:
     """The answer as text; numbers such that they can be read again."""
     if prediction.vector is None:
-        return str(prediction.answer)
+        return "" if prediction.answer is None else str(prediction.answer)
     from seq2see.data.numbers import written
 
     return written(prediction.vector)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,7 @@ class Resolution:
     def _counted(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
         """Whether rows of numbers are such; a bad one is reported once all are known."""
         for name, check in self.numbers.items():
-            reason = check(values[name]) if name in values else None
+            reason = check(values[name]) if values.get(name, "").strip() else None
             if reason is not None:
                 table.set_aside(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
@@ -86,7 +87,7 @@ class Resolution:
         are known."""
         bad: dict[str, str] = {}  # by column, which may be read and written
         for name, check in self.files.items():
-            if name not in values:
+            if not values.get(name, "").strip():
                 continue
             given, column = values[name], self.mapping[name]
             values[name] = str(table.folder / given)
@@ -181,7 +182,8 @@ def _base(column: str) -> str:
     return item[1] if item else column
 
 
-def _present(column: str, table_columns: Sequence[str]) -> bool:
+def present(column: str, table_columns: Sequence[str]) -> bool:
+    """Whether a table has a column, or the lists that `history[-1]` is an item of."""
     return column in table_columns or _base(column) in table_columns
 
 
@@ -203,6 +205,8 @@ def resolve(
     A column written `history[-1]` is the last item of the lists that column `history` holds. Names for which the
     recipe names one and the same column (an autoencoder's input and output) count as one.
     """
+    if isinstance(given, str):
+        raise UserError(f"columns: expected a list of names, got the text '{given}'")
     leaders: dict[str, str] = {}
     for name, column in wanted:
         leaders.setdefault(column, name)
@@ -216,7 +220,7 @@ def resolve(
     needed = [name for name in names if name not in optional]
     if given is not None:
         return _as_given(table_columns, names, given, path=path, least=len(needed))
-    named = {name: column for name, column in wanted if _present(column, table_columns)}
+    named = {name: column for name, column in wanted if present(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
     for chosen in (names, needed):
@@ -234,15 +238,46 @@ def _as_given(
     if not least <= len(given) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
-            f"--columns {','.join(given)}: {len(given)} columns given, {number} expected,"
-            f" in this order: {', '.join(names)}"
+            f"--columns {pasted(given)}: {len(given)} columns given, {number} expected,"
+            f" in this order: {', '.join(names)}{_commas(table_columns)}"
         )
     for column in given:
-        if not _present(column, table_columns):
+        if not present(column, table_columns):
             raise UserError(
-                f"{path}: no column '{column}'{nearest(column, table_columns)}; the table has: {listing(table_columns)}"
+                f"{path}: no column '{column}'{nearest(column, table_columns)};"
+                f" the table has: {quoted(table_columns)}{_commas(table_columns)}"
             )
     return Resolution(dict(zip(names, given, strict=False)))
+
+
+def quoted(names: Sequence[str], *, between: str = ", ") -> str:
+    """The first names, those that hold a comma, a quote or spaces at an end in quotes.
+
+    >>> quoted(["a, b", "c"])
+    '"a, b", c'
+    """
+
+    def one(name: str) -> str:
+        plain = name == name.strip() and not any(mark in name for mark in ',"\r\n')
+        return name if plain else '"' + name.replace('"', '""') + '"'
+
+    return listing(map(one, names), between=between)
+
+
+def pasted(names: Sequence[str]) -> str:
+    """Names as the value of --columns, such that a shell takes it for one word.
+
+    >>> print(pasted(["heard", "spelt"]), pasted(["age, village", "spelt"]))
+    heard,spelt '"age, village",spelt'
+    """
+    return shlex.quote(quoted(names, between=","))
+
+
+def _commas(table_columns: Sequence[str]) -> str:
+    """How to write names with commas in them, where there are any."""
+    if not any("," in name for name in table_columns):
+        return ""
+    return f"; a name that holds a comma is written in quotes: --columns {pasted(table_columns)}"
 
 
 def _note(mapping: dict[str, str]) -> str:
@@ -256,11 +291,11 @@ def _note(mapping: dict[str, str]) -> str:
 def _not_found(
     table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
 ) -> str:
-    missing = [column for name, column in wanted if name in needed and not _present(column, table_columns)]
+    missing = [column for name, column in wanted if name in needed and not present(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
-    example = ",".join(list(table_columns[: len(wanted)])) if len(table_columns) >= len(wanted) else "A,B"
+    example = pasted(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
-        f"{', '.join(column for _, column in wanted)}; the table has: {listing(table_columns)};"
+        f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
         f" say which with --columns, in the recipe's order, for example --columns {example}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -38,11 +38,17 @@ class Dataset:
 
     @classmethod
     def build(
-        cls, fields: Fields, rows: Iterable[Mapping[str, str]], folder: Path | None = None, training: bool = True
+        cls,
+        fields: Fields,
+        rows: Iterable[Mapping[str, str]],
+        folder: Path | None = None,
+        training: bool = True,
+        used: Callable[[Mapping[str, str]], None] | None = None,
     ) -> Dataset:
         """Encode rows as they stream by; into files of `folder` where one is given, so that the disk is the only limit.
 
         training: rows whose output is too long are left out (and counted), as the recipe's `max_length` says.
+        used: called with each row that is not left out.
         """
         left_out, cut = 0, Counter[str]()
         with ExitStack() as opened:
@@ -58,6 +64,8 @@ class Dataset:
                 if training and not fields.output.fits(encoded[OUTPUT]):
                     left_out += 1
                     continue
+                if used is not None:
+                    used(row)
                 for name, ids in encoded.items():
                     writers[name].append(ids)
                 cut.update(name for name, field in fields.inputs.items() if field.cuts(row[name], encoded[name]))

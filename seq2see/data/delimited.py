@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,19 @@ MOST_FIELDS = 10 * MOST_COLUMNS
 """Fields that a line is cut into: enough to say that there are too many."""
 TOO_LONG = "record too long"
 
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+"""Delimiters with their names; of those that fit a .csv equally well, and give as many fields, the first is taken."""
+LOOKED_AT, LOOKED_AT_CHARACTERS = 100, 1_000_000
+"""Lines of a .csv by which its delimiter is chosen, fewer where they are long."""
+
 
 class Delimited(Format):
     """Fields between delimiters. Quoting can be set for both kinds; line numbers stay right across quoted newlines."""
 
     headed = True
-    delimiter: str
+    usual: str
+    """The delimiter that the suffix stands for."""
+    _delimiter: str | None = None
     quoted: bool
     _columns: list[str]
 
@@ -65,8 +73,22 @@ class Delimited(Format):
         return f"{message}; a field that holds {self._named_delimiter} needs quotes" if self._quoting else message
 
     @property
+    def delimiter(self) -> str:
+        """The one the settings name, or else the one that was chosen when the header was read."""
+        return self._delimiter or self.usual
+
+    @property
+    def notes(self) -> list[str]:
+        if self.delimiter == self.usual or self.settings.delimiter is not None:
+            return []
+        chosen, usual = DELIMITERS[self.delimiter], DELIMITERS[self.usual]
+        return [
+            f"{self.path.name}: fields are separated by a {chosen}, not a {usual} (detected; data.delimiter sets it)"
+        ]
+
+    @property
     def _named_delimiter(self) -> str:
-        return {"\t": "a tab", ",": "a comma", ";": "a semicolon"}[self.delimiter]
+        return f"a {DELIMITERS[self.delimiter]}"
 
     def _records(self) -> Iterator[Record]:
         """Records with the line each begins on; empty lines are no records (unless there is but one column)."""
@@ -74,7 +96,10 @@ class Delimited(Format):
         first = next(numbered, None)
         if first is None:
             return
-        self._choose_delimiter(first[1])
+        if self._delimiter is None:
+            looked_at = list(_beginning(numbered))
+            self._delimiter = self._choose_delimiter([first[1], *(text for _, text in looked_at)])
+            numbered = chain(looked_at, numbered)
         single = self.delimiter not in first[1]
         records = self._quoted_records(first, numbered) if self._quoting else self._plain_records(first, numbered)
         for line, values in records:
@@ -91,16 +116,18 @@ class Delimited(Format):
                 break
         yield from numbered
 
-    def _choose_delimiter(self, header: str) -> None:
-        """Keep the suffix's own delimiter; a kind may know better from the header."""
+    def _choose_delimiter(self, beginning: Sequence[str]) -> str:
+        """The delimiter of the settings, or else the suffix's own; a kind may know better from the first lines."""
+        given = self.settings.delimiter
+        return {name: one for one, name in DELIMITERS.items()}.get(given, given) if given is not None else self.usual
 
     def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
-        for number, text in _chain(first, rest):
+        for number, text in chain([first], rest):
             yield number, text.split(self.delimiter, MOST_FIELDS)
 
     def _quoted_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         csv.field_size_limit(MOST_CELL)
-        feed = _Feed(_chain(first, rest))
+        feed = _Feed(chain([first], rest))
         reader = csv.reader(feed, delimiter=self.delimiter, strict=True)
         while True:
             feed.begin()
@@ -151,14 +178,19 @@ class _Feed:
         return text + "\n"
 
 
-def _chain(first: Numbered, rest: Iterator[Numbered]) -> Iterator[Numbered]:
-    yield first
-    yield from rest
+def _beginning(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
+    """The lines by which a delimiter is chosen: some, and not many characters of them."""
+    characters = 0
+    for number, text in islice(numbered, LOOKED_AT):
+        yield number, text
+        characters += len(text)
+        if characters > LOOKED_AT_CHARACTERS:
+            return
 
 
 @formats.register("tsv")
 class Tsv(Delimited):
-    delimiter = "\t"
+    usual = "\t"
     quoted = False
 
     @staticmethod
@@ -171,18 +203,44 @@ class Tsv(Delimited):
 
 @formats.register("csv")
 class Csv(Delimited):
-    delimiter = ","
+    usual = ","
     quoted = True
 
-    def _choose_delimiter(self, header: str) -> None:
-        """Spreadsheets of many countries write semicolons: taken where the header has no comma."""
-        if "," not in header:
-            self.delimiter = next((other for other in (";", "\t") if other in header), ",")
+    def _choose_delimiter(self, beginning: Sequence[str]) -> str:
+        """Spreadsheets of many countries write semicolons: of the delimiters that divide the header, the one by which
+        most of the first rows have as many fields as it; of several the one with most fields, then the first."""
+        if self.settings.delimiter is not None:
+            return super()._choose_delimiter(beginning)
+        fits = {one: _fit(beginning, one, quoted=self._quoting) for one in DELIMITERS}
+        return max(fits, key=lambda one: fits[one])
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
         with text_file(path, packed=packed) as file:
             csv.writer(file, lineterminator="\n").writerows(_lists(rows, columns))
+
+
+def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[float, int]:
+    """(share of rows with as many fields as the header, number of these): the larger, the better a delimiter fits.
+
+    The share is -1 where the header is one field, and 0 where quotes are wrong, as by a delimiter beside the true one.
+    """
+    wrong = False
+    if quoted:
+        widths: list[int] = []
+        try:
+            reader = csv.reader((text + "\n" for text in beginning), delimiter=delimiter, strict=True)
+            widths.extend(len(values) for values in reader if values)
+        except csv.Error as error:
+            # the last row may go on beyond these lines, and long fields are for the reading itself to judge
+            wrong = not any(reason in str(error) for reason in ("unexpected end", "larger than field limit"))
+    else:
+        widths = [text.count(delimiter) + 1 for text in beginning if text]
+    if not widths or widths[0] == 1:
+        return -1.0, 1
+    rows = widths[1:]
+    share = sum(width == widths[0] for width in rows) / len(rows) if rows else 1.0
+    return 0.0 if wrong else share, widths[0]
 
 
 def _lists(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[list[str]]:

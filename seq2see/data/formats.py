@@ -28,11 +28,18 @@ class Format(ABC):
     unit = "line"
     headed = False
     """Whether the first line names the columns."""
+    named = True
+    """Whether the file itself says how its columns are called."""
 
     def __init__(self, path: Path, settings: DataSettings, *, bad: Callable[[RowError], None]):
         self.path = path
         self.settings = settings
         self.bad = bad
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided while reading and the user should know."""
+        return []
 
     @abstractmethod
     def columns(self) -> list[str]:

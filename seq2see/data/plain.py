@@ -18,6 +18,8 @@ COLUMN = "text"
 class Plain(Format):
     """Every line is a row, an empty one too: line 7 of the predictions answers line 7 of the file."""
 
+    named = False
+
     def columns(self) -> list[str]:
         if not any(text.strip() for _, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad)):
             raise UserError(f"{self.path}: the file is empty")

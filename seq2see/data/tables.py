@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Table:
     `unusable`, reasons by what cannot be used of a row (a file, numbers), which are told together.
     """
 
-    def __init__(self, path: Path, settings: DataSettings, kind: type[Format]):
+    def __init__(self, path: Path, settings: DataSettings, kind: Callable[..., Format]):
         self.path = path
         self.settings = settings
         self._forget()
@@ -102,7 +102,8 @@ class Table:
     @property
     def notes(self) -> list[str]:
         """What to tell the user of the latest reading, once it is at its end."""
-        found = [
+        found = list(self._format.notes)
+        found += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
             f" the first at {self._format.unit} {blanks.first}"
             for column, blanks in self.blanks.items()
@@ -115,6 +116,11 @@ class Table:
     def headed(self) -> bool:
         """Whether the first line was taken for the names of the columns."""
         return self._format.headed
+
+    @property
+    def named(self) -> bool:
+        """Whether its columns have names of their own (the lines of a .txt have none)."""
+        return self._format.named
 
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""

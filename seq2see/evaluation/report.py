@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
+from seq2see.data.trained_rows import Seen
 from seq2see.errors import counted
 from seq2see.evaluation.baselines import Baseline, assign, beside
 from seq2see.evaluation.by_length import LengthBin, quality_by_length
@@ -22,7 +23,8 @@ class Report:
 
     inputs: how many of the rows' inputs are distinct (rows with equal ones are references of each other), where there
     are any; said: what the trivial models do, for the head of the table; a metric that cannot be taken of them is not
-    in `baseline`; reversed: the metrics of the same model on the same rows with their videos backwards.
+    in `baseline`; reversed: the metrics of the same model on the same rows with their videos backwards;
+    seen: how many of the rows the model was trained on, where that is known.
     """
 
     rows: int
@@ -33,6 +35,7 @@ class Report:
     positions: list[PositionBin] = field(default_factory=list)
     inputs: int | None = None
     reversed: dict[str, float] = field(default_factory=dict)
+    seen: Seen | None = None
 
     def joined(self, other: Report) -> Report:
         """This report with the metrics of another over the same rows (perplexity is taken of all references)."""
@@ -54,6 +57,8 @@ class Report:
         out |= {"metrics": _finite(self.metrics), "baseline": _finite(self.baseline)}
         if self.reversed:
             out["reversed"] = _finite(self.reversed)
+        if self.seen is not None:
+            out["seen"] = self.seen.to_dict()
         if self.said:
             out["baseline_says"] = self.said
         if self.by_length:

@@ -262,6 +262,8 @@ def _decoder(recipe: Recipe) -> list[str]:
         lines += [f"attention   {first}", *(f"            {line}" for line in rest)]
     else:
         lines.append("attention   none")
+        if _could_copy(recipe):
+            lines.append("copying     none: without attention no place is looked at that a word could be copied from")
     if decoder.kind == "recurrent":
         lines.append(f"step        {equations.step_equation(recipe)}")
         lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
@@ -269,6 +271,12 @@ def _decoder(recipe: Recipe) -> list[str]:
         first, *rest = equations.layer_equations(recipe)
         lines += [f"step        {first}", *(f"            {line}" for line in rest)]
     return [*lines, f"output      {equations.output_equation(recipe)}"]
+
+
+def _could_copy(recipe: Recipe) -> bool:
+    """Whether the output is written in the symbols of a text that is read."""
+    tokens = getattr(recipe.output, "tokens", None)
+    return recipe.decoder.own is None and any(given.tokens == tokens for given in recipe.texts.values())
 
 
 def _loss(recipe: Recipe) -> list[str]:

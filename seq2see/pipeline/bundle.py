@@ -15,6 +15,7 @@ from torch import Tensor
 from seq2see.data.embeddings import read_vectors
 from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.output import write_bytes
+from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEGABYTE, read_json
@@ -31,13 +32,17 @@ RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json
 
 @dataclass
 class Bundle:
-    """A model with what it needs to read its inputs and write its outputs."""
+    """A model with what it needs to read its inputs and write its outputs.
+
+    trained: the rows it was trained on, as hashes; None where that is not known.
+    """
 
     recipe: Recipe
     fields: Fields
     network: EncoderDecoder
     baselines: list[Baseline] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    trained: TrainedRows | None = None
 
     @classmethod
     def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:
@@ -58,7 +63,7 @@ class Bundle:
         write_tensors(folder / WEIGHTS, tensors_of(self.network))
 
     def save_setup(self, folder: Path) -> None:
-        """All but the weights: recipe, vocabularies, trivial models."""
+        """All but the weights: recipe, vocabularies, trivial models, hashes of the rows trained on."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -68,6 +73,8 @@ class Bundle:
         self.fields.save(folder)
         stored = [baseline.to_dict() for baseline in self.baselines]
         write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
+        if self.trained is not None:
+            self.trained.save(folder)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
@@ -82,6 +89,7 @@ class Bundle:
         check_finite(tensors, path=path)
         fill(bundle.network, tensors, path=path)
         bundle.baselines = _baselines(folder / BASELINES)
+        bundle.trained = TrainedRows.load(folder)
         bundle.network.to(place).eval()
         return bundle
 

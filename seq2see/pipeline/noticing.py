@@ -31,15 +31,23 @@ class Notices:
     """
 
     def __init__(self, bundles: Sequence[Bundle], *, outputs: bool = False):
+        self._recipe = bundles[0].recipe
+        self._rows = self._blank = 0
         self._readers = [reader for bundle in bundles for reader in _readers(bundle, outputs=outputs)]
 
     def read(self, rows: Iterable[Mapping[str, str]]) -> None:
         for row in rows:
+            self._rows += 1
+            self._blank += any(not row[name].strip() for name in self._recipe.needed)
             for reader in self._readers:
                 reader.read(row)
 
     def lines(self) -> list[str]:
-        return list(dict.fromkeys(line for reader in self._readers for line in reader.lines()))
+        blank = []
+        if self._blank:
+            have = "has an" if self._blank == 1 else "have an"
+            blank = [f"{self._blank:,} of {counted(self._rows, 'row')} {have} empty input: left blank"]
+        return blank + list(dict.fromkeys(line for reader in self._readers for line in reader.lines()))
 
 
 def tell(lines: Iterable[str]) -> None:

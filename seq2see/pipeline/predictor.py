@@ -92,13 +92,23 @@ def predict(
     on its number, so that a table in parts is drawn like the whole; drawn_as: these numbers one by one, for rows that
     come from several tables. maps: looks also tell heads and layers apart, for those who want to see them: it takes
     memory, and measuring needs none of it.
+
+    A row in which an input is empty that the recipe needs gets a blank prediction with the reason.
     """
     first = bundles[0]
     check_ensemble(bundles)
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
     found: list[Prediction | None] = [None] * len(rows)
     width = max(options.beam, options.n_best)
-    for numbers, batch in chunks(first.fields, rows, factor=width, told=told):
+    full = []
+    for number, row in enumerate(rows):
+        reason = lacking(first.recipe, row)
+        if reason:
+            found[number] = Prediction.blank(shown_input(row), first.recipe.output.kind, reason)
+        else:
+            full.append(number)
+    for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, told=told):
+        numbers = [full[place] for place in places]
         batch.rows = [drawn_as[number] if drawn_as is not None else first_row + number for number in numbers]
         readings = _readings(bundles, rows, numbers, batch)
         its = _for_rows(options, numbers)
@@ -113,6 +123,14 @@ def predict(
                 first, rows[number], best, replace_unknown=replace_unknown, alone=len(bundles) == 1
             )
     return [one for one in found if one is not None]
+
+
+def lacking(recipe: Recipe, row: Row) -> str:
+    """Why a row cannot be answered; nothing where it can."""
+    empty = [name for name in recipe.needed if not row[name].strip()]
+    if not empty:
+        return ""
+    return "the input is empty" if len(recipe.inputs) == 1 else f"empty input: {', '.join(empty)}"
 
 
 def check_ensemble(bundles: Sequence[Bundle]) -> None:

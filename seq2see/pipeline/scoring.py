@@ -14,6 +14,7 @@ from torch import Tensor
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.streams import Stream
+from seq2see.data.trained_rows import Seen
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.chunks import Told, chunks
@@ -48,7 +49,8 @@ class Scored:
 class Score:
     """Log-probability and perplexity of given outputs: in all, and row by row.
 
-    given: what these are given beside the inputs (the places that a hard attention chose), where anything.
+    given: what these are given beside the inputs (the places that a hard attention chose), where anything;
+    seen: how many of the rows the model was trained on, where that is known.
     """
 
     rows: int
@@ -57,6 +59,7 @@ class Score:
     perplexity: float
     each: list[Scored]
     given: str = ""
+    seen: Seen | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,6 +68,7 @@ class Score:
             "log_probability": self.log_probability,
             "perplexity": self.perplexity,
             **({"given": self.given} if self.given else {}),
+            **({"seen": self.seen.to_dict()} if self.seen is not None else {}),
         }
 
 

@@ -15,6 +15,7 @@ from seq2see.files import read_text, shortened
 from seq2see.recipe.bounded_yaml import MOST_BYTES, parse
 from seq2see.recipe.check import problems
 from seq2see.recipe.messages import LISTED, listed, said
+from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.overrides import overridden, spelled_out
 from seq2see.recipe.pointing import remarks
 from seq2see.recipe.resolve import inherited, resolved
@@ -61,6 +62,12 @@ def load_recipe(
     if found:
         raise UserError(listed(origin, found))
     return recipe
+
+
+def left_out(given: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:
+    """A line for each setting of a recipe that is not used because the overrides make it meaningless."""
+    raw, _ = _read(given, complete=False) if isinstance(given, str | Path) else (_plain(given), "")
+    return settings_left_out(raw, overrides)
 
 
 def notes(recipe: Recipe) -> list[str]:

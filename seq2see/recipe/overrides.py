@@ -32,6 +32,29 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
     >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, ["attention.score=dot"])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
     """
+    return _applied(raw, overrides)[0]
+
+
+def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
+    """A line for each setting of the raw recipe that the overrides make meaningless, so that it is not used.
+
+    Settings of what was itself replaced (those of a score, of a kind of encoder) go without saying.
+
+    >>> raw = {"inputs": {"x": {}}, "attention": {"size": 8}, "decoder": {"copy_from": "x"}}
+    >>> left_out(raw, ["attention=none"])
+    ['decoder.copy_from x is left out: without attention no place is looked at']
+    """
+    overrides = list(overrides)
+    replaced = [path.removesuffix(".score").removesuffix(".kind") for path, _ in map(_parsed, overrides)]
+    return [
+        f"{path} {value} is left out: {reason}"
+        for path, (value, reason) in _applied(raw, overrides)[1].items()
+        if not any(path.startswith(f"{group}.") for group in replaced)
+    ]
+
+
+def _applied(raw: Raw, overrides: Iterable[str]) -> tuple[Raw, dict[str, tuple[Any, str]]]:
+    """(the recipe with the overrides, {path: (value, reason)} of the settings they make meaningless)."""
     changes: Raw = {}
     for path, value in map(_parsed, overrides):
         _check_kept(path, changes)
@@ -42,10 +65,16 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
         after = spelled_out(after)
     _follow_the_kinds(after, before, changes)
     _follow_the_silence(after, before, changes)
-    for path in _meaningless(after).keys() - _meaningless(before).keys():
-        if not _given(path, changes):
+    known, dropped = _meaningless(before), dict[str, tuple[Any, str]]()
+    while True:  # what is dropped may make others meaningless in their turn
+        useless = {path: why for path, why in _meaningless(after).items() if path not in known and path not in dropped}
+        useless = {path: why for path, why in useless.items() if not _given(path, changes)}
+        if not useless:
+            return after, dropped
+        for path, reason in useless.items():
+            group, _, key = path.rpartition(".")
+            dropped[path] = (_at(after, group).get(key), reason)
             _drop(after, path)
-    return after
 
 
 def spelled_out(raw: Raw) -> Raw:

@@ -94,6 +94,9 @@ class DataSettings(Settings):
 
     dev_share: Share = Field(0.05, description="share of the rows set aside where no --dev is given")
     dev_most: Count = Field(2000, description="... but at most so many")
+    delimiter: Literal["comma", "semicolon", "tab", "pipe", ",", ";", "\t", "|"] | None = Field(
+        None, description="between the fields of .csv and .tsv; not given: detected for .csv, tab for .tsv"
+    )
     quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
     encoding: str = Field("utf-8", description="of text files")
     on_error: Literal["stop", "skip"] = Field(
@@ -298,6 +301,11 @@ class Recipe(Settings):
     def made(self) -> str | None:
         """What the labels tell that are no column's; None where outputs are found in the data."""
         return self.output.made if isinstance(self.output, LabelOutput) else None
+
+    @property
+    def needed(self) -> list[str]:
+        """The inputs that must not be empty: rows in which one is are neither learned from, measured nor answered."""
+        return [name for name, given in self.inputs.items() if not getattr(given, "may_be_empty", False)]
 
     @property
     def videos(self) -> list[str]:

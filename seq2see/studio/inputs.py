@@ -56,6 +56,9 @@ class Reader:
         row = self.model.row({name: self._value(name, value) for name, value in known.items()})
         if row and not any(value.strip() for value in row.values()):
             raise UserError("input: it is empty")
+        empty = [name for name in self.model.recipe.needed if not row[name].strip()]
+        if empty:
+            raise UserError(f"input: {', '.join(empty)}: empty, and the model needs it")
         return self._checked(row)
 
     def file_names(self) -> dict[str, str]:

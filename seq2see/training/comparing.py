@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seq2see.data.records import Data
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.ranking import Contender, Outcome, Ranking
 from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.measures import followed
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
@@ -24,7 +25,7 @@ from seq2see.training.locking import alone
 from seq2see.training.progress import remaining
 from seq2see.training.reports import Listener, best_report
 from seq2see.training.results import Results, fingerprint
-from seq2see.training.run import SOURCES, Sources, train
+from seq2see.training.run import SOURCES, Sources, sources_of, train, write_tables
 from seq2see.training.trainer import CHECKPOINTS
 from seq2see.training.watching import Lines, Watch
 
@@ -34,10 +35,10 @@ SEED, PATIENCE = "training.seed", "training.patience"
 
 def compare(
     recipe: str | Path | Mapping[str, Any] | Recipe,
-    data: str | Path,
+    data: Data,
     *,
     vary: Sequence[str],
-    dev: str | Path | None = None,
+    dev: Data | None = None,
     columns: Sequence[str] | None = None,
     overrides: Sequence[str] = (),
     epochs: int | None = None,
@@ -64,17 +65,22 @@ def compare(
     check_comparable(made)
     first = next(iter(made.values()))
     metric = _one_metric(made)
-    sources = Sources(
-        str(Path(data).resolve()), str(Path(dev).resolve()) if dev else None, list(columns) if columns else None
-    )
-    open_table(first, sources.data, columns)
     folder = Path(out) if out is not None else default_folder(first)
+    sources, tables = sources_of(first, data, dev, columns, folder=folder)
+    if not tables:
+        open_table(first, sources.data, columns)
     check_folder(folder)
+    if tables:
+        with alone(folder):
+            write_tables(tables)
     told = [Lines()] if listeners is None else listeners
     contest = _Contest(folder, sources, metric, told)
     if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
         for note in _by_the_clock(made.values()):
             contest.say(note)
+    for variant in made:
+        for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
+            contest.say(f"{variant}: {note}")
     for reason in impossible:
         contest.say(f"left out: {reason}")
     with alone(folder):

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
 from seq2see.data.dataset import Dataset
 from seq2see.data.field import field_of
 from seq2see.data.fields import Fields, VectorField
 from seq2see.data.media import MediaField
+from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.sentences import together
 from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
+from seq2see.data.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.data.turning import both_ways
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
@@ -46,12 +48,15 @@ Rows = Callable[[], Iterator[Mapping[str, str]]]
 
 @dataclass
 class Corpus:
-    """train: encoded rows or a stream; dev: rows as they are read (a stream's lines); notes: what to tell the user."""
+    """recipe: with the columns that were found; train: encoded rows or a stream; dev: rows as they are read (a stream's
+    lines); trained: the rows to train on, as hashes; notes: what to tell the user."""
 
+    recipe: Recipe
     fields: Fields
     train: Dataset | Stream
     dev: list[Mapping[str, str]]
     baselines: list[Baseline]
+    trained: TrainedRows
     notes: list[str] = field(default_factory=list)
 
 
@@ -61,9 +66,27 @@ def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
     return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
 
 
+def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe:
+    """The recipe with the columns that were found in a table, by which a model of it finds them in other tables.
+
+    Columns that the table does not name itself (the lines of a .txt) are left as the recipe has them.
+    """
+    found = {
+        name: resolution.mapping[name]
+        for name, column in wanted_columns(recipe)
+        if table.named and resolution.mapping.get(name, column) != column
+    }
+    inputs = {
+        name: settings.model_copy(update={"column": found[name]}) if name in found else settings
+        for name, settings in recipe.inputs.items()
+    }
+    output = recipe.output.model_copy(update={"column": found[OUTPUT]}) if OUTPUT in found else recipe.output
+    return recipe.model_copy(update={"inputs": inputs, "output": output})
+
+
 def open_table(
     recipe: Recipe,
-    path: str | Path,
+    path: str | Path | Table,
     columns: Sequence[str] | None,
     *,
     optional: Sequence[str] = (),
@@ -74,10 +97,10 @@ def open_table(
 
     fields: those of a model, which know how many numbers make a row; numbers: checks of an earlier table, which do too.
     """
-    table = read(path, settings=recipe.data)
+    table = path if isinstance(path, Table) else read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
-    found = resolve(others, wanted_columns(recipe), columns, path=path, optional=optional)
+    found = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
     if links is not None and links in table.columns:
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
@@ -85,6 +108,32 @@ def open_table(
     numbers = numbers_in(recipe, fields) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
     return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers, known=known)
+
+
+def held_table(
+    recipe: Recipe,
+    data: Data,
+    columns: Sequence[str] | None,
+    *,
+    fields: Fields | None = None,
+    optional: Sequence[str] = (),
+) -> tuple[Table, Resolution]:
+    """The same for rows in memory, whose keys are columns, or the recipe's own names."""
+    table = table_of(data, settings=recipe.data)
+    names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
+    if columns is None and all(name in table.columns for name in names):
+        columns = names
+    table, resolution = open_table(recipe, table, columns, optional=optional, fields=fields)
+    if ALIGNMENT in table.columns:
+        resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: ALIGNMENT})
+    return table, resolution
+
+
+def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
+    """Rows in memory as the content of a table to train on."""
+    records = records_of(data, what=what)
+    found = resolve(list(records[0]), wanted_columns(recipe), columns, path=what)
+    return as_lines(records, files=[found.mapping[name] for name in files_in(recipe) if name in found.mapping])
 
 
 def lists_in(recipe: Recipe) -> dict[str, Joined]:
@@ -138,22 +187,34 @@ def read_corpus(
     """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
     table, resolution = open_table(recipe, data, columns, fields=fields)
     _check_aligned(recipe, table, resolution)
+    written, recipe = recipe, with_columns(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
     rows = _reader(recipe, resolution, table)
     if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
         next(rows())
-    dev_table, held_out = _dev_reader(recipe, dev, columns, resolution)
+    dev_table, held_out = _dev_reader([recipe, written], dev, columns, resolution)
     kept = _cache(data, folder)
     if recipe.data.stream:
         return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
     train_rows, dev_rows, said = _split(recipe, rows, held_out)
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
-    train = Dataset.build(fields, train_rows(), folder=kept)
+    recorder = Recorder.of(recipe)
+    train = Dataset.build(fields, train_rows(), folder=kept, used=recorder.add)
+    trained = recorder.finish()
     notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
-    return Corpus(fields, train, dev_rows, _baselines(recipe, train, train_rows), notes)
+    if held_out is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), trained, notes)
+
+
+def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
+    """What to say of rows of --dev that are trained on too, which set-aside rows never are."""
+    seen = seen_by([(recipe, trained)], dev)
+    what = "line" if recipe.data.stream else "row"
+    return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
 
 
 def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
@@ -178,15 +239,18 @@ def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
 def filled(recipe: Recipe) -> tuple[str, ...]:
     """Names whose values must not be empty: all that the recipe does not allow to be, but for the lines of a stream,
     whose ends are symbols of their own."""
-    needed = [name for name, given in recipe.inputs.items() if not getattr(given, "may_be_empty", False)]
-    return () if recipe.data.stream else (*needed, OUTPUT)
+    return () if recipe.data.stream else (*recipe.needed, OUTPUT)
 
 
 def _dev_reader(
-    recipe: Recipe, dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
+    recipes: Sequence[Recipe], dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
 ) -> tuple[Table, Rows] | tuple[None, None]:
+    """Its columns are those of the first recipe that names them: as in the training table, or as it was written."""
     if dev is None:
         return None, None
+    header = read(dev, settings=recipes[0].data).columns
+    fitting = (one for one in recipes if all(present(column, header) for _, column in wanted_columns(one)))
+    recipe = next(fitting, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if LOOKS in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
@@ -240,10 +304,16 @@ def _read_stream(
         fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
     if cut:
         notes.append(f"dev: its first {DEV_CHARACTERS:,} characters are read for each report")
-    stream = Stream.build(fields.text_output, train_lines(), path=None if cache is None else cache / OUTPUT)
+    recorder = Recorder.of(recipe)
+    lines_read = recorder.add_lines(train_lines())
+    stream = Stream.build(fields.text_output, lines_read, path=None if cache is None else cache / OUTPUT)
     named = recipe.evaluation.baseline != "none"
     baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
-    return Corpus(fields, stream, [{OUTPUT: line} for line in dev_lines], baselines, notes)
+    dev_rows: list[Mapping[str, str]] = [{OUTPUT: line} for line in dev_lines]
+    trained = recorder.finish()
+    if dev is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, trained, notes)
 
 
 def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:

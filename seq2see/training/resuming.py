@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2see.data.columns import pasted
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.leaves import leaves
@@ -26,11 +27,19 @@ def same_sources(
     given = {
         "--data": (None if data is None else str(Path(data).resolve()), begun.data),
         "--dev": (None if dev is None else str(Path(dev).resolve()), begun.dev),
-        "--columns": (",".join(columns) if columns else None, ",".join(begun.columns) if begun.columns else None),
+        "--columns": (pasted(columns) if columns else None, pasted(begun.columns) if begun.columns else None),
     }
     for option, (now, before) in given.items():
         if now is not None and now != before:
             raise UserError(_otherwise(option, before if before is not None else "none", now))
+
+
+def same_rows(begun: Sources, tables: Mapping[Path, bytes]) -> None:
+    """Rows that are held in memory may be given again if they are those that the run has written down."""
+    for path, content in tables.items():
+        known = path.read_bytes() if str(path) in (begun.data, begun.dev) and path.is_file() else None
+        if content != known:
+            raise UserError(_otherwise(path.stem, "other rows", "these"))
 
 
 def gone_on(begun: Recipe, overrides: Sequence[str]) -> Recipe:

@@ -16,6 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields
 from seq2see.data.output import unwritable, write_bytes
+from seq2see.data.records import Data, is_path
+from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import MEGABYTE, read_json, shortened
@@ -28,7 +30,7 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
-from seq2see.training.corpus import Corpus, read_corpus
+from seq2see.training.corpus import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.kept_rows import keep_rows
@@ -38,7 +40,8 @@ from seq2see.training.samples import samples_of
 from seq2see.training.starting import carried_over
 from seq2see.training.trainer import CHECKPOINTS, Trainer
 
-SOURCES = "data.json"
+SOURCES, TABLES = "data.json", "data"
+"""Where a run notes which tables it reads, and where those are written that were held in memory."""
 
 
 @dataclass
@@ -50,6 +53,35 @@ class Sources:
     columns: list[str] | None = None
 
 
+def sources_of(
+    recipe: Recipe, data: Data, dev: Data | None, columns: Sequence[str] | None, *, folder: Path
+) -> tuple[Sources, dict[Path, bytes]]:
+    """(where a run's rows come from, tables to write into its folder first: those of rows that are held in memory)."""
+    if isinstance(columns, str):
+        raise UserError(f"columns: expected a list of names, got the text '{columns}'")
+    tables: dict[Path, bytes] = {}
+
+    def path_of(given: Data, what: str, name: str) -> str:
+        if is_path(given):
+            return str(Path(given).resolve())
+        path = folder.resolve() / TABLES / name
+        tables[path] = lines_of(recipe, given, columns, what=what)
+        return str(path)
+
+    rows = path_of(data, "data", "train.jsonl")
+    beside = None if dev is None else path_of(dev, "dev", "dev.jsonl")
+    return Sources(rows, beside, list(columns) if columns else None), tables
+
+
+def write_tables(tables: Mapping[Path, bytes]) -> None:
+    for path, content in tables.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path.parent, error) from None
+        write_bytes(path, content)
+
+
 def train(
     recipe: Recipe,
     sources: Sources,
@@ -58,9 +90,12 @@ def train(
     listeners: Sequence[Listener] = (),
     resume: bool = False,
     start: Bundle | None = None,
+    tables: Mapping[Path, bytes] | None = None,
 ) -> Bundle:
-    """Train and leave a model in `folder`. start: a model to go on from (fine-tuning), whose vocabularies are kept."""
+    """Train and leave a model in `folder`. start: a model to go on from (fine-tuning), whose vocabularies are kept;
+    tables: to be written first (`sources_of`)."""
     folder = Path(folder)
+    write_tables(tables or {})
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -69,7 +104,10 @@ def train(
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     measured, metric = followed(recipe)
     corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
+    recipe = corpus.recipe
     bundle = _bundle(recipe, corpus, start, fresh=not resume)
+    earlier = TrainedRows.load(folder) if resume else start.trained if start is not None else None
+    bundle.trained = corpus.trained.joined(earlier)
     bundle.network.to(device)
     if not resume:
         _clear(folder)

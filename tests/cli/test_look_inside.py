@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from seq2see import api
+from seq2see.errors import Notice
 from tests.cli.conftest import SMALL, Run
 
 Call = Callable[..., Run]
@@ -122,7 +123,8 @@ def test_a_recurrent_encoder_that_looks_back_needs_no_other_attention(
     forwards, backwards = (np.array(one["weights"]) for one in looks["maps"].values())
     np.testing.assert_allclose(forwards.sum(-1), [0, 1, 1, 1], atol=1e-5)
     np.testing.assert_allclose(backwards.sum(-1), [1, 1, 1, 0], atol=1e-5)
-    said = api.load(looking_back).predict("abcd", maps=True, replace_unknown=True)  # no input is most looked at
+    with pytest.warns(Notice, match="replace_unknown"):
+        said = api.load(looking_back).predict("abcd", maps=True, replace_unknown=True)  # no input is most looked at
     assert said.text == api.load(looking_back).predict("abcd").text
 
 

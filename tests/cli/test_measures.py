@@ -51,6 +51,20 @@ def test_evaluate_labels(call: Call, judge: Path, verdicts: Path) -> None:
     assert 0 <= record["metrics"]["accuracy"] <= 1
 
 
+@pytest.mark.parametrize("command", ["evaluate", "score"])
+def test_rows_that_were_trained_on_are_told_of(
+    command: str, call: Call, speller: Path, pairs: Path, tmp_path: Path
+) -> None:
+    done = call(command, speller, "--data", pairs, "--json")
+    seen = json.loads(done.out)["seen"]
+    assert 180 <= seen["trained_on"] < seen["checked"] == 200
+    assert f"{seen['trained_on']} of 200 rows were trained on" in done.err
+    (tmp_path / "new.tsv").write_text("word\tspelled\nfacade\tF A C A D E\n", encoding="utf-8")
+    other = call(command, speller, "--data", tmp_path / "new.tsv", "--json")
+    assert json.loads(other.out)["seen"] == {"trained_on": 0, "other_output": 0, "checked": 1}
+    assert "trained on" not in other.err
+
+
 def test_score_adds_up(call: Call, speller: Path, pairs: Path) -> None:
     whole = json.loads(call("score", speller, "--data", pairs, "--json").out)
     each = [json.loads(line) for line in call("score", speller, "--data", pairs, "--each", "--json").lines]
@@ -68,6 +82,7 @@ def test_an_ensemble_is_scored_and_measured_like_a_model(call: Call, speller: Pa
     twice = f"{speller}+{speller}"
     for command in ("score", "evaluate"):
         alone, both = (json.loads(call(command, which, "--data", pairs, "--json").out) for which in (speller, twice))
+        assert alone.pop("seen") == both.pop("seen")
         measured = [one if command == "score" else one["metrics"] for one in (alone, both)]
         assert measured[1] == pytest.approx(measured[0], rel=1e-4)
     assert "perplexity" in both["metrics"]

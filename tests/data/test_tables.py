@@ -13,8 +13,9 @@ import pytest
 
 from seq2see.data.tables import Table, read, write
 from seq2see.errors import MissingExtra
+from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import DataSettings
-from tests.data.helpers import Put
+from tests.data.helpers import Put, error_of
 
 PAIRS = [{"en": "a dog", "de": "ein Hund"}, {"en": 'say "hi", you', "de": "sag हाय"}, {"en": "", "de": "x"}]
 SUFFIXES = [".tsv", ".csv", ".jsonl", ".parquet"]
@@ -74,6 +75,66 @@ def test_csv_quotes_can_hold_commas_and_lines_and_line_numbers_stay_right(put: P
 
 def test_csv_of_a_country_with_decimal_commas(put: Put) -> None:
     assert values(read(put("x.csv", "en;de\na,5;b\n"))) == [{"en": "a,5", "de": "b"}]
+
+
+def test_a_semicolon_csv_whose_header_holds_a_comma(put: Put) -> None:
+    table = read(put("x.csv", "Heard (age, village);Spelt\nabe;ab\nbee, bea;be\n"))
+    assert values(table) == [
+        {"Heard (age, village)": "abe", "Spelt": "ab"},
+        {"Heard (age, village)": "bee, bea", "Spelt": "be"},
+    ]
+    assert [note for note in table.notes if "semicolon" in note and "data.delimiter" in note]
+
+
+@pytest.mark.parametrize("between", [";", "\t", "|"])
+def test_the_delimiter_of_a_csv_is_the_one_that_fits_most_rows(put: Put, between: str) -> None:
+    rows = [["a, b", "c"], ["1", "2"], ['"x, y"', '"z, w, v"']]
+    table = read(put("x.csv", "".join(f"{between.join(row)}\n" for row in rows)))
+    assert table.columns == ["a, b", "c"]
+    assert [list(row.values.values()) for row in table] == [["1", "2"], ["x, y", "z, w, v"]]
+
+
+def test_quotes_count_when_a_delimiter_is_chosen(put: Put) -> None:
+    table = read(put("x.csv", '"a;b",c\n"1;2",3\n"4;5;6",7\n'))
+    assert table.columns == ["a;b", "c"]
+    assert not table.notes
+
+
+def test_delimiters_that_fit_equally_well_leave_a_csv_its_comma(put: Put) -> None:
+    assert read(put("x.csv", "a,b;c\n1,2;3\n")).columns == ["a", "b;c"]
+
+
+def test_of_delimiters_that_fit_equally_well_the_one_with_more_fields_is_taken(put: Put) -> None:
+    assert read(put("x.csv", "a;b, c;d\n1,5;2;3\n")).columns == ["a", "b, c", "d"]
+
+
+def test_a_delimiter_by_which_quotes_are_wrong_is_not_taken(put: Put) -> None:
+    assert read(put("x.csv", 'a,b|c\n1,"2"|3\n')).columns == ["a,b", "c"]
+
+
+def test_a_row_with_a_comma_too_many_is_still_found(put: Put) -> None:
+    message = error_of(lambda: list(read(put("x.csv", "en,de\na,b\nc,d,e\n"))))
+    assert "line 3" in message
+    assert "too many fields" in message
+
+
+@pytest.mark.parametrize(("given", "columns"), [("comma", ["a", "b;c"]), (";", ["a,b", "c"]), ("pipe", ["a,b;c"])])
+def test_the_delimiter_can_be_set(put: Put, given: Any, columns: list[str]) -> None:
+    table = read(put("x.csv", "a,b;c\n1,2;3\n"), settings=DataSettings(delimiter=given))
+    assert table.columns == columns
+    assert not table.notes
+
+
+def test_a_tsv_is_read_by_its_tabs_unless_it_is_set_otherwise(put: Put) -> None:
+    path = put("x.tsv", "a;b\n1;2\n")
+    assert read(path).columns == ["a;b"]
+    assert read(path, settings=DataSettings(delimiter=";")).columns == ["a", "b"]
+
+
+def test_an_unknown_delimiter_is_refused_with_those_that_are_known() -> None:
+    message = error_of(lambda: load_recipe({"inputs": {"source": {}}}, overrides=["data.delimiter=semi"]))
+    assert "data.delimiter" in message
+    assert "semicolon" in message
 
 
 def test_other_encodings_are_settings(put: Put) -> None:

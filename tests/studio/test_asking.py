@@ -146,7 +146,9 @@ def test_explanations_and_scores_are_those_of_the_command_line(
     scored = ask(client, "score", model="speller", rows=rows)
     arguments = ("score", speller, "--data", tmp_path / "pairs.tsv", "--json")
     assert scored["each"] == approximately(command(capsys, *arguments, "--each"))
-    assert scored["score"] == approximately(command(capsys, *arguments)[0])
+    whole = command(capsys, *arguments)[0]
+    del whole["seen"]  # which rows a model was trained on is not for strangers to ask
+    assert scored["score"] == approximately(whole)
     one = ask(client, "score", model="speller", input="face", output="F A C E")
     assert one["each"] == approximately(scored["each"][:1])
 

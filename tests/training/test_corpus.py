@@ -54,6 +54,11 @@ def test_a_hash_sees_every_number_and_its_place() -> None:
     assert digest(ids) == digest(ids[:40], ids[40:]) != digest(other)
 
 
+def beside_dev(notes: list[str]) -> list[str]:
+    """Notes without those about dev rows that are trained on, as dev is the same table here."""
+    return [note for note in notes if not note.startswith("dev: ")]
+
+
 def test_rows_with_an_empty_value_leave_training_and_dev_and_that_is_said(tmp_path: Path) -> None:
     full = [{"source": f"{a}{b}", "output": a} for a in "abcd" for b in "abcd"]
     table = write_table(tmp_path / "train.tsv", [*full, {"source": "", "output": "a"}, {"source": "b", "output": " "}])
@@ -61,7 +66,7 @@ def test_rows_with_an_empty_value_leave_training_and_dev_and_that_is_said(tmp_pa
     read = read_corpus(load_recipe(ROWS), table, dev=dev)
     assert isinstance(read.train, Dataset)
     assert (len(read.train), len(read.dev)) == (16, 1)
-    assert read.notes == [
+    assert beside_dev(read.notes) == [
         "train.tsv: 1 row with an empty 'source' left out, the first at line 18",
         "train.tsv: 1 row with an empty 'output' left out, the first at line 19",
         "dev.tsv: 1 row with an empty 'output' left out, the first at line 3",
@@ -76,7 +81,7 @@ def test_empty_lines_of_a_stream_are_part_of_the_text(tmp_path: Path) -> None:
     read = read_corpus(load_recipe(TEXT), path, dev=path)
     assert isinstance(read.train, Stream)
     assert len(read.train) == 20 * 5
-    assert read.notes == []
+    assert beside_dev(read.notes) == []
 
 
 def test_what_max_length_does_to_rows_is_said(tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_what_max_length_does_to_rows_is_said(tmp_path: Path) -> None:
     table = write_table(tmp_path / "pairs.tsv", rows)
     recipe = load_recipe(ROWS, overrides=["inputs.source.max_length=5", "output.max_length=4"])
     notes = read_corpus(recipe, table, dev=table).notes
-    assert notes == [
+    assert beside_dev(notes) == [
         "2 of 4 inputs 'source' were longer than max_length 5 and were cut",
         "2 rows left out: the output is longer than output.max_length 4",
     ]
@@ -95,6 +100,6 @@ def test_a_first_line_taken_for_names_nobody_asked_for_is_told_of(tmp_path: Path
     table = write_table(tmp_path / name, [{"dog": f"a{letter}", "Hund": letter} for letter in "abc"])
     columns = "columns: 'dog' -> 'Hund' (the only two)"
     wanted = f"{columns}; the first line of x.tsv was read as their names" if said else columns
-    assert read_corpus(load_recipe(ROWS), table, dev=table).notes == [wanted]
+    assert beside_dev(read_corpus(load_recipe(ROWS), table, dev=table).notes) == [wanted]
     named = read_corpus(load_recipe(ROWS), table, dev=table, columns=["dog", "Hund"])
-    assert named.notes == []
+    assert beside_dev(named.notes) == []

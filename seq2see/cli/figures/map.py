@@ -76,13 +76,18 @@ def _items(model: Model, given: Given) -> list[Item]:
             f"--by: {given.file} has no column '{given.by}'{nearest(given.by, read.columns)}; it has: {allowed}"
         )
     found: dict[tuple[str, ...], Item] = {}
-    again = 0
+    again = empty = 0
     for item in read.items:
+        if any(not item.inputs[name].strip() for name in model.recipe.needed):
+            empty += 1
+            continue
         key = tuple(item.inputs.values())
         again += key in found
         found.setdefault(key, item)
         if len(found) == given.rows:
             break
+    if empty:
+        say(f"{counted(empty, 'row')} with an empty input left out")
     if again:
         say(f"{counted(again, 'row')} with an input that was there before left out")
     return list(found.values())

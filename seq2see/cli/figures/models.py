@@ -70,6 +70,7 @@ def answers(given: Given, metric: str | None) -> tuple[str, dict[str, Rows]]:
     with closing(Meter()) as meter:
         for name, model in models.items():
             rows = model.rows_of(dev or table, given.columns)
+            model.seen(rows)
             found[name] = answered(model.bundles, rows, metric=metric, beam=given.beam, progress=meter)
     return metric, found
 

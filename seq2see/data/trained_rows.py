@@ -1,0 +1,228 @@
+"""Which rows a model was trained on, as hashes kept in its folder, so that measuring on them can be noticed.
+
+A row is known by two hashes of 8 bytes: of its inputs, and of its inputs with its output. Texts are hashed in Unicode
+form NFC with single spaces between words; files by their content (all of a small one, blocks from all over a large
+one), so that a copy in another folder is the same file.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from seq2see.data.columns import OUTPUT
+from seq2see.data.output import write_bytes
+from seq2see.data.turning import BACKWARDS, forwards
+from seq2see.errors import UserError, counted
+from seq2see.recipe import Recipe
+from seq2see.recipe.media_settings import MediaSettings
+from seq2see.recipe.schema import ImageOutput
+
+FILE = "trained_rows.safetensors"
+MOST = 1 << 20
+"""Rows kept at most (16 MB). Of larger tables those are kept whose inputs have the lowest hashes: an even sample."""
+BLOCK, BLOCKS = 1 << 14, 16
+"""Size and number of the blocks hashed of a larger file, evenly spread, its first and last bytes among them."""
+
+Hashes = NDArray[np.uint64]
+Row = Mapping[str, str]
+_ALL = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many of some rows a model was trained on.
+
+    rows: all of them; checked: those that could be looked up (all, but where only a sample of a large training table is
+    known); trained_on: those that were trained on; other_output: those whose inputs were, with another output.
+    """
+
+    rows: int
+    checked: int
+    trained_on: int
+    other_output: int
+
+    def to_dict(self) -> dict[str, int]:
+        return {"trained_on": self.trained_on, "other_output": self.other_output, "checked": self.checked}
+
+    def lines(self, what: str = "row") -> list[str]:
+        """For the user to read; nothing where no row was trained on. what: a row's name."""
+        if not (self.trained_on or self.other_output):
+            return []
+        of = counted(self.checked, what)
+        sampled = f" (the others of {self.rows:,} were not looked up)" if self.checked < self.rows else ""
+        found = []
+        if self.trained_on:
+            were = "was" if self.trained_on == 1 else "were"
+            found.append(f"{self.trained_on:,} of {of} {were} trained on{sampled}: this says little about new {what}s")
+        if self.other_output:
+            have = "has an input that was" if self.other_output == 1 else "have inputs that were"
+            found.append(f"{self.other_output:,} of {of} {have} trained on with another output{sampled}")
+        return found
+
+
+@dataclass
+class TrainedRows:
+    """Two hashes of each row a model was trained on; highest: the largest hash of inputs that is kept."""
+
+    inputs: Hashes
+    pairs: Hashes
+    highest: int = _ALL
+
+    def joined(self, other: TrainedRows | None) -> TrainedRows:
+        """These rows and those of a model that training began from."""
+        if other is None:
+            return self
+        recorder = Recorder(highest=min(self.highest, other.highest))
+        for one in (self, other):
+            recorder.add_hashes(one.inputs, one.pairs)
+        return recorder.finish()
+
+    def save(self, folder: Path) -> None:
+        highest = np.array([self.highest], dtype=np.uint64)
+        write_bytes(folder / FILE, save({"inputs": self.inputs, "pairs": self.pairs, "highest": highest}))
+
+    @classmethod
+    def load(cls, folder: Path) -> TrainedRows | None:
+        """None where a folder has no such file, as those of earlier versions."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            stored = load(path.read_bytes())
+            found = cls(stored["inputs"], stored["pairs"], int(stored["highest"][0]))
+        except (SafetensorError, KeyError, IndexError, ValueError, TypeError) as error:
+            raise UserError(f"{path}: damaged: {error}") from None
+        whole = [one.dtype == np.uint64 and one.ndim == 1 for one in (found.inputs, found.pairs)]
+        if not all(whole):
+            raise UserError(f"{path}: damaged: rows of whole numbers of 8 bytes expected")
+        return found
+
+
+@dataclass
+class Recorder:
+    """Gathers the rows of a training, each of which is given once to `add`."""
+
+    hasher: RowHasher | None = None
+    highest: int = _ALL
+    _inputs: array[int] = field(default_factory=lambda: array("Q"))
+    _pairs: array[int] = field(default_factory=lambda: array("Q"))
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Recorder:
+        return cls(RowHasher(recipe))
+
+    def add(self, row: Row) -> None:
+        assert self.hasher is not None
+        inputs, pair = self.hasher(row)
+        if inputs > self.highest:
+            return
+        self._inputs.append(inputs)
+        self._pairs.append(pair)
+        if len(self._pairs) >= 2 * MOST:
+            self.add_hashes(np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+    def add_lines(self, lines: Iterable[str]) -> Iterator[str]:
+        """Pass on the lines of a stream, each of which is a row but where it is empty."""
+        for line in lines:
+            if line.strip():
+                self.add({OUTPUT: line})
+            yield line
+
+    def add_hashes(self, inputs: Hashes, pairs: Hashes) -> None:
+        """Further rows; doubles go, and with too many those of the highest hashes of inputs."""
+        inputs = np.concatenate([np.frombuffer(self._inputs, np.uint64), inputs])
+        pairs = np.concatenate([np.frombuffer(self._pairs, np.uint64), pairs])
+        order = np.lexsort((pairs, inputs))
+        inputs, pairs = inputs[order], pairs[order]
+        new = np.ones(len(inputs), dtype=bool)
+        new[1:] = (inputs[1:] != inputs[:-1]) | (pairs[1:] != pairs[:-1])
+        inputs, pairs = inputs[new], pairs[new]
+        kept = int(np.searchsorted(inputs, np.uint64(self.highest), side="right"))
+        while kept > MOST:
+            self.highest //= 2
+            kept = int(np.searchsorted(inputs, np.uint64(self.highest), side="right"))
+        self._inputs, self._pairs = array("Q", inputs[:kept].tobytes()), array("Q", pairs[:kept].tobytes())
+
+    def finish(self) -> TrainedRows:
+        self.add_hashes(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        inputs, pairs = (np.frombuffer(one, np.uint64).copy() for one in (self._inputs, self._pairs))
+        return TrainedRows(inputs, pairs, self.highest)
+
+
+class RowHasher:
+    """(hash of the inputs, hash of inputs and output) of rows by a recipe's names; without inputs both are the same."""
+
+    def __init__(self, recipe: Recipe):
+        every = {**recipe.inputs, OUTPUT: recipe.output}
+        self.names = list(recipe.inputs)
+        self.files = {name for name, one in every.items() if isinstance(one, MediaSettings | ImageOutput)}
+        self._contents: dict[str, bytes] = {}
+
+    def __call__(self, row: Row) -> tuple[int, int]:
+        digest = blake2b(digest_size=8)
+        for name in self.names:
+            digest.update(self._value(name, row[name]))
+        pair = digest.copy() if self.names else digest
+        pair.update(self._value(OUTPUT, row[OUTPUT]))
+        return int.from_bytes(digest.digest(), "little"), int.from_bytes(pair.digest(), "little")
+
+    def _value(self, name: str, value: str) -> bytes:
+        if name not in self.files:
+            text = " ".join(unicodedata.normalize("NFC", value).split())
+            content = text.encode("utf-8", "surrogatepass")
+        else:
+            path = forwards(value)
+            if path not in self._contents:
+                self._contents[path] = _content(Path(path))
+            content = self._contents[path] + value.endswith(BACKWARDS).to_bytes()
+        return len(content).to_bytes(8, "little") + content
+
+
+def _content(path: Path) -> bytes:
+    """A hash of a file; of one that cannot be read, of its path."""
+    digest = blake2b(digest_size=16)
+    try:
+        size = path.stat().st_size
+        digest.update(size.to_bytes(8, "little"))
+        with path.open("rb") as file:
+            if size <= BLOCK * BLOCKS:
+                digest.update(file.read())
+            else:
+                for block in range(BLOCKS):
+                    file.seek(block * (size - BLOCK) // (BLOCKS - 1))
+                    digest.update(file.read(BLOCK))
+    except (OSError, ValueError):
+        digest.update(str(path).encode("utf-8", "surrogateescape"))
+    return digest.digest()
+
+
+def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]) -> Seen | None:
+    """Which rows one of the models was trained on; None where that is not known of any."""
+    known = [(recipe, trained) for recipe, trained in models if trained is not None]
+    if not known:
+        return None
+    rows = [row for row in rows if known[0][0].inputs or row[OUTPUT].strip()]  # empty lines of a stream are no rows
+    hasher = RowHasher(known[0][0])
+    hashes = np.array([hasher(row) for row in rows], dtype=np.uint64).reshape(-1, 2)
+    checked, exactly, inputs = (np.zeros(len(rows), dtype=bool) for _ in range(3))
+    for recipe, trained in known:
+        checked |= hashes[:, 0] <= np.uint64(trained.highest)
+        exactly |= np.isin(hashes[:, 1], trained.pairs)
+        if recipe.inputs:
+            inputs |= np.isin(hashes[:, 0], trained.inputs)
+    return Seen(len(rows), _count(checked), _count(exactly), _count(inputs & ~exactly))
+
+
+def _count(these: NDArray[Any]) -> int:
+    return int(np.count_nonzero(these))
