@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from torch import Tensor
 from seq2see.data.embeddings import read_vectors
 from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.output import write_bytes
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.checksums import check_files, write_checksums
 from seq2see.pipeline.devices import usable
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe import Recipe, load_recipe
@@ -55,28 +57,33 @@ class Bundle:
         write_tensors(folder / WEIGHTS, tensors_of(self.network))
 
     def save_setup(self, folder: Path) -> None:
-        """All but the weights: recipe, vocabularies, trivial models."""
+        """All but the weights: recipe, vocabularies, trivial models, and the checksums of these."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror or error}") from None
         text = yaml.safe_dump(self.recipe.to_dict(), sort_keys=False, allow_unicode=True)
         write_bytes(folder / RECIPE, text.encode())
-        self.fields.save(folder)
+        learned = self.fields.save(folder)
         stored = [baseline.to_dict() for baseline in self.baselines]
         write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
+        write_checksums(folder, [folder / RECIPE, *learned, folder / BASELINES])
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
         """Read a model's folder; loading never runs code from it."""
         folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
+        unedited = check_files(folder, free=RECIPE)
         recipe = load_recipe(folder / RECIPE, complete=True)
         bundle = cls.create(recipe, Fields.load(folder, recipe), pretrained=False)
         path = folder / WEIGHTS
         fill(bundle.network, read_tensors(path), path=path)
         bundle.baselines = _baselines(folder / BASELINES)
         bundle.network.to(place).eval()
+        if not unedited:
+            text = f"{folder / RECIPE}: edited since the model was saved; it is used as it is now"
+            warnings.warn(Notice(text), stacklevel=3)
         return bundle
 
     @property

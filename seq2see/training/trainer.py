@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from types import FrameType
+from typing import NoReturn
 
 import torch
 from torch import nn
@@ -21,7 +23,7 @@ from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
-from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
+from seq2see.training.checkpoints import Checkpoint, Standing, recover_checkpoint, save_checkpoint, set_aside
 from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
@@ -35,7 +37,8 @@ CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
 TIE = 1e-6
 """At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
-MOST_SECONDS_BETWEEN_CHECKPOINTS = 300.0
+LARGEST_CHECKPOINT_SHARE = 0.02
+"""Of the time of a run, for checkpoints by the clock."""
 
 
 class Trainer:
@@ -68,26 +71,33 @@ class Trainer:
         self.optimizer = build_optimizer(self.settings, self.network)
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.objective.state = self.standing.objective
-        self.stopping = False
+        self.stopped_by: int | None = None
+        self._kept: list[list[float]] = []
+        self._checkpoint_cost = 0.0
         self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
         self._clock = self._saved = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
-        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle."""
+        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle.
+
+        A signal ends it after the update under way, with a checkpoint; then KeyboardInterrupt (SIGINT) or SystemExit
+        (SIGTERM) is raised."""
         self._begin(resume)
         if self.prepare is not None:
             self.prepare(self._say)
             self._clock = self._saved = time.perf_counter()
         with _stop_on_signals(self):
-            while not self.standing.finished and not self.stopping:
+            while not self.standing.finished and self.stopped_by is None:
                 self._go_on()
-        self.checkpoint()
-        if self.stopping:
-            self._say(f"stopped after {counted(self.standing.updates, 'update')}; --resume goes on from here")
-        self._finish()
+            self.checkpoint()
+        if self.stopped_by is None:
+            self._finish()
+        else:
+            self._stop(self.stopped_by)
 
     def checkpoint(self) -> None:
+        began = time.perf_counter()
         self._tick()
         made = Checkpoint(
             self.standing,
@@ -97,30 +107,17 @@ class Trainer:
             random_device=random_state(self.bundle.device),
         )
         save_checkpoint(self.folder / CHECKPOINTS, made)
-        forget(self.folder / CHECKPOINTS, but=self.standing.kept)
+        kept = list(self.standing.kept)
+        forget(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may yet be needed
+        self._kept = kept
         self._saved = time.perf_counter()
+        self._checkpoint_cost = self._saved - began
 
     # ------------------------------------------------------------ the parts of a run
 
     def _begin(self, resume: bool) -> None:
-        found = latest_checkpoint(self.folder / CHECKPOINTS) if resume else None
-        if resume and found is None:
-            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
-        if found is not None:
-            if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
-                raise UserError(
-                    f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
-                    f"now it is {self.feed.fingerprint}"
-                )
-            fill(self.network, found.weights, path=self.folder / CHECKPOINTS)
-            restore_optimizer(self.optimizer, found.optimizer)
-            self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
-            torch.set_rng_state(found.random)
-            restore_random_state(self.bundle.device, found.random_device)
-            self.standing = found.standing
-            self.objective.state = self.standing.objective
-            self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
-            self.standing.finished = self._over() or self._patience_lost()
+        if resume:
+            self._restore()
         else:
             self.checkpoint()  # a run that is killed before its next one can go on from here
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
@@ -129,6 +126,48 @@ class Trainer:
             self.film.begin(standing.updates, epoch=self._epochs(), seconds=standing.seconds, resumed=resume)
         self._clock = self._saved = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
+
+    def _restore(self) -> None:
+        """Take up the run at its newest checkpoint that is whole, and say which that is."""
+        folder = self.folder / CHECKPOINTS
+        found, damaged = recover_checkpoint(folder)
+        if found is None:
+            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
+        if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
+            raise UserError(
+                f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
+                f"now it is {self.feed.fingerprint}"
+            )
+        fill(self.network, found.weights, path=folder)
+        restore_optimizer(self.optimizer, found.optimizer)
+        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
+        torch.set_rng_state(found.random)
+        restore_random_state(self.bundle.device, found.random_device)
+        self.standing = standing = found.standing
+        self.objective.state = standing.objective
+        for path, problem in damaged.items():
+            self._say(f"{problem}; left for the checkpoint before it, of update {standing.updates:,}")
+            set_aside(path)
+        standing.kept, problems = still_there(folder, standing.kept)
+        for problem in problems:
+            self._say(f"{problem}; left out of the mean of the best weights")
+        self._kept = list(standing.kept)
+        self._check_best()
+        standing.finished = self._over() or self._patience_lost()
+        if standing.updates:
+            self._say(f"resuming from update {standing.updates:,} (epoch {self._epochs():.2f})")
+        else:
+            self._say("no checkpoint after the first update yet: starting from the beginning")
+
+    def _check_best(self) -> None:
+        """Where the best weights so far are damaged they are lost, and the next report's take their place."""
+        if self.standing.best is None:
+            return
+        try:
+            read_tensors(self.folder / WEIGHTS)
+        except UserError as error:
+            self._say(f"{error}; the best weights so far are lost, those of the next report take their place")
+            self.standing.best, self.standing.stale = None, 0
 
     def _go_on(self) -> None:
         """One update, and what falls due after it."""
@@ -272,17 +311,26 @@ class Trainer:
         best = self.folder / WEIGHTS
         fill(self.network, read_tensors(best), path=best)
         self.network.eval()
-        if self.settings.average > 1 and len(self.standing.kept) > 1 and not self.stopping:
+        if self.settings.average > 1 and len(self.standing.kept) > 1:
             self._try_average(best)
         if self.standing.passed_over:
             without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
             self._say(f"{without} took no step: the loss or its gradient was not finite")
         if (unread := left_out(self.standing.objective)) is not None:
             self._say(unread)
-        if not self.stopping:
-            forget(folder, but=[])
+        forget(folder, but=[])
         for listener in self.listeners:
             listener.close()
+
+    def _stop(self, number: int) -> NoReturn:
+        """Leave a model (the best so far; before the first report the weights as they are), and end as signals do."""
+        if self.standing.best is None and not self.standing.on_end:
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+        done = f"stopped after {counted(self.standing.updates, 'update')}"
+        self._say(f"{done}; to go on: seq2see train {quote(str(self.folder))} --resume")
+        for listener in self.listeners:
+            listener.close()
+        raise _ended_by(number)
 
     def _try_average(self, best: Path) -> None:
         folder, number = self.folder / CHECKPOINTS, len(self.standing.kept)
@@ -330,9 +378,11 @@ class Trainer:
         """By updates, and by the clock where updates are slow; writing one changes nothing in the run itself."""
         if self.standing.on_end:
             return False  # the weights may be what is wrong, and an older checkpoint must not make room for them
-        every = self.settings.checkpoint_every
-        late = time.perf_counter() - self._saved >= MOST_SECONDS_BETWEEN_CHECKPOINTS
-        return late or (every > 0 and self.standing.updates % every == 0)
+        if self.standing.updates % self.settings.checkpoint_every == 0:
+            return True
+        most = self.settings.checkpoint_seconds
+        cheap = self._checkpoint_cost * (1 / LARGEST_CHECKPOINT_SHARE - 1)
+        return most > 0 and time.perf_counter() - self._saved >= max(most, cheap)
 
     def _tick(self) -> None:
         now = time.perf_counter()
@@ -369,9 +419,9 @@ def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if trainer.stopping:
-            raise KeyboardInterrupt
-        trainer.stopping = True
+        if trainer.stopped_by is not None:
+            raise _ended_by(number)
+        trainer.stopped_by = number
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -379,3 +429,8 @@ def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _ended_by(number: int) -> BaseException:
+    """What a signal raises: as Python has it for Ctrl-C; for SIGTERM the exit code that shells give."""
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

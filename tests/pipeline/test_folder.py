@@ -11,6 +11,7 @@ import pytest
 import seq2see
 from seq2see.api import Model
 from seq2see.errors import UserError
+from seq2see.pipeline.checksums import CHECKSUMS
 from seq2see.pipeline.weights import read_tensors, write_bytes
 
 
@@ -40,6 +41,7 @@ def test_a_vocabulary_that_does_not_fit_the_weights(folder: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     header = lines[0].rsplit("\t", 1)[0] + f"\t{len(lines) - 2}"
     path.write_text("\n".join([header, *lines[1:-1]]) + "\n", encoding="utf-8")
+    (folder / CHECKSUMS).unlink()
     with pytest.raises(UserError, match="vocabulary does not fit the weights"):
         seq2see.load(folder)
 

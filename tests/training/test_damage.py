@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights as disk
+from seq2see.pipeline.checksums import CHECKSUMS
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
@@ -138,6 +139,9 @@ def test_weights_of_another_vocabulary_are_refused(folder: Path, tmp_path: Path)
     other.write_text("source\toutput\n" + "".join(f"x{c}y\tx{c}y\n" for c in "abcdefghijklmnop"), encoding="utf-8")
     run(ROWS, other, tmp_path / "other", updates=1)
     vocabulary_of(folder, "source").write_bytes(vocabulary_of(tmp_path / "other", "source").read_bytes())
+    with pytest.raises(UserError, match=r"vocabulary-source\.txt: damaged, or changed by hand"):
+        seq2see.load(folder)
+    (folder / CHECKSUMS).unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: .*the vocabulary does not fit the weights"):
         seq2see.load(folder)
 
@@ -185,7 +189,8 @@ def test_a_disk_that_is_full_while_resuming_costs_no_vocabulary(folder: Path, mo
         run(ROWS, None, folder, resume=True, updates=22)
     monkeypatch.undo()
     assert {name: (folder / name).read_bytes() for name in SETUP[1:]} == {name: before[name] for name in SETUP[1:]}
-    assert seq2see.load(folder).predict("ab").text is not None
+    with pytest.warns(Notice, match=r"recipe\.yaml: edited since"):
+        assert seq2see.load(folder).predict("ab").text is not None
 
 
 def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,7 +148,8 @@ def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
 
 def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update of the second run takes two minutes of a clock that is moved by hand."""
-    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=12, report_every=50)
+    data = words(tmp_path / "words.tsv")
+    recipe = with_training(ROWS, updates=12, report_every=50, checkpoint_seconds=300)
     run(recipe, data, tmp_path / "plain")
     written: list[int] = []
     late = 0.0
@@ -177,20 +179,45 @@ def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
         run(ROWS, data, folder, updates=1)
     for path in [folder / "model.safetensors", folder / "metrics.jsonl", *(folder / "checkpoints").iterdir()]:
         path.unlink()
-    with pytest.raises(UserError, match="nothing to resume, there is no checkpoint in checkpoints/; begin without"):
-        run(ROWS, None, folder, resume=True)
     run(ROWS, data, folder, updates=1)
     run(ROWS, data, folder, updates=1, overwrite=True)
 
 
-def test_interrupted_from_the_keyboard_it_stops_with_a_checkpoint(tmp_path: Path) -> None:
+def test_without_any_checkpoint_resuming_starts_from_the_beginning_and_says_so(tmp_path: Path) -> None:
+    data, folder, told = words(tmp_path / "words.tsv"), tmp_path / "model", Told()
+    run(ROWS, data, folder, updates=3)
+    whole = weights(folder)
+    shutil.rmtree(folder / "checkpoints")
+    with pytest.raises(UserError, match="nothing to resume, there is no checkpoint in checkpoints/, but a model"):
+        run(ROWS, None, folder, resume=True)
+    assert same(weights(folder), whole)
+    (folder / "model.safetensors").unlink()
+    run(ROWS, None, folder, resume=True, listeners=[told])
+    assert "no checkpoint yet: starting from the beginning" in told.notes
+    assert same(weights(folder), whole)
+
+
+def test_a_fine_tuned_run_without_any_checkpoint_is_not_started_from_random_weights(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "tuned"
+    begun = run(ROWS, data, tmp_path / "model", updates=1)
+    run(ROWS, data, folder, updates=1, start=begun)
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"nothing to resume.*--from"):
+        run(ROWS, None, folder, resume=True)
+
+
+@pytest.mark.parametrize(("number", "codes"), [(signal.SIGINT, {1, 130, -signal.SIGINT}), (signal.SIGTERM, {143})])
+def test_a_script_that_is_interrupted_stops_with_a_checkpoint(tmp_path: Path, number: int, codes: set[int]) -> None:
+    """Whatever Python makes of a KeyboardInterrupt in a script, and the code of shells."""
     data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
     recipe = with_training(ROWS, updates=100_000, schedule="constant")
-    code, said = run_until_signal(recipe, data, folder, after=30, number=signal.SIGINT)
-    assert code == 0, said
-    assert "stopped after 30 updates; --resume goes on from here" in said
+    code, said = run_until_signal(recipe, data, folder, after=30, number=number)
+    assert code in codes, said
+    assert f"stopped after 30 updates; to go on: seq2see train {folder} --resume" in said
     assert last_checkpoint(folder).standing.updates == 30
     assert seq2see.load(folder).predict("ab").text is not None
+    assert not (folder / ".lock").exists()
 
 
 def test_a_finished_run_that_goes_on_is_the_longer_run(tmp_path: Path) -> None:
