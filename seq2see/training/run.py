@@ -27,7 +27,7 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
-from seq2see.training.checkpoints import checkpoint_paths
+from seq2see.training.checkpoints import checkpoint_paths, latest_checkpoint
 from seq2see.training.corpus import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
@@ -87,8 +87,9 @@ def train(
 def _train(
     recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener], resume: bool, start: Bundle | None
 ) -> Bundle:
-    if resume:
+    if resume:  # before the rows are read and anything is written
         check_files(folder, free=RECIPE)
+        latest_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)

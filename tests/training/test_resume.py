@@ -45,11 +45,13 @@ seq2see.train(recipe, data=data, out=folder, listeners=[Killer()])
 """
 
 
-def run_until_signal(recipe: dict[str, Any], data: Path, folder: Path, *, after: int, number: int) -> tuple[int, str]:
+def run_until_signal(
+    recipe: dict[str, Any], data: Path, folder: Path, *, after: int, number: int, script: str = KILLED
+) -> tuple[int, str]:
     """A run in a process of its own, which gets a signal after so many updates: its exit code, and what it said."""
     given = [json.dumps(recipe), str(data), str(folder), str(after), str(number)]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, *given],
+        [sys.executable, "-c", script, *given],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -105,7 +107,9 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
     code, _ = run_until_signal(recipe, data, tmp_path / "killed", after=10, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert last_checkpoint(tmp_path / "killed").standing.updates == 0
-    run(recipe, None, tmp_path / "killed", resume=True)
+    told = Told()
+    run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
+    assert any("starting from the beginning" in note for note in told.notes)
     run(recipe, data, tmp_path / "whole")
     assert same(last_checkpoint(tmp_path / "killed").weights, last_checkpoint(tmp_path / "whole").weights)
     assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
@@ -170,6 +174,58 @@ def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, m
     run(recipe, data, tmp_path / "slow")
     assert written == [0, 3, 6, 9, 12, 12]
     assert same(weights(tmp_path / "slow"), weights(tmp_path / "plain"))
+
+
+def test_a_checkpoint_that_takes_long_is_written_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 30 s each they may come every 25 minutes, lest they take over 2 % of the time; an update takes two."""
+    data, late = words(tmp_path / "words.tsv"), 0.0
+    real, update, save = trainer.time.perf_counter, trainer.Trainer._update, trainer.save_checkpoint
+    written: list[int] = []
+
+    def slow(self: trainer.Trainer, batches: int) -> None:
+        nonlocal late
+        update(self, batches)
+        late += 120
+
+    def noted(folder: Path, checkpoint: Checkpoint) -> Path:
+        nonlocal late
+        late += 30
+        written.append(checkpoint.standing.updates)
+        return save(folder, checkpoint)
+
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
+    monkeypatch.setattr(trainer.Trainer, "_update", slow)
+    monkeypatch.setattr(trainer, "save_checkpoint", noted)
+    run(ROWS, data, tmp_path / "default", updates=30)
+    assert written == [0, 13, 26, 30]
+    written.clear()
+    run(ROWS, data, tmp_path / "off", ["training.checkpoint_seconds=0"], updates=30)
+    assert written == [0, 30]
+
+
+@pytest.mark.parametrize("kind", ["rows", "stream"])
+def test_killed_after_a_checkpoint_by_the_clock_it_resumes_there_with_the_same_bits(tmp_path: Path, kind: str) -> None:
+    recipe, data = (ROWS, words(tmp_path / "words.tsv")) if kind == "rows" else (TEXT, text(tmp_path / "text.txt"))
+    recipe = with_training(recipe, updates=45, report_every=20, average=2, checkpoint_seconds=1e-9)
+    run(with_training(recipe, checkpoint_seconds=0), data, tmp_path / "whole")
+    always = "import seq2see.training.trainer; seq2see.training.trainer.LARGEST_CHECKPOINT_SHARE = 1\n"
+    code, said = run_until_signal(
+        recipe, data, tmp_path / "killed", after=30, number=signal.SIGKILL, script=always + KILLED
+    )
+    assert code == -signal.SIGKILL, said
+    standing, told = last_checkpoint(tmp_path / "killed").standing, Told()
+    assert standing.updates == 29
+    run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
+    assert any(note.startswith("resuming from update 29 (epoch ") for note in told.notes)
+    resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
+    assert same(resumed.weights, whole.weights)
+    assert same(resumed.optimizer, whole.optimizer)
+    assert same(resumed.carried, whole.carried)
+    assert bool((resumed.random == whole.random).all())
+    assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
+    assert [untimed(line) for line in journal(tmp_path / "killed")] == [
+        untimed(line) for line in journal(tmp_path / "whole")
+    ]
 
 
 def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
