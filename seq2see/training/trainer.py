@@ -38,7 +38,7 @@ MOST_UPDATES_BETWEEN_REPORTS = 2000
 TIE = 1e-6
 """At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
 LARGEST_CHECKPOINT_SHARE = 0.02
-"""Of the time of a run, for checkpoints by the clock."""
+"""Of the time of a sitting: where all checkpoints take more, the clock asks for no further one yet."""
 
 
 class Trainer:
@@ -73,10 +73,10 @@ class Trainer:
         self.objective.state = self.standing.objective
         self.stopped_by: int | None = None
         self._kept: list[list[float]] = []
-        self._checkpoint_cost = 0.0
+        self._checkpoint_seconds: list[float] = []
         self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
-        self._clock = self._saved = time.perf_counter()
+        self._clock = self._saved = self._built = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle.
@@ -111,7 +111,7 @@ class Trainer:
         forget(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may yet be needed
         self._kept = kept
         self._saved = time.perf_counter()
-        self._checkpoint_cost = self._saved - began
+        self._checkpoint_seconds.append(self._saved - began)
 
     # ------------------------------------------------------------ the parts of a run
 
@@ -380,9 +380,11 @@ class Trainer:
             return False  # the weights may be what is wrong, and an older checkpoint must not make room for them
         if self.standing.updates % self.settings.checkpoint_every == 0:
             return True
-        most = self.settings.checkpoint_seconds
-        cheap = self._checkpoint_cost * (1 / LARGEST_CHECKPOINT_SHARE - 1)
-        return most > 0 and time.perf_counter() - self._saved >= max(most, cheap)
+        most, now = self.settings.checkpoint_seconds, time.perf_counter()
+        if not most or now - self._saved < most:
+            return False
+        with_another = sum(self._checkpoint_seconds) + max(self._checkpoint_seconds[-1:], default=0.0)
+        return with_another <= LARGEST_CHECKPOINT_SHARE * (now - self._built)
 
     def _tick(self) -> None:
         now = time.perf_counter()
