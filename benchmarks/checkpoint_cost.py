@@ -15,10 +15,10 @@ from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import load_recipe
 from seq2see.training import run as runs
 from seq2see.training import trainer
-from seq2see.training.checkpoints import Checkpoint, Standing, save_checkpoint
+from seq2see.training.checkpoints import LARGEST_SHARE, Checkpoint, Standing, save_checkpoint
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors
 
-LIMIT, MINUTES = trainer.LARGEST_CHECKPOINT_SHARE, 1.0
+LIMIT, MINUTES = LARGEST_SHARE, 1.0
 settings = load_recipe("grapheme-to-phoneme").training
 network, rows = model(), batch()
 optimizer = build_optimizer(settings, network)

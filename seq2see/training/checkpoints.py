@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from seq2see.pipeline.weights import read_tensors, write_tensors
 
 KEEP = 2
 DAMAGED = ".damaged"
+LARGEST_SHARE = 0.02
+"""Of the time of a sitting, for checkpoints that the clock asks for."""
 
 
 @dataclass
@@ -60,6 +63,36 @@ class Checkpoint:
     carried: dict[str, Tensor] = field(default_factory=dict)
     random: Tensor = field(default_factory=torch.get_rng_state)
     random_device: Tensor | None = None
+
+
+class CheckpointSchedule:
+    """When checkpoints are due: by updates, and by the clock; writing one changes nothing in the run itself.
+
+    seconds: longest time between two, 0: no limit. Where all checkpoints of a sitting would take more than the largest
+    share of its time, the clock asks for no further one yet.
+    """
+
+    def __init__(self, every: int, seconds: float):
+        self.every, self.seconds = every, seconds
+        self._started = self._ended = self._began = time.perf_counter()
+        self._spent = self._last = 0.0
+
+    def due(self, updates: int) -> bool:
+        if updates % self.every == 0:
+            return True
+        now = time.perf_counter()
+        late = self.seconds > 0 and now - self._ended >= self.seconds
+        return late and self._spent + self._last <= LARGEST_SHARE * (now - self._started)
+
+    def begin(self) -> None:
+        """Before a checkpoint is written."""
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        """After it was."""
+        self._ended = time.perf_counter()
+        self._last = self._ended - self._began
+        self._spent += self._last
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:

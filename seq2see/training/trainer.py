@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
-from types import FrameType
-from typing import NoReturn
 
 import torch
 from torch import nn
@@ -23,7 +18,14 @@ from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
-from seq2see.training.checkpoints import Checkpoint, Standing, recover_checkpoint, save_checkpoint, set_aside
+from seq2see.training.checkpoints import (
+    Checkpoint,
+    CheckpointSchedule,
+    Standing,
+    recover_checkpoint,
+    save_checkpoint,
+    set_aside,
+)
 from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
@@ -32,13 +34,12 @@ from seq2see.training.optimizer import build_optimizer, optimizer_tensors, resto
 from seq2see.training.precision import working_precision
 from seq2see.training.reports import Journal, Listener, Report
 from seq2see.training.schedule import check_schedule, done, factor
+from seq2see.training.signals import stop_on_signals
 
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
 TIE = 1e-6
 """At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
-LARGEST_CHECKPOINT_SHARE = 0.02
-"""Of the time of a sitting: where all checkpoints take more, the clock asks for no further one yet."""
 
 
 class Trainer:
@@ -71,12 +72,11 @@ class Trainer:
         self.optimizer = build_optimizer(self.settings, self.network)
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.objective.state = self.standing.objective
-        self.stopped_by: int | None = None
+        self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
         self._kept: list[list[float]] = []
-        self._checkpoint_seconds: list[float] = []
         self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
-        self._clock = self._saved = self._built = time.perf_counter()
+        self._clock = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle.
@@ -86,18 +86,18 @@ class Trainer:
         self._begin(resume)
         if self.prepare is not None:
             self.prepare(self._say)
-            self._clock = self._saved = time.perf_counter()
-        with _stop_on_signals(self):
-            while not self.standing.finished and self.stopped_by is None:
+            self._clock = time.perf_counter()
+        with stop_on_signals() as stop:
+            while not self.standing.finished and not stop:
                 self._go_on()
             self.checkpoint()
-        if self.stopped_by is None:
-            self._finish()
-        else:
-            self._stop(self.stopped_by)
+        if stop:
+            self._stop()
+            raise stop.exception()
+        self._finish()
 
     def checkpoint(self) -> None:
-        began = time.perf_counter()
+        self.schedule.begin()
         self._tick()
         made = Checkpoint(
             self.standing,
@@ -110,8 +110,7 @@ class Trainer:
         kept = list(self.standing.kept)
         forget(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may yet be needed
         self._kept = kept
-        self._saved = time.perf_counter()
-        self._checkpoint_seconds.append(self._saved - began)
+        self.schedule.end()
 
     # ------------------------------------------------------------ the parts of a run
 
@@ -124,7 +123,7 @@ class Trainer:
         if self.film is not None:
             standing = self.standing
             self.film.begin(standing.updates, epoch=self._epochs(), seconds=standing.seconds, resumed=resume)
-        self._clock = self._saved = time.perf_counter()
+        self._clock = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
 
     def _restore(self) -> None:
@@ -183,7 +182,8 @@ class Trainer:
         if standing.finished or self._report_due(epoch_ended):
             self.report()
         self._filmed()
-        if self._checkpoint_due():
+        # where steps fail the weights may be what is wrong: older checkpoints must not make room for them
+        if not standing.on_end and self.schedule.due(standing.updates):
             self.checkpoint()
 
     def _update(self, batches: int) -> None:
@@ -322,15 +322,14 @@ class Trainer:
         for listener in self.listeners:
             listener.close()
 
-    def _stop(self, number: int) -> NoReturn:
-        """Leave a model (the best so far; before the first report the weights as they are), and end as signals do."""
+    def _stop(self) -> None:
+        """Leave a model: the best so far; before the first report the weights as they are."""
         if self.standing.best is None and not self.standing.on_end:
             write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
         done = f"stopped after {counted(self.standing.updates, 'update')}"
         self._say(f"{done}; to go on: seq2see train {quote(str(self.folder))} --resume")
         for listener in self.listeners:
             listener.close()
-        raise _ended_by(number)
 
     def _try_average(self, best: Path) -> None:
         folder, number = self.folder / CHECKPOINTS, len(self.standing.kept)
@@ -374,18 +373,6 @@ class Trainer:
             return standing.updates % every == 0
         return epoch_ended or standing.updates - standing.reported >= MOST_UPDATES_BETWEEN_REPORTS
 
-    def _checkpoint_due(self) -> bool:
-        """By updates, and by the clock where updates are slow; writing one changes nothing in the run itself."""
-        if self.standing.on_end:
-            return False  # the weights may be what is wrong, and an older checkpoint must not make room for them
-        if self.standing.updates % self.settings.checkpoint_every == 0:
-            return True
-        most, now = self.settings.checkpoint_seconds, time.perf_counter()
-        if not most or now - self._saved < most:
-            return False
-        with_another = sum(self._checkpoint_seconds) + max(self._checkpoint_seconds[-1:], default=0.0)
-        return with_another <= LARGEST_CHECKPOINT_SHARE * (now - self._built)
-
     def _tick(self) -> None:
         now = time.perf_counter()
         self.standing.seconds += now - self._clock
@@ -411,28 +398,3 @@ class Trainer:
     def _say(self, message: str) -> None:
         for listener in self.listeners:
             listener.said(message)
-
-
-@contextmanager
-def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C and a polite kill end the run after the update at hand, with a checkpoint; a second ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if trainer.stopped_by is not None:
-            raise _ended_by(number)
-        trainer.stopped_by = number
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _ended_by(number: int) -> BaseException:
-    """What a signal raises: as Python has it for Ctrl-C; for SIGTERM the exit code that shells give."""
-    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

@@ -208,7 +208,7 @@ def test_killed_after_a_checkpoint_by_the_clock_it_resumes_there_with_the_same_b
     recipe, data = (ROWS, words(tmp_path / "words.tsv")) if kind == "rows" else (TEXT, text(tmp_path / "text.txt"))
     recipe = with_training(recipe, updates=45, report_every=20, average=2, checkpoint_seconds=1e-9)
     run(with_training(recipe, checkpoint_seconds=0), data, tmp_path / "whole")
-    always = "import seq2see.training.trainer; seq2see.training.trainer.LARGEST_CHECKPOINT_SHARE = 1e9\n"
+    always = "import seq2see.training.checkpoints; seq2see.training.checkpoints.LARGEST_SHARE = 1e9\n"
     code, said = run_until_signal(
         recipe, data, tmp_path / "killed", after=30, number=signal.SIGKILL, script=always + KILLED
     )
