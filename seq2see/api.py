@@ -40,10 +40,11 @@ from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.corpus import filled, held_table, lists_in, open_table
+from seq2see.training.locking import alone
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.resuming import gone_on, same_rows, same_sources
-from seq2see.training.run import check_free, resumable, sources_of
+from seq2see.training.run import resumable, sources_of
 from seq2see.training.run import train as run_training
 from seq2see.training.starting import fine_tuned
 
@@ -275,8 +276,10 @@ class Model:
         return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model's folder."""
-        self._single("save").save(Path(folder))
+        """Write the model's folder, unless a training runs in it."""
+        bundle = self._single("save")
+        with alone(Path(folder)):
+            bundle.save(Path(folder))
 
     def _single(self, what: str) -> Bundle:
         """The one model, for what several cannot do as one: they have as many summaries, states and parameters."""
@@ -411,9 +414,9 @@ def train(
         _say(listeners, notes)
     folder = Path(out) if out is not None else default_folder(made)
     sources, tables = sources_of(made, data, dev, columns, folder=folder)
-    if not overwrite:
-        check_free(folder)
-    return Model(run_training(made, sources, folder=folder, listeners=listeners, start=begun, tables=tables))
+    return Model(
+        run_training(made, sources, folder=folder, listeners=listeners, overwrite=overwrite, start=begun, tables=tables)
+    )
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:

@@ -44,7 +44,8 @@ RECIPE is a name that `{program} tasks` lists or a YAML file, MODEL a folder tha
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and leave with its exit code: 0 done, 2 the input is at fault, 1 anything else."""
+    """Run a command and leave with its exit code: 0 done, 2 the input is at fault, 130 and 143 ended by SIGINT and
+    SIGTERM, 1 anything else."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = given[:1] == ["--debug"]
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show is spelled out, and ends no run

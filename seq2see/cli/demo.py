@@ -92,12 +92,12 @@ def _check(given: Given) -> None:
 
 def _trained(folder: Path, words: list[Entry], minutes: float) -> Model:
     from seq2see.api import train
+    from seq2see.training.locking import alone
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {folder}: cannot be made: {error.strerror or error}") from None
-    write_table(folder / TABLE, words)
+    if folder.is_file():
+        raise UserError(f"--out {folder}: a file; a run needs a folder")
+    with alone(folder):
+        write_table(folder / TABLE, words)
     return train(RECIPE, folder / TABLE, out=folder, overrides=SETTINGS, minutes=minutes, overwrite=True)
 
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from seq2see.errors import Notice, UserError
 
 DEBUG = "SEQ2SEE_DEBUG"
-DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, AT_FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
-    """Do the work and give its exit code: 2 for what the user can mend, 130 for Ctrl-C, 1 for anything else."""
+    """Do the work and give its exit code: 2 for what the user can mend, 130 for Ctrl-C, 1 for anything else.
+
+    SIGTERM raises SystemExit with 143, without a word."""
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
     caught: BaseException
     try:
-        with _warnings(debug=debug):
+        with _terminable(), _warnings(debug=debug):
             work()
         sys.stdout.flush()
         return DONE
@@ -41,6 +46,23 @@ def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
         traceback.print_exception(caught)
     print(said, file=sys.stderr)
     return code
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM is raised like Ctrl-C, so that files are closed and locks released on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager

@@ -108,8 +108,8 @@ class Field(ABC):
     # ---------------------------------------------------------------- on disk
 
     @abstractmethod
-    def save(self, folder: Path, name: str) -> None:
-        """Write the vocabulary, and what else was learned, into a model's folder."""
+    def save(self, folder: Path, name: str) -> list[Path]:
+        """Write the vocabulary, and what else was learned, into a model's folder; the paths of these files."""
 
     @classmethod
     @abstractmethod

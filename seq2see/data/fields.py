@@ -144,11 +144,10 @@ class Fields:
             made.aligning = Aligning(column, aligned, _text(every[aligned]), made.text_output)
         return made
 
-    def save(self, folder: Path) -> None:
-        """Every field's files into a model's folder."""
+    def save(self, folder: Path) -> list[Path]:
+        """Every field's files into a model's folder; their paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, field in self.all.items():
-            field.save(folder, name)
+        return [path for name, field in self.all.items() for path in field.save(folder, name)]
 
     @property
     def stored(self) -> list[str]:

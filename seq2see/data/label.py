@@ -90,8 +90,10 @@ class LabelField(Field):
     def batch(self, values: Sequence[str]) -> Labels:
         return self.collate([self.encode(value) for value in values])
 
-    def save(self, folder: Path, name: str) -> None:
-        self.vocabulary.save(file_of(folder, "labels", name, suffix=".txt"))
+    def save(self, folder: Path, name: str) -> list[Path]:
+        path = file_of(folder, "labels", name, suffix=".txt")
+        self.vocabulary.save(path)
+        return [path]
 
     @classmethod
     def load(cls, folder: Path, name: str, settings: LabelOutput, *, output: bool = True) -> Self:

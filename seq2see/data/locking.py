@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ except ImportError:  # systems without it go unguarded
 LOCK = ".lock"
 
 
-def hold(file: IO[Any], *, wait: bool) -> bool:
+def hold(file: IO[Any] | FileIO, *, wait: bool) -> bool:
     """Hold an open file until it is closed or the process ends, however it ends; False where another process does and
     nobody waits for it. File systems that cannot tell go unguarded."""
     if fcntl is not None:

@@ -85,8 +85,9 @@ class MediaField(Field):
         a spectrogram; None where it is nothing to see."""
         return None
 
-    def save(self, folder: Path, name: str) -> None:
+    def save(self, folder: Path, name: str) -> list[Path]:
         """Nothing is learned from files before the network reads them."""
+        return []
 
     @classmethod
     def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:

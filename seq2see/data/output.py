@@ -14,12 +14,13 @@ from typing import TextIO
 from seq2see.errors import UserError
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, *parts: bytes | memoryview) -> None:
     """The file appears whole or the old one stays: written beside it, flushed to the disk, then renamed."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:
-            file.write(content)
+            for content in parts:
+                file.write(content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -28,7 +29,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             part.unlink()
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             kept = "the file that was there is kept" if path.exists() else "nothing was written"
-            raise UserError(f"{path}: the disk is full, {len(content):,} bytes do not fit; {kept}") from None
+            raise UserError(f"{path}: the disk is full, {sum(map(len, parts)):,} bytes do not fit; {kept}") from None
         raise unwritable(path, error) from None
 
 

@@ -162,10 +162,13 @@ class TextField(Field):
 
     # ---------------------------------------------------------------- on disk
 
-    def save(self, folder: Path, name: str) -> None:
-        self.vocabulary.save(file_of(folder, "vocabulary", name, suffix=".txt"))
+    def save(self, folder: Path, name: str) -> list[Path]:
+        paths = [file_of(folder, "vocabulary", name, suffix=".txt")]
+        self.vocabulary.save(paths[0])
         if isinstance(self.splitter, LearnedSplitter):
-            self.splitter.save(file_of(folder, self.settings.tokens, name, suffix=".json"))
+            paths.append(file_of(folder, self.settings.tokens, name, suffix=".json"))
+            self.splitter.save(paths[-1])
+        return paths
 
     @classmethod
     def load(cls, folder: Path, name: str, settings: TextSettings, *, output: bool = False) -> Self:

@@ -123,9 +123,11 @@ class VectorField(NumericField):
 
     # ---------------------------------------------------------------- on disk
 
-    def save(self, folder: Path, name: str) -> None:
+    def save(self, folder: Path, name: str) -> list[Path]:
         stored = {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
-        write_bytes(file_of(folder, "numbers", name, suffix=".json"), json.dumps(stored).encode())
+        path = file_of(folder, "numbers", name, suffix=".json")
+        write_bytes(path, json.dumps(stored).encode())
+        return [path]
 
     @classmethod
     def load(cls, folder: Path, name: str, settings: VectorInput | VectorOutput, *, output: bool) -> Self:

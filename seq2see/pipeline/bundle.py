@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from torch import Tensor
 from seq2see.data.embeddings import read_vectors
 from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.output import write_bytes
+from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.data.trained_rows import TrainedRows
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEGABYTE, read_json
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.checksums import check_files, write_checksums
 from seq2see.pipeline.counting import skeleton
 from seq2see.pipeline.devices import usable
 from seq2see.pipeline.weights import check_finite, check_header, fill, read_tensors, tensors_of, write_tensors
@@ -63,24 +66,29 @@ class Bundle:
         write_tensors(folder / WEIGHTS, tensors_of(self.network))
 
     def save_setup(self, folder: Path) -> None:
-        """All but the weights: recipe, vocabularies, trivial models, hashes of the rows trained on."""
+        """All but the weights: recipe, vocabularies, trivial models, hashes of the rows trained on, and the
+        checksums of these."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror or error}") from None
         text = yaml.safe_dump(self.recipe.to_dict(), sort_keys=False, allow_unicode=True)
         write_bytes(folder / RECIPE, text.encode())
-        self.fields.save(folder)
+        learned = self.fields.save(folder)
         stored = [baseline.to_dict() for baseline in self.baselines]
         write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
+        others = [folder / RECIPE, *learned, folder / BASELINES]
         if self.trained is not None:
             self.trained.save(folder)
+            others.append(folder / TRAINED_ROWS)
+        write_checksums(folder, others)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
         """Read a model's folder; loading never runs code from it."""
         folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
+        unedited = check_files(folder, free=RECIPE)
         recipe = load_recipe(folder / RECIPE, complete=True)
         fields, path = Fields.load(folder, recipe), folder / WEIGHTS
         _check_sizes(recipe, fields, path)
@@ -91,6 +99,9 @@ class Bundle:
         bundle.baselines = _baselines(folder / BASELINES)
         bundle.trained = TrainedRows.load(folder)
         bundle.network.to(place).eval()
+        if not unedited:
+            text = f"{folder / RECIPE}: edited since the model was saved; it is used as it is now"
+            warnings.warn(Notice(text), stacklevel=3)
         return bundle
 
     @property

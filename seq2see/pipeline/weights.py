@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
+from seq2see.pipeline.checksums import KEY, UNSIGNED, check_signed, signed
 from seq2see.pipeline.devices import machine_memory
 
 MOST_HEADER = 1 << 24
@@ -32,14 +33,15 @@ def tensors_of(network: nn.Module) -> dict[str, Tensor]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, metadata: Mapping[str, str] | None = None) -> None:
-    """Tensors by name as one file, which appears whole or leaves the old one in its place."""
+    """Tensors by name as one file with its checksum, which appears whole or leaves the old one in its place."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_bytes(path, save(whole, dict(metadata or {})))
+    write_bytes(path, *signed(save(whole, {**(metadata or {}), KEY: UNSIGNED})))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors by name; a missing or damaged file is the user's to mend."""
     _check_file(path)
+    check_signed(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:

@@ -211,6 +211,10 @@ class TrainingSettings(Settings):
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Count = Field(0, description="updates between reports; 0: once per epoch (at most every 2,000)")
     checkpoint_every: Positive = Field(1000, description="updates between checkpoints")
+    checkpoint_seconds: Annotated[float, Field(ge=0)] = Field(
+        60.0,
+        description="longest time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
+    )
     average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"

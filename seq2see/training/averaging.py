@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from seq2see.errors import UserError
+from seq2see.pipeline.checksums import check_signed
 from seq2see.pipeline.weights import read_tensors, write_tensors
 
 
@@ -39,9 +41,19 @@ def _mean(tensors: list[Tensor]) -> Tensor:
     return torch.stack(tensors).mean(0) if tensors[0].is_floating_point() else tensors[0]
 
 
-def still_there(folder: Path, kept: list[list[float]]) -> list[list[float]]:
-    """Those whose weights are on disk: a finished run, when it is gone on with, has none."""
-    return [entry for entry in kept if _path(folder, entry[1]).is_file()]
+def still_there(folder: Path, kept: list[list[float]]) -> tuple[list[list[float]], list[str]]:
+    """Those whose weights are on disk (a finished run, when it is gone on with, has none), and what is wrong with each
+    that is damaged."""
+    found, problems = [], []
+    for entry in kept:
+        path = _path(folder, entry[1])
+        if path.is_file():
+            try:
+                check_signed(path)
+                found.append(entry)
+            except UserError as error:
+                problems.append(str(error))
+    return found, problems
 
 
 def forget(folder: Path, *, but: list[list[float]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from seq2see.errors import UserError
 from seq2see.pipeline.weights import read_tensors, write_tensors
 
 KEEP = 2
+DAMAGED = ".damaged"
+LARGEST_SHARE = 0.02
+"""Of the time of a sitting, for checkpoints that the clock asks for."""
 
 
 @dataclass
@@ -61,6 +65,36 @@ class Checkpoint:
     random_device: Tensor | None = None
 
 
+class CheckpointSchedule:
+    """When checkpoints are due: by updates, and by the clock; writing one changes nothing in the run itself.
+
+    seconds: longest time between two, 0: no limit. Where all checkpoints of a sitting would take more than the largest
+    share of its time, the clock asks for no further one yet.
+    """
+
+    def __init__(self, every: int, seconds: float):
+        self.every, self.seconds = every, seconds
+        self._started = self._ended = self._began = time.perf_counter()
+        self._spent = self._last = 0.0
+
+    def due(self, updates: int) -> bool:
+        if updates % self.every == 0:
+            return True
+        now = time.perf_counter()
+        late = self.seconds > 0 and now - self._ended >= self.seconds
+        return late and self._spent + self._last <= LARGEST_SHARE * (now - self._started)
+
+    def begin(self) -> None:
+        """Before a checkpoint is written."""
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        """After it was."""
+        self._ended = time.perf_counter()
+        self._last = self._ended - self._began
+        self._spent += self._last
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `update-N.safetensors`, then remove the oldest beyond the last two."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,22 +105,40 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         tensors |= {f"{part}/{name}": tensor for name, tensor in getattr(checkpoint, part).items()}
     path = folder / f"update-{checkpoint.standing.updates:09d}.safetensors"
     write_tensors(path, tensors, metadata={"standing": json.dumps(asdict(checkpoint.standing))})
-    for old in sorted(folder.glob("update-*.safetensors"))[:-KEEP]:
+    for old in checkpoint_paths(folder)[KEEP:]:
         old.unlink(missing_ok=True)
     return path
 
 
+def checkpoint_paths(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, newest first."""
+    return sorted(folder.glob("update-*.safetensors"), reverse=True)
+
+
 def latest_checkpoint(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint that can be read whole; a damaged one is passed over while an older one is sound."""
-    problem: UserError | None = None
-    for path in sorted(folder.glob("update-*.safetensors"), reverse=True):
+    """The newest checkpoint that is whole; None where there is none at all."""
+    return recover_checkpoint(folder)[0]
+
+
+def recover_checkpoint(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]]:
+    """(the newest checkpoint that is whole, what is wrong with each newer one); a UserError where all are damaged."""
+    problems: dict[Path, str] = {}
+    for path in checkpoint_paths(folder):
         try:
-            return _read(path)
+            return _read(path), problems
         except UserError as error:
-            problem = problem or error
-    if problem is not None:
-        raise problem
-    return None
+            problems[path] = str(error)
+    if problems:
+        raise UserError(
+            f"{'; '.join(problems.values())}; there is no other checkpoint to go on from: begin anew without --resume "
+            f"(and with --overwrite), in another folder, or after removing {folder.parent}"
+        )
+    return None, {}
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged checkpoint, so that it does not count as one of those that are kept."""
+    path.replace(path.with_name(f"{path.name}{DAMAGED}"))
 
 
 def _read(path: Path) -> Checkpoint:

@@ -20,7 +20,14 @@ MEASURED = re.compile(
 )
 """Keys that decide which rows are measured, against which outputs and by what."""
 
-IDLE = ("task", "description", "training.samples", "training.tensorboard", "training.checkpoint_every")
+IDLE = (
+    "task",
+    "description",
+    "training.samples",
+    "training.tensorboard",
+    "training.checkpoint_every",
+    "training.checkpoint_seconds",
+)
 """Keys that change nothing about the model that comes of a run."""
 
 

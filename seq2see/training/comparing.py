@@ -21,7 +21,7 @@ from seq2see.recipe.variants import Variant, variants
 from seq2see.training.checkpoints import latest_checkpoint
 from seq2see.training.comparable import check_comparable, check_folder
 from seq2see.training.corpus import open_table
-from seq2see.training.locking import alone
+from seq2see.training.locking import FolderInUse, alone
 from seq2see.training.progress import remaining
 from seq2see.training.reports import Listener, best_report
 from seq2see.training.results import Results, fingerprint
@@ -180,6 +180,8 @@ class _Contest:
                 continue
             try:
                 outcomes[run.variant].append(self._outcome(run, results, clock))
+            except FolderInUse:
+                raise
             except UserError as error:
                 failed[run.variant] = str(error)
                 self.say(f"{run}: left out: {error}")
@@ -209,11 +211,13 @@ class _Contest:
         """One run, begun or gone on with. One that was stopped by hand ends the comparison too."""
         folder = self.folder / "runs" / run.name
         told = [Watch(self.listeners, self.heard)]
-        bundle = train(run.recipe, self.sources, folder=folder, listeners=told, resume=_begun(folder))
-        last = latest_checkpoint(folder / CHECKPOINTS)
-        if last is None or not last.standing.finished:
+        try:
+            bundle = train(run.recipe, self.sources, folder=folder, listeners=told, resume=_begun(folder))
+        except (KeyboardInterrupt, SystemExit):
             self.say("the comparison is stopped; the same command goes on from here")
-            raise KeyboardInterrupt
+            raise
+        last = latest_checkpoint(folder / CHECKPOINTS)
+        assert last is not None, "a run that has ended has a checkpoint"
         standing = last.standing
         return Outcome(
             seed=run.recipe.training.seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from seq2see.evaluation.baselines import assign
 from seq2see.files import MEGABYTE, read_json, shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
+from seq2see.pipeline.checksums import CHECKSUMS, changed_files, check_files
 from seq2see.pipeline.devices import usable
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.measures import followed
@@ -30,10 +31,12 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
+from seq2see.training.checkpoints import checkpoint_paths, latest_checkpoint
 from seq2see.training.corpus import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.kept_rows import keep_rows
+from seq2see.training.locking import alone
 from seq2see.training.reading import Say, read_once
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
 from seq2see.training.samples import samples_of
@@ -46,11 +49,15 @@ SOURCES, TABLES = "data.json", "data"
 
 @dataclass
 class Sources:
-    """Where a run's rows come from: remembered in its folder, so that --resume needs no other word."""
+    """Where a run's rows come from: remembered in its folder, so that --resume needs no other word.
+
+    fine_tuned: the run began from another model's weights, which only its checkpoints still have.
+    """
 
     data: str
     dev: str | None = None
     columns: list[str] | None = None
+    fine_tuned: bool = False
 
 
 def sources_of(
@@ -89,13 +96,37 @@ def train(
     folder: Path,
     listeners: Sequence[Listener] = (),
     resume: bool = False,
+    overwrite: bool = True,
     start: Bundle | None = None,
     tables: Mapping[Path, bytes] | None = None,
 ) -> Bundle:
-    """Train and leave a model in `folder`. start: a model to go on from (fine-tuning), whose vocabularies are kept;
-    tables: to be written first (`sources_of`)."""
+    """Train and leave a model in `folder`, which no other process may write to meanwhile.
+
+    overwrite: a run that lies there may go. start: a model to go on from (fine-tuning), whose vocabularies are kept;
+    tables: to be written first (`sources_of`).
+    """
     folder = Path(folder)
-    write_tables(tables or {})
+    if folder.is_file():
+        raise UserError(f"--out {folder}: a file; a run needs a folder")
+    with alone(folder):
+        if not resume and not overwrite:
+            check_free(folder)
+        if resume and not _begun(folder, sources):
+            resume = False
+            for listener in listeners:
+                listener.said("no checkpoint yet: starting from the beginning")
+        if not resume:
+            sources = replace(sources, fine_tuned=start is not None)
+        write_tables(tables or {})
+        return _train(recipe, sources, folder=folder, listeners=listeners, resume=resume, start=start)
+
+
+def _train(
+    recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener], resume: bool, start: Bundle | None
+) -> Bundle:
+    if resume:  # before the rows are read and anything is written
+        check_files(folder, free=RECIPE)
+        latest_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -115,7 +146,7 @@ def train(
             folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
         )
         keep_rows(folder, recipe, corpus.dev)
-    if not resume or recipe != load_recipe(folder / RECIPE):
+    if not resume or recipe != load_recipe(folder / RECIPE) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
@@ -143,8 +174,6 @@ def _prepare(bundle: Bundle, corpus: Corpus, say: Say) -> None:
 
 def check_free(folder: Path) -> None:
     """A run is never lost by mistake. One that was killed before its first checkpoint holds nothing to lose."""
-    if folder.is_file():
-        raise UserError(f"--out {folder}: a file; a run needs a folder")
     kept = [folder / WEIGHTS, *(folder / CHECKPOINTS).glob("*.safetensors")]
     if not (folder / SOURCES).exists():
         kept += [folder / RECIPE, folder / METRICS]
@@ -159,11 +188,19 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
     """The recipe and sources of a run that was begun in this folder."""
     if not (folder / SOURCES).is_file() or not (folder / RECIPE).is_file():
         raise UserError(f"{folder}: nothing to resume; a run's folder holds {RECIPE}, {SOURCES} and {CHECKPOINTS}/")
-    if not any((folder / CHECKPOINTS).glob("update-*.safetensors")):
-        raise UserError(
-            f"{folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/; begin without --resume"
-        )
     return load_recipe(folder / RECIPE, complete=True), known_sources(folder / SOURCES)
+
+
+def _begun(folder: Path, sources: Sources) -> bool:
+    """Whether there is a checkpoint to go on from; a UserError where a new start could not replace it."""
+    if checkpoint_paths(folder / CHECKPOINTS):
+        return True
+    missing = f"{folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/"
+    if (folder / WEIGHTS).exists():
+        raise UserError(f"{missing}, but a model, which a new start would replace; begin without --resume")
+    if sources.fine_tuned:
+        raise UserError(f"{missing}, and the run began from another model; begin without --resume and with --from")
+    return False
 
 
 def known_sources(path: Path) -> Sources:
@@ -236,7 +273,8 @@ def _clear(folder: Path) -> None:
     """A folder for a new run: what an old one left goes, weights first, lest they meet another vocabulary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in [folder / WEIGHTS, folder / METRICS, folder / FILM, *(folder / CHECKPOINTS).glob("*.safetensors")]:
+        old = [folder / name for name in (WEIGHTS, CHECKSUMS, METRICS, FILM)]
+        for path in [*old, *(folder / CHECKPOINTS).glob("*.safetensors*")]:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from None

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
+from shlex import quote
 
 import torch
 from torch import nn
@@ -21,7 +18,14 @@ from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.training.along import left_out
 from seq2see.training.averaging import averaged, forget, keep_best, still_there
-from seq2see.training.checkpoints import Checkpoint, Standing, latest_checkpoint, save_checkpoint
+from seq2see.training.checkpoints import (
+    Checkpoint,
+    CheckpointSchedule,
+    Standing,
+    recover_checkpoint,
+    save_checkpoint,
+    set_aside,
+)
 from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
@@ -30,12 +34,12 @@ from seq2see.training.optimizer import build_optimizer, optimizer_tensors, resto
 from seq2see.training.precision import working_precision
 from seq2see.training.reports import Journal, Listener, Report
 from seq2see.training.schedule import check_schedule, done, factor
+from seq2see.training.signals import stop_on_signals
 
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
 TIE = 1e-6
 """At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
-MOST_SECONDS_BETWEEN_CHECKPOINTS = 300.0
 
 
 class Trainer:
@@ -68,26 +72,32 @@ class Trainer:
         self.optimizer = build_optimizer(self.settings, self.network)
         self.standing = Standing(fingerprint=feed.fingerprint)
         self.objective.state = self.standing.objective
-        self.stopping = False
+        self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
+        self._kept: list[list[float]] = []
         self.norm, self.unfinite = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
-        self._clock = self._saved = time.perf_counter()
+        self._clock = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
-        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle."""
+        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle.
+
+        A signal ends it after the update under way, with a checkpoint; then KeyboardInterrupt (SIGINT) or SystemExit
+        (SIGTERM) is raised."""
         self._begin(resume)
         if self.prepare is not None:
             self.prepare(self._say)
-            self._clock = self._saved = time.perf_counter()
-        with _stop_on_signals(self):
-            while not self.standing.finished and not self.stopping:
+            self._clock = time.perf_counter()
+        with stop_on_signals() as stop:
+            while not self.standing.finished and not stop:
                 self._go_on()
-        self.checkpoint()
-        if self.stopping:
-            self._say(f"stopped after {counted(self.standing.updates, 'update')}; --resume goes on from here")
+            self.checkpoint()
+        if stop:
+            self._stop()
+            raise stop.exception()
         self._finish()
 
     def checkpoint(self) -> None:
+        self.schedule.begin()
         self._tick()
         made = Checkpoint(
             self.standing,
@@ -97,38 +107,66 @@ class Trainer:
             random_device=random_state(self.bundle.device),
         )
         save_checkpoint(self.folder / CHECKPOINTS, made)
-        forget(self.folder / CHECKPOINTS, but=self.standing.kept)
-        self._saved = time.perf_counter()
+        kept = list(self.standing.kept)
+        forget(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may yet be needed
+        self._kept = kept
+        self.schedule.end()
 
     # ------------------------------------------------------------ the parts of a run
 
     def _begin(self, resume: bool) -> None:
-        found = latest_checkpoint(self.folder / CHECKPOINTS) if resume else None
-        if resume and found is None:
-            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
-        if found is not None:
-            if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
-                raise UserError(
-                    f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
-                    f"now it is {self.feed.fingerprint}"
-                )
-            fill(self.network, found.weights, path=self.folder / CHECKPOINTS)
-            restore_optimizer(self.optimizer, found.optimizer)
-            self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
-            torch.set_rng_state(found.random)
-            restore_random_state(self.bundle.device, found.random_device)
-            self.standing = found.standing
-            self.objective.state = self.standing.objective
-            self.standing.kept = still_there(self.folder / CHECKPOINTS, found.standing.kept)
-            self.standing.finished = self._over() or self._patience_lost()
+        if resume:
+            self._restore()
         else:
             self.checkpoint()  # a run that is killed before its next one can go on from here
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
         if self.film is not None:
             standing = self.standing
             self.film.begin(standing.updates, epoch=self._epochs(), seconds=standing.seconds, resumed=resume)
-        self._clock = self._saved = time.perf_counter()
+        self._clock = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
+
+    def _restore(self) -> None:
+        """Take up the run at its newest checkpoint that is whole, and say which that is."""
+        folder = self.folder / CHECKPOINTS
+        found, damaged = recover_checkpoint(folder)
+        if found is None:
+            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
+        if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
+            raise UserError(
+                f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
+                f"now it is {self.feed.fingerprint}"
+            )
+        fill(self.network, found.weights, path=folder)
+        restore_optimizer(self.optimizer, found.optimizer)
+        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
+        torch.set_rng_state(found.random)
+        restore_random_state(self.bundle.device, found.random_device)
+        self.standing = standing = found.standing
+        self.objective.state = standing.objective
+        for path, problem in damaged.items():
+            self._say(f"{problem}; left for the checkpoint before it, of update {standing.updates:,}")
+            set_aside(path)
+        standing.kept, problems = still_there(folder, standing.kept)
+        for problem in problems:
+            self._say(f"{problem}; left out of the mean of the best weights")
+        self._kept = list(standing.kept)
+        self._check_best()
+        standing.finished = self._over() or self._patience_lost()
+        if standing.updates:
+            self._say(f"resuming from update {standing.updates:,} (epoch {self._epochs():.2f})")
+        else:
+            self._say("no checkpoint after the first update yet: starting from the beginning")
+
+    def _check_best(self) -> None:
+        """Where the best weights so far are damaged they are lost, and the next report's take their place."""
+        if self.standing.best is None:
+            return
+        try:
+            read_tensors(self.folder / WEIGHTS)
+        except UserError as error:
+            self._say(f"{error}; the best weights so far are lost, those of the next report take their place")
+            self.standing.best, self.standing.stale = None, 0
 
     def _go_on(self) -> None:
         """One update, and what falls due after it."""
@@ -144,7 +182,8 @@ class Trainer:
         if standing.finished or self._report_due(epoch_ended):
             self.report()
         self._filmed()
-        if self._checkpoint_due():
+        # where steps fail the weights may be what is wrong: older checkpoints must not make room for them
+        if not standing.on_end and self.schedule.due(standing.updates):
             self.checkpoint()
 
     def _update(self, batches: int) -> None:
@@ -272,15 +311,23 @@ class Trainer:
         best = self.folder / WEIGHTS
         fill(self.network, read_tensors(best), path=best)
         self.network.eval()
-        if self.settings.average > 1 and len(self.standing.kept) > 1 and not self.stopping:
+        if self.settings.average > 1 and len(self.standing.kept) > 1:
             self._try_average(best)
         if self.standing.passed_over:
             without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
             self._say(f"{without} took no step: the loss or its gradient was not finite")
         if (unread := left_out(self.standing.objective)) is not None:
             self._say(unread)
-        if not self.stopping:
-            forget(folder, but=[])
+        forget(folder, but=[])
+        for listener in self.listeners:
+            listener.close()
+
+    def _stop(self) -> None:
+        """Leave a model: the best so far; before the first report the weights as they are."""
+        if self.standing.best is None and not self.standing.on_end:
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+        done = f"stopped after {counted(self.standing.updates, 'update')}"
+        self._say(f"{done}; to go on: seq2see train {quote(str(self.folder))} --resume")
         for listener in self.listeners:
             listener.close()
 
@@ -326,14 +373,6 @@ class Trainer:
             return standing.updates % every == 0
         return epoch_ended or standing.updates - standing.reported >= MOST_UPDATES_BETWEEN_REPORTS
 
-    def _checkpoint_due(self) -> bool:
-        """By updates, and by the clock where updates are slow; writing one changes nothing in the run itself."""
-        if self.standing.on_end:
-            return False  # the weights may be what is wrong, and an older checkpoint must not make room for them
-        every = self.settings.checkpoint_every
-        late = time.perf_counter() - self._saved >= MOST_SECONDS_BETWEEN_CHECKPOINTS
-        return late or (every > 0 and self.standing.updates % every == 0)
-
     def _tick(self) -> None:
         now = time.perf_counter()
         self.standing.seconds += now - self._clock
@@ -359,23 +398,3 @@ class Trainer:
     def _say(self, message: str) -> None:
         for listener in self.listeners:
             listener.said(message)
-
-
-@contextmanager
-def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C and a polite kill end the run after the update at hand, with a checkpoint; a second ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if trainer.stopping:
-            raise KeyboardInterrupt
-        trainer.stopping = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 import seq2see
 from seq2see.api import Model
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
+from seq2see.pipeline.checksums import CHECKSUMS
 from seq2see.pipeline.weights import read_tensors, write_bytes
 
 
@@ -40,8 +44,59 @@ def test_a_vocabulary_that_does_not_fit_the_weights(folder: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     header = lines[0].rsplit("\t", 1)[0] + f"\t{len(lines) - 2}"
     path.write_text("\n".join([header, *lines[1:-1]]) + "\n", encoding="utf-8")
+    (folder / CHECKSUMS).unlink()
     with pytest.raises(UserError, match="vocabulary does not fit the weights"):
         seq2see.load(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "vocabulary-source.txt", "vocabulary-output.txt", "baselines.json"]
+)
+def test_every_byte_of_weights_and_vocabularies_is_checked(folder: Path, name: str) -> None:
+    path = folder / name
+    whole = path.read_bytes()
+    for at in {0, len(whole) // 3, len(whole) // 2, len(whole) - 1}:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(UserError, match=rf"{re.escape(name)}: "):
+            seq2see.load(folder)
+    path.write_bytes(whole)
+    seq2see.load(folder)
+
+
+def test_the_recipe_may_be_edited_and_this_is_said(folder: Path) -> None:
+    path = folder / "recipe.yaml"
+    path.write_text(path.read_text("utf-8").replace("beam: 1\n", "beam: 2\n"), encoding="utf-8")
+    with pytest.warns(Notice, match=r"recipe\.yaml: edited since"):
+        assert seq2see.load(folder).recipe.search.beam == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{",
+        '{"files": {}}',
+        '{"algorithm": "sha256", "files": []}',
+        '{"algorithm": "md5", "files": {}}',
+        '{"algorithm": "sha256", "files": {"../x": "0"}}',
+        "[" * 100_000,
+        "[" + " " * 2_000_000,
+    ],
+    ids=range(9),
+)
+def test_damaged_checksums_are_named(folder: Path, content: str) -> None:
+    (folder / CHECKSUMS).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"checksums\.json: damaged"):
+        seq2see.load(folder)
+
+
+def test_a_saved_model_lists_what_it_checks(folder: Path) -> None:
+    listed = json.loads((folder / CHECKSUMS).read_text("utf-8"))
+    assert listed["algorithm"] == "sha256"
+    assert listed["files"].keys() == {"recipe.yaml", "baselines.json", "vocabulary-source.txt", "vocabulary-output.txt"}
+    for name, digest in listed["files"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 
 def test_weights_of_another_recipe(folder: Path) -> None:

@@ -33,7 +33,7 @@ def address(speller: Path) -> Iterator[str]:
         assert found, line + server.stderr.read()
         yield found[1]
         server.send_signal(signal.SIGINT)
-        assert server.wait(60) in (0, 130, -signal.SIGINT)
+        assert server.wait(60) == 130
         assert "Traceback" not in server.stderr.read()
 
 
@@ -133,6 +133,6 @@ def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(speller
         server.send_signal(signal.SIGTERM)
         assert answer.result(60).json() == {"error": "the server is closing"}
         assert answer.result().status_code == 503
-        assert server.wait(60) in (0, 143, -signal.SIGTERM)
+        assert server.wait(60) == 143
         assert monotonic() - start < 30, "it waits for no batch that takes longer than it has"
         assert server.stderr.read() == ""

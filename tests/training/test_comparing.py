@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,7 @@ def test_a_variant_that_diverges_leaves_the_others(data: Path, tmp_path: Path) -
 
 
 def test_two_processes_do_not_meet_in_one_folder(data: Path, tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(UserError, match="another process is at work there"):
+    with alone(tmp_path), pytest.raises(UserError, match=rf"in use by process {os.getpid()} on "):
         compare(data, tmp_path)
     compare(data, tmp_path, updates=1, vary=["attention.score=dot"])
 

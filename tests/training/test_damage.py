@@ -11,12 +11,18 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from safetensors import safe_open
+from safetensors.torch import save
 
 import seq2see
-from seq2see.errors import UserError
+from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights as disk
+from seq2see.pipeline.checksums import CHECKSUMS, KEY
+from seq2see.pipeline.weights import read_tensors
+from seq2see.training.averaging import still_there
 from tests.system.small import Told
-from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
+from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 
 LIMITED = """
 import json, resource, sys
@@ -100,11 +106,100 @@ def test_a_cut_checkpoint_is_passed_over(folder: Path) -> None:
     assert last_checkpoint(folder).standing.updates == 30
 
 
-def test_with_no_sound_checkpoint_the_newest_is_named(folder: Path) -> None:
+def test_with_no_sound_checkpoint_all_are_named_and_nothing_is_changed(folder: Path) -> None:
     for path in (folder / "checkpoints").glob("update-*"):
         path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(UserError, match=r"update-000000020\.safetensors: damaged or cut short"):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=r"update-000000020\.safetensors: damaged or cut short.*000010.*--overwrite"):
         run(ROWS, None, folder, resume=True, updates=30)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def flipped(content: bytes, *, at: int) -> bytes:
+    changed = bytearray(content)
+    changed[at] ^= 1
+    return bytes(changed)
+
+
+DAMAGES = {
+    "cut": lambda content: content[:-50],
+    "zeroed": lambda content: content[:-500] + bytes(500),
+    "bit": lambda content: flipped(content, at=len(content) // 2),
+    "bit of the header": lambda content: flipped(content, at=content.index(b'"updates') + 13),
+    "empty": lambda content: b"",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_left_for_the_one_before_and_this_is_said(
+    folder: Path, finished: Path, damage: str
+) -> None:
+    newest, told = folder / "checkpoints" / "update-000000020.safetensors", Told()
+    newest.write_bytes(DAMAGES[damage](newest.read_bytes()))
+    run(ROWS, None, folder, ["training.checkpoint_every=12"], resume=True, listeners=[told])
+    [note] = [note for note in told.notes if newest.name in note]
+    assert "damaged" in note
+    assert "of update 10" in note
+    assert any(note.startswith("resuming from update 10 ") for note in told.notes)
+    resumed, whole = last_checkpoint(folder), last_checkpoint(finished)
+    assert same(resumed.weights, whole.weights)
+    assert same(resumed.optimizer, whole.optimizer)
+    kept = [path.name for path in sorted((folder / "checkpoints").glob("update-*.safetensors"))]
+    assert kept == ["update-000000012.safetensors", "update-000000020.safetensors"], "two that are sound"
+
+
+def test_weights_for_the_mean_are_kept_for_the_checkpoint_before_too(tmp_path: Path) -> None:
+    """The newest checkpoint may be damaged; the one before it counts other weights among the best."""
+    data, settings = words(tmp_path / "words.tsv"), ["training.average=2", "training.report_every=10"]
+    settings += ["training.checkpoint_every=10", "training.updates=60"]
+
+    class Gone(Exception):
+        pass
+
+    class Leaver(Told):
+        def updated(self, *, updates: int, **numbers: float) -> None:
+            if updates == 50:
+                raise Gone
+
+    run(ROWS, data, tmp_path / "whole", settings)
+    with pytest.raises(Gone):
+        run(ROWS, data, tmp_path / "cut", settings, listeners=[Leaver()])
+    path = tmp_path / "cut" / "checkpoints" / "update-000000040.safetensors"
+    path.write_bytes(path.read_bytes()[:-50])
+    kept = last_checkpoint(tmp_path / "cut").standing.kept
+    assert len(kept) == 2
+    assert still_there(path.parent, kept) == (kept, [])
+    run(ROWS, None, tmp_path / "cut", resume=True)
+    assert same(weights(tmp_path / "cut"), weights(tmp_path / "whole"))
+
+
+def test_damaged_best_weights_are_told_on_resuming_and_replaced(folder: Path) -> None:
+    path, told = folder / "model.safetensors", Told()
+    path.write_bytes(path.read_bytes()[:-10] + bytes(10))
+    run(ROWS, None, folder, resume=True, updates=30, listeners=[told])
+    assert any("model.safetensors: damaged" in note and "lost" in note for note in told.notes)
+    assert seq2see.load(folder).predict("ab").text is not None
+
+
+def without_checksums(path: Path) -> None:
+    """The file as earlier versions wrote it."""
+    with safe_open(path, framework="pt") as file:
+        metadata = {key: value for key, value in (file.metadata() or {}).items() if key != KEY}
+    path.write_bytes(save(read_tensors(path), metadata))
+
+
+def test_a_folder_of_an_earlier_version_loads_and_resumes(folder: Path, finished: Path) -> None:
+    (folder / CHECKSUMS).unlink()
+    for path in folder.rglob("*.safetensors"):
+        without_checksums(path)
+        assert KEY.encode() not in path.read_bytes()
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
+    del recipe["training"]["checkpoint_seconds"]
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    expected = seq2see.load(finished).predict("ab").text
+    assert seq2see.load(folder).predict("ab").text == expected
+    run(ROWS, None, folder, resume=True, updates=22)
+    assert last_checkpoint(folder).standing.updates == 22
 
 
 def test_cut_weights_are_named(folder: Path) -> None:
@@ -138,6 +233,9 @@ def test_weights_of_another_vocabulary_are_refused(folder: Path, tmp_path: Path)
     other.write_text("source\toutput\n" + "".join(f"x{c}y\tx{c}y\n" for c in "abcdefghijklmnop"), encoding="utf-8")
     run(ROWS, other, tmp_path / "other", updates=1)
     vocabulary_of(folder, "source").write_bytes(vocabulary_of(tmp_path / "other", "source").read_bytes())
+    with pytest.raises(UserError, match=r"vocabulary-source\.txt: damaged, or changed by hand"):
+        seq2see.load(folder)
+    (folder / CHECKSUMS).unlink()
     with pytest.raises(UserError, match=r"model\.safetensors: .*the vocabulary does not fit the weights"):
         seq2see.load(folder)
 
@@ -185,7 +283,8 @@ def test_a_disk_that_is_full_while_resuming_costs_no_vocabulary(folder: Path, mo
         run(ROWS, None, folder, resume=True, updates=22)
     monkeypatch.undo()
     assert {name: (folder / name).read_bytes() for name in SETUP[1:]} == {name: before[name] for name in SETUP[1:]}
-    assert seq2see.load(folder).predict("ab").text is not None
+    with pytest.warns(Notice, match=r"recipe\.yaml: edited since"):
+        assert seq2see.load(folder).predict("ab").text is not None
 
 
 def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path: Path) -> None:

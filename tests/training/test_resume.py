@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,11 +45,13 @@ seq2see.train(recipe, data=data, out=folder, listeners=[Killer()])
 """
 
 
-def run_until_signal(recipe: dict[str, Any], data: Path, folder: Path, *, after: int, number: int) -> tuple[int, str]:
+def run_until_signal(
+    recipe: dict[str, Any], data: Path, folder: Path, *, after: int, number: int, script: str = KILLED
+) -> tuple[int, str]:
     """A run in a process of its own, which gets a signal after so many updates: its exit code, and what it said."""
     given = [json.dumps(recipe), str(data), str(folder), str(after), str(number)]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, *given],
+        [sys.executable, "-c", script, *given],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -104,7 +107,9 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
     code, _ = run_until_signal(recipe, data, tmp_path / "killed", after=10, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert last_checkpoint(tmp_path / "killed").standing.updates == 0
-    run(recipe, None, tmp_path / "killed", resume=True)
+    told = Told()
+    run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
+    assert any("starting from the beginning" in note for note in told.notes)
     run(recipe, data, tmp_path / "whole")
     assert same(last_checkpoint(tmp_path / "killed").weights, last_checkpoint(tmp_path / "whole").weights)
     assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
@@ -147,7 +152,8 @@ def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
 
 def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update of the second run takes two minutes of a clock that is moved by hand."""
-    data, recipe = words(tmp_path / "words.tsv"), with_training(ROWS, updates=12, report_every=50)
+    data = words(tmp_path / "words.tsv")
+    recipe = with_training(ROWS, updates=12, report_every=50, checkpoint_seconds=300)
     run(recipe, data, tmp_path / "plain")
     written: list[int] = []
     late = 0.0
@@ -170,6 +176,58 @@ def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, m
     assert same(weights(tmp_path / "slow"), weights(tmp_path / "plain"))
 
 
+def test_a_checkpoint_that_takes_long_is_written_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 30 s, an update 130 s; the first and the next take 60 s, which is 2 % of 23 updates."""
+    data, late = words(tmp_path / "words.tsv"), 0.0
+    real, update, save = trainer.time.perf_counter, trainer.Trainer._update, trainer.save_checkpoint
+    written: list[int] = []
+
+    def slow(self: trainer.Trainer, batches: int) -> None:
+        nonlocal late
+        update(self, batches)
+        late += 130
+
+    def noted(folder: Path, checkpoint: Checkpoint) -> Path:
+        nonlocal late
+        late += 30
+        written.append(checkpoint.standing.updates)
+        return save(folder, checkpoint)
+
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
+    monkeypatch.setattr(trainer.Trainer, "_update", slow)
+    monkeypatch.setattr(trainer, "save_checkpoint", noted)
+    run(ROWS, data, tmp_path / "default", updates=40)
+    assert written == [0, 23, 35, 40]
+    written.clear()
+    run(ROWS, data, tmp_path / "off", ["training.checkpoint_seconds=0"], updates=40)
+    assert written == [0, 40]
+
+
+@pytest.mark.parametrize("kind", ["rows", "stream"])
+def test_killed_after_a_checkpoint_by_the_clock_it_resumes_there_with_the_same_bits(tmp_path: Path, kind: str) -> None:
+    recipe, data = (ROWS, words(tmp_path / "words.tsv")) if kind == "rows" else (TEXT, text(tmp_path / "text.txt"))
+    recipe = with_training(recipe, updates=45, report_every=20, average=2, checkpoint_seconds=1e-9)
+    run(with_training(recipe, checkpoint_seconds=0), data, tmp_path / "whole")
+    always = "import seq2see.training.checkpoints; seq2see.training.checkpoints.LARGEST_SHARE = 1e9\n"
+    code, said = run_until_signal(
+        recipe, data, tmp_path / "killed", after=30, number=signal.SIGKILL, script=always + KILLED
+    )
+    assert code == -signal.SIGKILL, said
+    standing, told = last_checkpoint(tmp_path / "killed").standing, Told()
+    assert standing.updates == 29
+    run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
+    assert any(note.startswith("resuming from update 29 (epoch ") for note in told.notes)
+    resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
+    assert same(resumed.weights, whole.weights)
+    assert same(resumed.optimizer, whole.optimizer)
+    assert same(resumed.carried, whole.carried)
+    assert bool((resumed.random == whole.random).all())
+    assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
+    assert [untimed(line) for line in journal(tmp_path / "killed")] == [
+        untimed(line) for line in journal(tmp_path / "whole")
+    ]
+
+
 def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
     data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
     run(ROWS, data, folder, updates=1)
@@ -177,20 +235,45 @@ def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
         run(ROWS, data, folder, updates=1)
     for path in [folder / "model.safetensors", folder / "metrics.jsonl", *(folder / "checkpoints").iterdir()]:
         path.unlink()
-    with pytest.raises(UserError, match="nothing to resume, there is no checkpoint in checkpoints/; begin without"):
-        run(ROWS, None, folder, resume=True)
     run(ROWS, data, folder, updates=1)
     run(ROWS, data, folder, updates=1, overwrite=True)
 
 
-def test_interrupted_from_the_keyboard_it_stops_with_a_checkpoint(tmp_path: Path) -> None:
+def test_without_any_checkpoint_resuming_starts_from_the_beginning_and_says_so(tmp_path: Path) -> None:
+    data, folder, told = words(tmp_path / "words.tsv"), tmp_path / "model", Told()
+    run(ROWS, data, folder, updates=3)
+    whole = weights(folder)
+    shutil.rmtree(folder / "checkpoints")
+    with pytest.raises(UserError, match="nothing to resume, there is no checkpoint in checkpoints/, but a model"):
+        run(ROWS, None, folder, resume=True)
+    assert same(weights(folder), whole)
+    (folder / "model.safetensors").unlink()
+    run(ROWS, None, folder, resume=True, listeners=[told])
+    assert "no checkpoint yet: starting from the beginning" in told.notes
+    assert same(weights(folder), whole)
+
+
+def test_a_fine_tuned_run_without_any_checkpoint_is_not_started_from_random_weights(tmp_path: Path) -> None:
+    data, folder = words(tmp_path / "words.tsv"), tmp_path / "tuned"
+    begun = run(ROWS, data, tmp_path / "model", updates=1)
+    run(ROWS, data, folder, updates=1, start=begun)
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"nothing to resume.*--from"):
+        run(ROWS, None, folder, resume=True)
+
+
+@pytest.mark.parametrize(("number", "codes"), [(signal.SIGINT, {1, 130, -signal.SIGINT}), (signal.SIGTERM, {143})])
+def test_a_script_that_is_interrupted_stops_with_a_checkpoint(tmp_path: Path, number: int, codes: set[int]) -> None:
+    """Whatever Python makes of a KeyboardInterrupt in a script, and the code of shells."""
     data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
     recipe = with_training(ROWS, updates=100_000, schedule="constant")
-    code, said = run_until_signal(recipe, data, folder, after=30, number=signal.SIGINT)
-    assert code == 0, said
-    assert "stopped after 30 updates; --resume goes on from here" in said
+    code, said = run_until_signal(recipe, data, folder, after=30, number=number)
+    assert code in codes, said
+    assert f"stopped after 30 updates; to go on: seq2see train {folder} --resume" in said
     assert last_checkpoint(folder).standing.updates == 30
     assert seq2see.load(folder).predict("ab").text is not None
+    assert not (folder / ".lock").exists()
 
 
 def test_a_finished_run_that_goes_on_is_the_longer_run(tmp_path: Path) -> None:
