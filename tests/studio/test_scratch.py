@@ -40,6 +40,6 @@ def test_a_clip_that_is_still_read_when_its_request_ends_is_not_kept(monkeypatch
         scratch.__exit__(None, None, None)
         return clip
 
-    monkeypatch.setattr("seq2see.data.video.read_video", late)
+    monkeypatch.setattr("seq2see.data.media.read_video", late)
     FIELD.batch([str(sent)])
     assert KEPT.bytes == before
