@@ -58,7 +58,7 @@ def decoding(problem: str = "damaged or cut short") -> Iterator[None]:
     except (MediaError, MissingExtra):
         raise
     except MemoryError:
-        raise MediaError(f"{problem}: decoding it takes too much memory") from None
+        raise MediaError("decoding it takes too much memory") from None
     except Exception as error:  # noqa: BLE001 - see above
         message = str(getattr(error, "strerror", None) or getattr(error, "error_string", None) or error)
         raise MediaError(f"{problem}: {message.strip().rstrip('.') or type(error).__name__}") from None
