@@ -130,12 +130,12 @@ class DecoderPool:
         process: _Process | None = None
         try:
             while (decoding := self._next()) is not None:
-                if process is None or not process.usable:
-                    process = self._started()
+                process = _kept(process) or self._started()
                 if process is None:
                     decoding.set_exception(Unavailable(f"files cannot be decoded at present: {self._failure}"))
                 else:
                     self._decode(decoding, process)
+                    process = _kept(process)  # now, not with the next file: what it has grown to comes back
         finally:
             if process is not None:
                 process.end()
@@ -172,8 +172,6 @@ class DecoderPool:
             failure = error
         with self._changed:
             del self._running[decoding]
-        if not process.usable:
-            process.end()
         if failure is not None:
             decoding.set_exception(failure)
         else:
@@ -225,6 +223,9 @@ class _Process:
                 self._grown = answer.get("resident", 0) > GROWN
                 if "problem" not in answer:
                     return [self._array(one) for one in answer["arrays"]]
+        except MediaError:  # a result that is too large, and not read
+            self.kill("ended")
+            raise
         except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
             raise MediaError(self._broken()) from None
         message = str(answer["problem"])
@@ -279,6 +280,14 @@ class _Process:
         if reason is not None:
             return "was no longer waited for while it was decoded"
         return f"its decoder broke down: it is damaged, or takes more than {self._memory // 1_000_000:,} MB to decode"
+
+
+def _kept(process: _Process | None) -> _Process | None:
+    """A process that is still of use; any other is ended."""
+    if process is None or process.usable:
+        return process
+    process.end()
+    return None
 
 
 def _environment() -> dict[str, str]:
