@@ -37,6 +37,7 @@ GROWN = 256_000_000
 """Bytes of memory with which a process that has done its work is replaced."""
 DTYPES = ("uint8", "int64", "float32", "float64")
 COMMAND = (sys.executable, "-P", "-m", "seq2see.data.decoder_process")
+CLOSING = "the server is closing"
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ")
 """What a process inherits of the environment; a server's may hold its token."""
 
@@ -94,7 +95,7 @@ class DecoderPool:
         decodings = [Decoding(job) for job in jobs]
         with self._changed:
             if self._closed:
-                raise Unavailable("files are no longer decoded: the server is closing")
+                raise Unavailable(CLOSING)
             if self._queue and len(self._queue) + len(decodings) > self.most_waiting:
                 message = f"too many files wait to be decoded (allowed: {self.most_waiting:,}); try again in a moment"
                 raise Unavailable(message)
@@ -117,12 +118,16 @@ class DecoderPool:
                         self._queue.remove(decoding)
 
     def close(self) -> None:
-        """End all processes; what waits is cancelled."""
+        """End all processes; whoever waits is told."""
         with self._changed:
             self._closed = True
-            waiting, running = list(self._queue), list(self._running)
+            waiting = [one for one in self._queue if one.set_running_or_notify_cancel()]
+            self._queue.clear()
+            for process in self._running.values():
+                process.kill("stopped")
             self._changed.notify_all()
-        self.stop([*waiting, *running])
+        for decoding in waiting:
+            decoding.set_exception(Unavailable(CLOSING))
         for thread in self._threads:
             thread.join()
 
@@ -173,7 +178,7 @@ class DecoderPool:
         with self._changed:
             del self._running[decoding]
         if failure is not None:
-            decoding.set_exception(failure)
+            decoding.set_exception(Unavailable(CLOSING) if self._closed else failure)
         else:
             decoding.set_result(arrays or [])
 
