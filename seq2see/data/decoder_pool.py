@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from seq2see.data.decoder_process import Arrays, receive, send
+from seq2see.data.decoder_process import LETTERS, Arrays, receive, send
 from seq2see.data.media_files import Job, MediaError
 from seq2see.errors import UserError
 
@@ -231,9 +231,9 @@ class _Process:
         except MediaError:  # a result that is too large, and not read
             self.kill("ended")
             raise
-        except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError):
             raise MediaError(self._broken()) from None
-        message = str(answer["problem"])
+        message = str(answer["problem"])[:LETTERS]
         raise MediaError(message) if answer.get("media") else UserError(message)
 
     def kill(self, reason: str) -> None:
