@@ -40,6 +40,8 @@ MOST_FILES = 64
 """Open at the same time, the libraries' own included."""
 OVERHEAD = 1 << 30
 """Bytes of addresses, beside the memory that is allowed, for libraries that are mapped and hardly read."""
+NICE = 10
+"""How far the server goes before, where both have something to compute."""
 LETTERS = 500
 """Of a message about a file."""
 
@@ -118,7 +120,10 @@ def resident() -> int:
 
 
 def _limit(memory: int) -> None:
-    """Bounds for this process: memory, open files, no file written, and no life beyond that of the server."""
+    """Bounds for this process: memory, open files, no file written, a later turn than the server's, and no life beyond
+    that of the server."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     if resource is not None:
         wanted = {
             "RLIMIT_DATA": memory,

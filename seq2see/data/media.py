@@ -25,7 +25,7 @@ from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.video_settings import VideoInput
 
 
-class Decoder:
+class FileDecoder:
     """Decodes files in this process; a server's fields have another one, which does it in processes of their own.
 
     All methods raise a MediaError for a file that cannot be used.
@@ -74,7 +74,7 @@ class MediaField(Field):
         super().__init__(settings, output=output)
         self.features: FeatureStore | None = None
         self.files_too = False
-        self.decoder = Decoder()
+        self.decoder = FileDecoder()
 
     def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
         """All that is decoded of a file to predict from it; shown: and to show it as well."""

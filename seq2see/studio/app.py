@@ -143,7 +143,11 @@ def _watching(app: FastAPI, shelf: Shelf, counters: Counters, limits: Limits) ->
     async def health() -> Response:  # not by a thread: those may all be busy
         record = shelf.health(limits.patience)
         status = 200 if record["status"] == "ok" else 503
-        return reply({"version": __version__} | record, status=status, headers={"Cache-Control": "no-store"})
+        return reply(
+            {"status": record["status"], "version": __version__} | record,
+            status=status,
+            headers={"Cache-Control": "no-store"},
+        )
 
     @app.get("/metrics", tags=["watch"], summary="Counters in Prometheus' text format.")
     def metrics() -> Response:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from seq2see.api import Model
 from seq2see.data.decoder_pool import DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
-from seq2see.data.media import Decoder, MediaField
+from seq2see.data.media import FileDecoder, MediaField
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.pictures import Pixels
 from seq2see.data.resampling import Samples
@@ -48,7 +48,7 @@ class Decoded:
         return sum(array.nbytes for array in self.arrays)
 
 
-class MediaDecoder(Decoder):
+class MediaDecoder(FileDecoder):
     """Decodes the files of a server's models. pool: of processes, not used before the first file comes."""
 
     def __init__(self, limits: Limits, pool: DecoderPool | None = None):
