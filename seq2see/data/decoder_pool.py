@@ -37,7 +37,7 @@ GROWN = 256_000_000
 """Bytes of memory with which a process that has done its work is replaced."""
 DTYPES = ("uint8", "int64", "float32", "float64")
 COMMAND = (sys.executable, "-P", "-m", "seq2see.data.decoder_process")
-CLOSING = "the server is closing"
+CLOSING, STOPPED = "the server is closing", "was no longer waited for while it was decoded"
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ")
 """What a process inherits of the environment; a server's may hold its token."""
 
@@ -47,11 +47,11 @@ class Unavailable(UserError):
 
 
 class Decoding(Future[Arrays]):
-    """What a file is decoded to, once it is."""
+    """What a file is decoded to, once it is; stopped: nobody waits for it any longer."""
 
     def __init__(self, job: Job):
         super().__init__()
-        self.job = job
+        self.job, self.stopped = job, False
 
 
 class DecoderPool:
@@ -71,7 +71,7 @@ class DecoderPool:
         self._failure, self._failed = "", -FAILED
         self._memory, self._seconds, self._result, self._command = memory, seconds, result, command
         self._queue: deque[Decoding] = deque()
-        self._running: dict[Decoding, _Process] = {}
+        self._running: dict[Decoding, _Process | None] = {}  # None: one is being started
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._changed = threading.Condition()
@@ -112,7 +112,7 @@ class DecoderPool:
         with self._changed:
             for decoding in decodings:
                 if decoding in self._running:
-                    self._running[decoding].kill("stopped")
+                    self._stop(decoding)
                 elif decoding.cancel():
                     with contextlib.suppress(ValueError):
                         self._queue.remove(decoding)
@@ -123,24 +123,28 @@ class DecoderPool:
             self._closed = True
             waiting = [one for one in self._queue if one.set_running_or_notify_cancel()]
             self._queue.clear()
-            for process in self._running.values():
-                process.kill("stopped")
+            for decoding in self._running:
+                self._stop(decoding)
             self._changed.notify_all()
         for decoding in waiting:
             decoding.set_exception(Unavailable(CLOSING))
         for thread in self._threads:
             thread.join()
 
+    def _stop(self, decoding: Decoding) -> None:
+        """One that is under way; the lock is held."""
+        decoding.stopped = True
+        process = self._running[decoding]
+        if process is not None:
+            process.kill("stopped")
+
     def _work(self) -> None:
         process: _Process | None = None
         try:
             while (decoding := self._next()) is not None:
                 process = _kept(process) or self._started()
-                if process is None:
-                    decoding.set_exception(Unavailable(f"files cannot be decoded at present: {self._failure}"))
-                else:
-                    self._decode(decoding, process)
-                    process = _kept(process)  # now, not with the next file: what it has grown to comes back
+                self._decode(decoding, process)
+                process = _kept(process)  # now, not with the next file: what it has grown to comes back
         finally:
             if process is not None:
                 process.end()
@@ -156,6 +160,7 @@ class DecoderPool:
                     return None
                 decoding = self._queue.popleft()
                 if decoding.set_running_or_notify_cancel():
+                    self._running[decoding] = None
                     return decoding
 
     def _started(self) -> _Process | None:
@@ -167,11 +172,16 @@ class DecoderPool:
         self._failed = -FAILED
         return process
 
-    def _decode(self, decoding: Decoding, process: _Process) -> None:
-        with self._changed:
-            self._running[decoding] = process
-        arrays, failure = None, None
+    def _decode(self, decoding: Decoding, process: _Process | None) -> None:
+        """process: None where none can be started."""
+        arrays, failure = Arrays(), None
         try:
+            with self._changed:
+                self._running[decoding] = process
+                if process is None:
+                    raise Unavailable(f"files cannot be decoded at present: {self._failure}")
+                if decoding.stopped:
+                    raise MediaError(STOPPED)
             arrays = process.decode(decoding.job)
         except Exception as error:  # noqa: BLE001 - handed on to whoever waits
             failure = error
@@ -180,7 +190,7 @@ class DecoderPool:
         if failure is not None:
             decoding.set_exception(Unavailable(CLOSING) if self._closed else failure)
         else:
-            decoding.set_result(arrays or [])
+            decoding.set_result(arrays)
 
 
 class _Process:
@@ -283,7 +293,7 @@ class _Process:
         if reason == "deadline":
             return f"takes longer than {self._seconds:g} s to decode"
         if reason is not None:
-            return "was no longer waited for while it was decoded"
+            return STOPPED
         return f"its decoder broke down: it is damaged, or takes more than {self._memory // 1_000_000:,} MB to decode"
 
 

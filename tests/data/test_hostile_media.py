@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import seq2see
 from seq2see.data import pictures, sound_files, videos
 from seq2see.data.image import ImageField
 from seq2see.data.media_files import MediaError
@@ -222,6 +223,13 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
             assert "not a regular file" in (problem_of(path, settings) or "")  # type: ignore[operator]
         assert "no such file" in (problem_of("a" * 5000, settings) or "")  # type: ignore[operator]
         assert "no such file" in (problem_of("a\0b", settings) or "")  # type: ignore[operator]
+
+
+def test_what_threads_run_leaves_warning_filters_alone() -> None:
+    """They are the whole process's: drawing and the command line, in the main thread, may set them."""
+    package = Path(seq2see.__file__).parent
+    users = [path for path in package.rglob("*.py") if "catch_warnings" in path.read_text(encoding="utf-8")]
+    assert {path.relative_to(package).parts[0] for path in users} <= {"seeing", "cli"}
 
 
 def test_reading_pictures_in_threads_leaves_warnings_as_they_are(tmp_path: Path) -> None:

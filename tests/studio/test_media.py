@@ -195,7 +195,9 @@ def test_a_request_whose_files_take_too_long_is_given_up_as_a_whole(captions: Pa
 def test_text_is_answered_while_every_decoder_hangs(
     speller: Path, captions: Path, running: Callable[..., tuple[str, Shelf]]
 ) -> None:
-    url, shelf = running(speller, captions, limits=replace(LIMITS, decoder_waiting=20), processes=2)
+    url, shelf = running(
+        speller, captions, limits=replace(LIMITS, decoder_waiting=20, patience=600), processes=2, seconds=600
+    )
     assert shelf.media is not None
     pooled = shelf.media.pool
     with (
