@@ -126,6 +126,20 @@ def test_whatever_a_file_does_to_its_decoder_is_that_files_problem(
     assert after.result(60)[0].shape == (3, 16, 16)
 
 
+def test_a_picture_that_takes_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
+    Image.new("1", (8000, 8000)).save(tmp_path / "large.png")
+    large = Job(str(tmp_path / "large.png"), IMAGE)
+    assert read_picture(large.path, IMAGE).shape == (3, 16, 16), "which is not too large by itself"
+    made = DecoderPool(processes=1, memory=200_000_000)
+    try:
+        refused, after = made.submit([large, good(tmp_path)])
+        with pytest.raises(MediaError, match="memory"):
+            refused.result(60)
+        assert after.result(60)[0].shape == (3, 16, 16)
+    finally:
+        made.close()
+
+
 def test_what_a_library_prints_does_not_get_into_the_results(patient: DecoderPool, tmp_path: Path) -> None:
     assert patient.submit([saying(tmp_path, "print")])[0].result(60)[0].tolist() == [0]
     assert patient.submit([good(tmp_path)])[0].result(60)[0].shape == (3, 16, 16)
