@@ -7,7 +7,7 @@ every file decoded.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -80,28 +80,32 @@ class MediaDecoder(FileDecoder):
         all methods of this decoder find it. names: how messages begin, by the same keys."""
         found = {key: self._decoded.get(key) for key in jobs}
         held = [one for one in found.values() if one is not None]
-        try:
-            decodings = self.pool.submit([jobs[key] for key, one in found.items() if one is None])
-        except Unavailable as error:
-            raise _unavailable(error) from None
+        missing = [job for key, job in jobs.items() if found[key] is None]
+        first = {job.path: job for job in reversed(missing)}  # what cannot be decoded once is not tried again
         try:
             async with asyncio.timeout(self._limits.patience):
-                for decoding in decodings:
-                    key = decoding.job.key
-                    try:
-                        made = Decoded(await asyncio.wrap_future(decoding))
-                    except Unavailable as error:
-                        raise _unavailable(error) from None
-                    except MediaError as error:
-                        raise UserError(f"{names[key]}: {error}") from None
-                    held.append(made)
-                    self._keep(key, made, held)
+                await self._decode(list(first.values()), names, held)
+                await self._decode([job for job in missing if first[job.path] is not job], names, held)
         except TimeoutError:
             message = f"the files could not be decoded within {self._limits.patience:g} s; send fewer, or try later"
             raise Refused(504, message) from None
+        except Unavailable as error:
+            raise _unavailable(error) from None
+        return held
+
+    async def _decode(self, jobs: Sequence[Job], names: Mapping[str, str], held: list[Decoded]) -> None:
+        decodings = self.pool.submit(jobs) if jobs else []
+        try:
+            for decoding in decodings:
+                key = decoding.job.key
+                try:
+                    made = Decoded(await asyncio.wrap_future(decoding))
+                except MediaError as error:
+                    raise UserError(f"{names[key]}: {error}") from None
+                held.append(made)
+                self._keep(key, made, held)
         finally:
             self.pool.stop(decodings)
-        return held
 
     def close(self) -> None:
         self.pool.close()

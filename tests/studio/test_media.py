@@ -277,12 +277,13 @@ def test_what_files_are_decoded_to_has_a_limit(captions: Path, serving: Serving)
 
 
 def test_a_request_that_is_cancelled_takes_its_files_along(tmp_path: Path) -> None:
-    (tmp_path / "hang.png").write_bytes(b"hang")
-    jobs = {str(side): Job(str(tmp_path / "hang.png"), ImageInput(height=side)) for side in (10, 11, 12)}
+    jobs = [Job(str(tmp_path / f"{number}.png"), ImageInput()) for number in range(3)]
+    for job in jobs:
+        Path(job.path).write_bytes(b"hang")
     media = MediaDecoder(LIMITS, pool(processes=1))
 
     async def cancelled() -> None:
-        keyed = {job.key: job for job in jobs.values()}
+        keyed = {job.key: job for job in jobs}
         task = asyncio.ensure_future(media.decode(keyed, names=dict.fromkeys(keyed, "a file")))
         while media.pool.running != 1:
             await asyncio.sleep(0.01)
