@@ -22,6 +22,8 @@ EXAMPLES = (
 )
 HOST, PORT, MAX_UPLOAD, PATIENCE = "127.0.0.1", 8000, 25.0, 60.0
 MAX_SYMBOLS, MAX_WORK = 20_000, 200_000
+DECODERS, DECODE_MEMORY, DECODE_TIMEOUT, DECODE_QUEUE, MAX_DECODED = 2, 1500.0, 30.0, 512, 500.0
+DECODING = ("decoders", "decode_memory", "decode_timeout", "decode_queue", "max_decoded")
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
 
@@ -54,6 +56,33 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
     parser.add_argument(
+        "--decoders", metavar="N", type=whole, default=DECODERS, help="processes that decode files (default: 2)"
+    )
+    parser.add_argument(
+        "--decode-memory",
+        metavar="MB",
+        type=number,
+        default=DECODE_MEMORY,
+        help="of each of these processes (default: 1,500)",
+    )
+    parser.add_argument(
+        "--decode-timeout", metavar="S", type=number, default=DECODE_TIMEOUT, help="for one file (default: 30)"
+    )
+    parser.add_argument(
+        "--decode-queue",
+        metavar="N",
+        type=whole,
+        default=DECODE_QUEUE,
+        help="files that may wait to be decoded (default: 512)",
+    )
+    parser.add_argument(
+        "--max-decoded",
+        metavar="MB",
+        type=number,
+        default=MAX_DECODED,
+        help="of decoded files that all requests hold together (default: 500)",
+    )
+    parser.add_argument(
         "--files",
         metavar="DIR",
         type=Path,
@@ -64,7 +93,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    for name in ("max_upload", "max_symbols", "max_work", "timeout"):
+    for name in ("max_upload", "max_symbols", "max_work", "timeout", *DECODING):
         if not 0 < getattr(given, name) < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
     serve_studio(
@@ -77,6 +106,7 @@ def run(given: Given) -> None:
         max_work=given.max_work,
         patience=given.timeout,
         files=given.files or (),
+        **{name: getattr(given, name) for name in DECODING},
     )
 
 
@@ -91,9 +121,17 @@ def serve_studio(
     max_work: int = MAX_WORK,
     patience: float = PATIENCE,
     files: Sequence[Path] = (),
+    decoders: int = DECODERS,
+    decode_memory: float = DECODE_MEMORY,
+    decode_timeout: float = DECODE_TIMEOUT,
+    decode_queue: int = DECODE_QUEUE,
+    max_decoded: float = MAX_DECODED,
 ) -> None:
     """Serve until Ctrl-C; max_upload: megabytes of a request, max_symbols: of one text, max_work: symbols that one
-    request has read and written, patience: seconds for an answer; files: folders whose files may be shown."""
+    request has read and written, patience: seconds for an answer; files: folders whose files may be shown.
+
+    Files are decoded by so many processes (decoders) with decode_memory megabytes each, decode_timeout: seconds for one
+    file, decode_queue: files that may wait, max_decoded: megabytes of what all requests together have decoded."""
     for folder in files:
         if not folder.is_dir():
             wrong = f"a file; allowed: a folder ({folder.parent})" if folder.exists() else "no such folder"
@@ -109,7 +147,17 @@ def serve_studio(
     from seq2see.studio.settings import MEGABYTE, Limits
 
     token = token_for(host, token)
-    limits = Limits(body=int(max_upload * MEGABYTE), symbols=max_symbols, work=max_work, patience=patience)
+    limits = Limits(
+        body=int(max_upload * MEGABYTE),
+        symbols=max_symbols,
+        work=max_work,
+        patience=patience,
+        decoders=decoders,
+        decoder_memory=int(decode_memory * MEGABYTE),
+        decoder_seconds=decode_timeout,
+        decoder_waiting=decode_queue,
+        decoded=int(max_decoded * MEGABYTE),
+    )
     counters = Counters()
     with closing(bound(host, port)) as listening:
         shelf = shelf_of(models, limits, counters, files=files)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from torch import Tensor
 from seq2see.data.direction import leftward
 from seq2see.data.field import Chosen, Field, kinds
 from seq2see.data.media import MediaField
-from seq2see.data.pictures import MediaError, problem_of, read_picture, size_of
+from seq2see.data.media_files import Job, MediaError
+from seq2see.data.pictures import MOST_SIZED, read_picture
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
@@ -69,22 +71,35 @@ class ImageField(MediaField):
             self.leftward = leftward(zip(known.symbols, known.counts, strict=True))
 
     def problem(self, value: str) -> str | None:
-        return problem_of(value, self.settings)
+        try:
+            self.decoder.check_picture(value, self.settings)
+        except MediaError as error:
+            return str(error)
+        return None
 
     def width(self, value: str) -> int:
         try:
-            height, width = size_of(value, self.settings)
+            height, width = self.decoder.picture_size(value, self.settings)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
         return max(height * width // CELL, 1)
 
     def shown(self, value: str) -> NDArray[np.uint8]:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
+        return self._one(value, None, self._larger).transpose(1, 2, 0)
+
+    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
+        return [Job(value, self.settings), *([Job(value, self._larger)] if shown else [])]
+
+    @cached_property
+    def _larger(self) -> ImageInput:
+        """How a person is shown a picture."""
         settings = self.settings
         times = SHOWN // max(settings.height, settings.width) if settings.width else SHOWN_LINE // settings.height
         times = max(times, 1)
-        larger = {"height": settings.height * times, "width": settings.width * times, "widest": settings.widest * times}
-        return self._one(value, None, settings.model_copy(update=larger)).transpose(1, 2, 0)
+        height = settings.height * times
+        widest = min(settings.widest * times or MOST_SIZED, MOST_SIZED // height)
+        return settings.model_copy(update={"height": height, "width": settings.width * times, "widest": widest})
 
     def pad(self, store: Ragged, rows: Chosen) -> Pictures:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
@@ -120,6 +135,8 @@ class ImageField(MediaField):
         self, value: str, random: np.random.Generator | None, settings: ImageInput | None = None
     ) -> NDArray[np.uint8]:
         try:
-            return read_picture(value, settings or self.settings, random)
+            if random is not None:
+                return read_picture(value, self.settings, random)
+            return self.decoder.picture(value, settings or self.settings)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None

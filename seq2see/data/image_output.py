@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seq2see.data.batches import Numbers
 from seq2see.data.field import Chosen, NumericField, written
 from seq2see.data.media import MediaField
-from seq2see.data.pictures import MediaError, problem_of, read_picture
+from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.recipe.schema import ImageInput, ImageOutput
@@ -39,7 +39,14 @@ class ImageOutputField(MediaField, NumericField):
         return int(np.prod(self.settings.shape))
 
     def problem(self, value: str) -> str | None:
-        return problem_of(value, self.reading)
+        try:
+            self.decoder.check_picture(value, self.reading)
+        except MediaError as error:
+            return str(error)
+        return None
+
+    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
+        return [Job(value, self.reading)]
 
     def width(self, value: str) -> int:
         return max(self.settings.height * self.settings.width // CELL, 1)
@@ -54,7 +61,7 @@ class ImageOutputField(MediaField, NumericField):
 
     def numbers(self, value: str) -> NDArray[np.float64]:
         try:
-            pixels = read_picture(value, self.reading)
+            pixels = self.decoder.picture(value, self.reading)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
         return pixels.astype(np.float64).ravel() / 255

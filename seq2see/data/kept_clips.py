@@ -42,13 +42,6 @@ class KeptClips:
                 self.bytes -= self._clips.popitem(last=False)[1].nbytes
         return clip
 
-    def forget(self, folder: Path) -> None:
-        """Keep nothing of files in a folder, to which nobody will come back."""
-        inside = f"{folder.absolute()}{os.sep}"
-        with self._lock:
-            for key in [key for key in self._clips if key.startswith(inside)]:
-                self.bytes -= self._clips.pop(key).nbytes
-
 
 def _stamp(path: str) -> str:
     try:

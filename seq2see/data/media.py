@@ -12,8 +12,53 @@ from numpy.typing import NDArray
 
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.field import Field
+from seq2see.data.kept_clips import KEPT
+from seq2see.data.media_files import Job, MediaError
+from seq2see.data.pictures import Pixels, problem_of, read_picture, size_of
+from seq2see.data.resampling import Samples
+from seq2see.data.sound_files import decoded, samples_of
 from seq2see.data.store import Ragged
+from seq2see.data.videos import Clip, read_video, times_in
 from seq2see.looks import Shown
+from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.video_settings import VideoInput
+
+
+class FileDecoder:
+    """Decodes files in this process; a server's fields have another one, which does it in processes of their own.
+
+    All methods raise a MediaError for a file that cannot be used.
+    """
+
+    def picture(self, path: str, settings: ImageInput) -> Pixels:
+        return read_picture(path, settings)
+
+    def picture_size(self, path: str, settings: ImageInput) -> tuple[int, int]:
+        """(height, width) as a model reads it, without decoding the picture."""
+        return size_of(path, settings)
+
+    def check_picture(self, path: str, settings: ImageInput) -> None:
+        problem = problem_of(path, settings)
+        if problem is not None:
+            raise MediaError(problem)
+
+    def sound(self, path: str, settings: SoundInput) -> tuple[Samples, int]:
+        """(samples, their rate)"""
+        return decoded(path, settings)
+
+    def sound_length(self, path: str, settings: SoundInput) -> tuple[int, int]:
+        """(number of samples, their rate), without decoding the sound."""
+        return samples_of(path, settings)
+
+    def clip(self, path: str, settings: VideoInput) -> Clip:
+        """Kept in memory where there is room: training reads it many times."""
+        how = settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
+        return KEPT.get(path, how, lambda: read_video(path, settings))
+
+    def clip_times(self, path: str, settings: VideoInput) -> NDArray[np.floating]:
+        """The second at which each frame is shown that a model reads, without decoding the video."""
+        return times_in(path, settings)
 
 
 class MediaField(Field):
@@ -22,12 +67,18 @@ class MediaField(Field):
 
     features: what a frozen network made of files, which stands in for them where all of a batch are known;
     files_too: the files are read beside it, as some other part of the network needs them.
+    decoder: by which files are read where nothing is changed at random.
     """
 
     def __init__(self, settings: Any, *, output: bool = False):
         super().__init__(settings, output=output)
         self.features: FeatureStore | None = None
         self.files_too = False
+        self.decoder = FileDecoder()
+
+    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
+        """All that is decoded of a file to predict from it; shown: and to show it as well."""
+        return [Job(self.file(value), self.settings)]
 
     def kept(self, values: Sequence[str]) -> NDArray[np.float16] | None:
         """What is kept of these files, (files, *shape); None where any is not known."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import struct
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -15,19 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 
-from seq2see.errors import UserError
+from seq2see.data.media_files import MediaError, check_file, decoding
 from seq2see.recipe.media_settings import MOST_PIXELS, AugmentSettings, ImageInput
 
 Pixels = NDArray[np.uint8]
 
-Image.MAX_IMAGE_PIXELS = None  # sizes are looked at before anything is decoded, by a rule of our own
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+"""The formats that are read, whatever a file is called. Pillow knows many more: some start other programs (EPS), others
+are hardly used and hardly looked after. A phone's MPO file is a JPEG."""
 
-FAULTS = (OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError, ArithmeticError, struct.error)
-"""What Pillow raises of files whose bytes are wrong."""
+MOST_BYTES = 4 * MOST_PIXELS
+"""Of a picture once it is decoded: MOST_PIXELS of 8 bits in four channels."""
 
-
-class MediaError(UserError):
-    """A file that cannot be used, and why: the message says it without the file's name."""
+MOST_SIZED = 16_000_000
+"""Pixels of a picture of natural width once it is as high as a model reads it."""
 
 
 def read_picture(path: str | Path, settings: ImageInput, random: np.random.Generator | None = None) -> Pixels:
@@ -35,10 +34,11 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
 
     Turned as its EXIF data say, transparent parts on white.
     """
-    picture = _decoded(path, settings)
-    if random is not None:
-        picture = augmented(picture, settings.augment, random)
-    pixels = np.asarray(_sized(picture, settings))
+    with decoding():
+        picture = _decoded(path, settings)
+        if random is not None:
+            picture = augmented(picture, settings.augment, random)
+        pixels = np.asarray(_sized(picture, settings))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
@@ -51,7 +51,9 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
 def problem_of(path: str | Path, settings: ImageInput) -> str | None:
     """Why a picture cannot be used; None where it can. It is read to its end, so that nothing comes up later."""
     try:
-        _decoded(path, settings)
+        picture = _decoded(path, settings)
+        if not settings.width:
+            _natural_width(picture.height, picture.width, settings)
     except MediaError as error:
         return str(error)
     return None
@@ -61,13 +63,9 @@ def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
     """(height, width) of a picture as a model reads it; only the file's head is read."""
     if settings.width:
         return settings.height, settings.width
-    with _opened(path, settings) as picture:
+    with _opened(path, settings) as picture, decoding():
         width, height = picture.size
-        try:
-            with _quiet():
-                aside = picture.getexif().get(0x0112) in range(5, 9)
-        except FAULTS as error:
-            raise MediaError(f"damaged or cut short: {error}") from None
+        aside = picture.getexif().get(0x0112) in range(5, 9)
     if aside:
         width, height = height, width
     return settings.height, _natural_width(height, width, settings)
@@ -110,70 +108,69 @@ def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Pillow's warnings are of files that can be read all the same, or precede what is raised."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def _opened(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
+    """The open file, its format, size and frames checked before anything is decoded."""
+    file = check_file(path, "picture")
+    with decoding("cannot be read as a picture"):
+        try:
+            picture = Image.open(file, formats=FORMATS)
+        except UnidentifiedImageError:
+            raise MediaError(f"not a picture of a format that is read; allowed: {', '.join(FORMATS)}") from None
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+            raise MediaError(f"too many pixels; allowed: at most {MOST_PIXELS:,} in all") from None
+    with picture, decoding():
+        _check(picture, settings)
+        yield picture
 
 
-def _opened(path: str | Path, settings: ImageInput) -> Image.Image:
-    try:
-        with _quiet():
-            picture = Image.open(path)
-    except FileNotFoundError:
-        raise MediaError("no such file") from None
-    except IsADirectoryError:
-        raise MediaError("a folder, not a picture") from None
-    except UnidentifiedImageError:
-        raise MediaError("not a picture that Pillow can read") from None
-    except (*FAULTS, Image.DecompressionBombError) as error:
-        raise MediaError(f"cannot be read as a picture: {error}") from None
-    wrong = _unusable(picture, settings)
-    if wrong is not None:
-        picture.close()
-        raise MediaError(wrong)
-    return picture
-
-
-def _unusable(picture: Image.Image, settings: ImageInput) -> str | None:
-    """Why an open file is not decoded. Of the pictures in a phone's MPO file, a JPEG with others behind it that were
-    made of it or with it, the first is the one that was taken."""
+def _check(picture: Image.Image, settings: ImageInput) -> None:
+    """Refuse an open file that is too large or has several frames. Of the pictures in a phone's MPO file, a JPEG with
+    others behind it that were made of it or with it, the first is the one that was taken."""
     width, height = picture.size
+    size, depth = f"{width:,} x {height:,} pixels", _depth(picture)
     if max(width, height) > settings.largest:
-        return f"{width:,} x {height:,} pixels; allowed: at most {settings.largest:,} on a side (`largest`)"
+        raise MediaError(f"{size}; allowed: at most {settings.largest:,} on a side (`largest`)")
     if width * height > MOST_PIXELS:
-        return f"{width:,} x {height:,} pixels; allowed: at most {MOST_PIXELS:,} in all"
-    try:
-        with _quiet():
-            frames = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
-    except FAULTS as error:
-        return f"damaged or cut short: {error}"
-    return f"an animation of {frames} frames, not one picture" if frames > 1 else None
+        raise MediaError(f"{size}; allowed: at most {MOST_PIXELS:,} in all")
+    if width * height * depth > MOST_BYTES:
+        raise MediaError(f"{size} of {depth} bytes each; allowed: at most {MOST_BYTES:,} bytes in all")
+    frames = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
+    if frames > 1:
+        raise MediaError(f"an animation of {frames} frames, not one picture")
+
+
+def _depth(picture: Image.Image) -> int:
+    """Bytes of each pixel, in the file or in memory, whichever is more: a PNG of 16 bits has 8 once it is read."""
+    tile = getattr(picture, "tile", None)
+    stored = tile[0][3] if tile else ""
+    mode = str(stored[0]) if isinstance(stored, tuple) and stored else str(stored)
+    width = 2 if "16" in mode else 1
+    return max(width * len(picture.getbands()), 1 if picture.mode in ("1", "L", "P") else 4)
 
 
 def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
-    with _opened(path, settings) as opened:
-        picture: Image.Image = opened
+    """The whole picture in its colours, turned as its EXIF data say."""
+    with _opened(path, settings) as picture:
         if not settings.augment.crop and settings.width:  # JPEG can be decoded at a half or a quarter, in less time
-            opened.draft(None, (2 * settings.width, 2 * settings.height))
-        try:
-            picture = ImageOps.exif_transpose(opened)
-            return _coloured(picture, settings.colour)
-        except FAULTS as error:
-            raise MediaError(f"damaged or cut short: {error}") from None
+            picture.draft(None, (2 * settings.width, 2 * settings.height))
+        picture.load()
+        ImageOps.exif_transpose(picture, in_place=True)
+        return _coloured(picture, settings.colour)
 
 
 def _coloured(picture: Image.Image, colour: str) -> Image.Image:
+    """As RGB or grey, with as few copies in memory as that takes."""
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
-        layer = picture.convert("RGBA")
+        layer = picture if picture.mode == "RGBA" else picture.convert("RGBA")
         picture = Image.new("RGB", picture.size, "white")
         picture.paste(layer, mask=layer.getchannel("A"))
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        values = np.asarray(picture, dtype=np.float32)
-        top = 65535 if picture.mode.startswith("I") else max(float(values.max(initial=0)), 1.0)
-        picture = Image.fromarray((values / top * 255).clip(0, 255).astype(np.uint8))
-    return picture.convert("RGB" if colour == "rgb" else "L")
+        values = np.array(picture, dtype=np.float32)
+        values /= 65535 if picture.mode.startswith("I") else max(float(values.max(initial=0)), 1.0)
+        values *= 255
+        picture = Image.fromarray(values.clip(0, 255, out=values).astype(np.uint8))
+    wanted = "RGB" if colour == "rgb" else "L"
+    return picture if picture.mode == wanted else picture.convert(wanted)
 
 
 def _sized(picture: Image.Image, settings: ImageInput) -> Image.Image:
@@ -197,7 +194,11 @@ def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Ima
 
 def _natural_width(height: int, width: int, settings: ImageInput) -> int:
     natural = max(round(width * settings.height / max(height, 1)), 1)
-    return min(natural, settings.widest) if settings.widest else natural
+    sized = min(natural, settings.widest) if settings.widest else natural
+    if sized * settings.height > MOST_SIZED:
+        size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the height that is read"
+        raise MediaError(f"{size}; allowed: at most {MOST_SIZED:,} in all (`widest` squeezes it)")
+    return sized
 
 
 def _paper(picture: Image.Image) -> tuple[int, ...] | int:

@@ -16,9 +16,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.field import Chosen, kinds
 from seq2see.data.media import MediaField
+from seq2see.data.media_files import MediaError
 from seq2see.data.mel import hop_of, middles_of
-from seq2see.data.pictures import MediaError
-from seq2see.data.sounds import frames_of, problem_of, read_sound
+from seq2see.data.sounds import frames_of, heard
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
@@ -51,19 +51,24 @@ class SoundField(MediaField):
     settings: SoundInput
 
     def problem(self, value: str) -> str | None:
-        return problem_of(value, self.settings)
+        try:
+            self.decoder.sound(value, self.settings)
+        except MediaError as error:
+            return str(error)
+        return None
 
     def width(self, value: str) -> int:
         try:
-            return max(frames_of(value, self.settings) // CELL, 1)
+            frames = frames_of(*self.decoder.sound_length(value, self.settings), self.settings)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
+        return max(frames // CELL, 1)
 
     def shown(self, value: str) -> Spectrogram:
         """How loud each band is, as it was recorded: normalising would hide that silence is silent."""
         settings = self.settings.model_copy(update={"normalise": "none"})
         try:
-            energies = read_sound(value, settings).numpy()
+            energies = heard(*self.decoder.sound(value, self.settings), settings).numpy()
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
         return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
@@ -90,6 +95,6 @@ class SoundField(MediaField):
 
     def _one(self, value: str, random: np.random.Generator | None) -> Tensor:
         try:
-            return read_sound(value, self.settings, random)
+            return heard(*self.decoder.sound(value, self.settings), self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None

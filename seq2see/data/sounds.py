@@ -1,11 +1,6 @@
-"""Sounds as files: opened with care, mixed to one channel, brought to one rate, changed at random while learning."""
+"""Decoded sounds as a model hears them: brought to one rate, frames of energies, changed at random while learning."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,25 +8,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2see.data.mel import frames_in, hop_of, log_mels
-from seq2see.data.pictures import MediaError
 from seq2see.data.resampling import Samples, resampled
 from seq2see.data.voices import filtered, in_voice
-from seq2see.data.wav import missing
-from seq2see.errors import imported
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 
 MOST_BLOTTED = 4
 """A mask takes at most one part in so many of a sound, however short it is."""
 
-LOWEST, HIGHEST = 1_000, 384_000
-"""Samples a second of files that are read; outside of them a file's head is damaged, or it holds no sound."""
 
-
-def read_sound(
-    path: str | Path, settings: SoundInput, random: np.random.Generator | None = None
+def heard(
+    samples: Samples, rate: int, settings: SoundInput, random: np.random.Generator | None = None
 ) -> Float[Tensor, "frames mels"]:
-    """One sound as frames of log-mel energies; `random`: changed as `augment` says."""
-    samples, rate = decoded(path, settings)
+    """A decoded sound as frames of log-mel energies; `random`: changed as `augment` says."""
     if random is not None:
         samples, rate = spoken_otherwise(samples, rate, settings.augment, random)
     frames = log_mels(torch.from_numpy(resampled(samples, rate, settings.rate)), settings)
@@ -44,35 +32,9 @@ def read_sound(
     return masked(frames, settings, random)
 
 
-def decoded(path: str | Path, settings: SoundInput) -> tuple[Samples, int]:
-    """(samples (number,) from -1 to 1, their rate): the mean of the channels."""
-    with _opened(path, settings) as file:
-        said = file.frames
-        try:
-            samples = file.read(dtype="float32", always_2d=True).mean(1)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise MediaError(f"damaged or cut short: {error}") from None
-        rate = int(file.samplerate)
-    if len(samples) < said:
-        raise MediaError(f"damaged or cut short: {len(samples):,} of {said:,} samples could be read")
-    if not np.isfinite(samples).all():
-        raise MediaError("damaged: it holds samples that are no numbers")
-    return samples, rate
-
-
-def problem_of(path: str | Path, settings: SoundInput) -> str | None:
-    """Why a sound cannot be used; None where it can. It is read to its end, so that nothing comes up later."""
-    try:
-        decoded(path, settings)
-    except MediaError as error:
-        return str(error)
-    return None
-
-
-def frames_of(path: str | Path, settings: SoundInput) -> int:
-    """Frames of a sound as a model reads it; only the file's head is read."""
-    with _opened(path, settings) as file:
-        return frames_in(-(-file.frames * settings.rate // file.samplerate), settings)
+def frames_of(samples: int, rate: int, settings: SoundInput) -> int:
+    """Frames of a sound of so many samples at that rate, as a model reads it."""
+    return frames_in(-(-samples * settings.rate // rate), settings)
 
 
 def spoken_otherwise(
@@ -111,30 +73,3 @@ def masked(
 def _rounded(rate: float) -> int:
     """To whole hundreds: rates without a common divisor would ask for thousands of filters."""
     return max(round(rate / 100) * 100, 100)
-
-
-@contextmanager
-def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
-    """The open file, looked at from outside: its rate and length, before anything is decoded."""
-    soundfile = imported("soundfile", extra="sound")
-    if Path(path).is_dir():
-        raise MediaError("a folder, not a sound")
-    if not Path(path).exists():
-        raise MediaError("no such file")
-    try:
-        file = soundfile.SoundFile(str(path))
-    except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
-        said = str(getattr(error, "error_string", error)).rstrip(".")
-        raise MediaError(f"not a sound that libsndfile can read: {said}") from None
-    with file:
-        short = missing(path)
-        if short is not None:
-            raise MediaError(f"cut short: {short} that its head promises are there")
-        if not file.frames:
-            raise MediaError("a sound without any samples, of length zero")
-        if not LOWEST <= file.samplerate <= HIGHEST:
-            raise MediaError(f"{file.samplerate:,} samples a second; allowed: from {LOWEST:,} to {HIGHEST:,}")
-        seconds = file.frames / file.samplerate
-        if seconds > settings.longest:
-            raise MediaError(f"{seconds:,.1f} s long; allowed: at most {settings.longest:g} s (`longest`)")
-        yield file

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -15,12 +14,11 @@ from torch import Tensor
 
 from seq2see.data.clip_changes import changed
 from seq2see.data.field import Chosen, kinds
-from seq2see.data.kept_clips import KEPT
 from seq2see.data.media import MediaField
-from seq2see.data.pictures import MediaError
+from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
 from seq2see.data.turning import BACKWARDS, forwards
-from seq2see.data.videos import Clip, frames_in, read_video, times_in
+from seq2see.data.videos import Clip
 from seq2see.errors import UserError
 from seq2see.looks import Film
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
@@ -66,7 +64,7 @@ class VideoField(MediaField):
 
     def width(self, value: str) -> int:
         try:
-            frames = frames_in(forwards(value), self.settings)
+            frames = len(self.decoder.clip_times(forwards(value), self.settings))
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
@@ -118,7 +116,7 @@ class VideoField(MediaField):
     def _times(self, value: str) -> list[str]:
         """What the frames of a clip are called of which no pixel is needed."""
         try:
-            times = times_in(forwards(value), self.settings)
+            times = self.decoder.clip_times(forwards(value), self.settings)
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return _named(times[::-1] if value.endswith(BACKWARDS) else times)
@@ -132,15 +130,10 @@ class VideoField(MediaField):
 
     def _clip(self, value: str) -> Clip:
         path = forwards(value)
-        clip = KEPT.get(path, self._how, partial(read_video, path, self.settings))
+        clip = self.decoder.clip(path, self.settings)
         if value == path:
             return clip
         return Clip(np.ascontiguousarray(clip.pixels[::-1]), np.ascontiguousarray(clip.times[::-1]))
-
-    @cached_property
-    def _how(self) -> str:
-        """What the pixels of a clip depend on, beside its file."""
-        return self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
 
 
 def _named(times: Iterable[float]) -> list[str]:

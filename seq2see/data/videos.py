@@ -12,12 +12,34 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from seq2see.data.pictures import MediaError, Pixels, fitted
+from seq2see.data.media_files import MediaError, check_file, decoding
+from seq2see.data.pictures import Pixels, fitted
 from seq2see.errors import imported
 from seq2see.recipe.video_settings import VideoInput
 
-PICTURES = ("_pipe", "image2")
-"""How the names end that FFmpeg has for formats of single pictures, each of which it takes for a video of one frame."""
+FORMATS = {
+    "mov": "MP4 and MOV",
+    "matroska": "Matroska and WebM",
+    "avi": "AVI",
+    "mpeg": "MPEG",
+    "mpegts": "MPEG-TS",
+    "ogg": "Ogg",
+    "flv": "FLV",
+    "asf": "WMV",
+    "gif": "GIF",
+}
+"""The formats that are read, by FFmpeg's names and as people know them, whatever a file is called. FFmpeg knows many
+more; some (playlists: HLS, DASH, concat) open other files and addresses that they name."""
+
+PICTURES, SOUNDS = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"II*\0", b"MM\0*"), (b"fLaC", b"ID3")
+"""How files begin that are no videos."""
+
+MOST_FRAMES = 200_000
+"""Of a file, however few of them are chosen: an hour at 50 a second."""
+
+MOST_DECODED = 20_000_000_000
+"""Pixels that may be decoded to reach the last frame that is chosen: five minutes of 1920 x 1080 at 30 a second. A file
+of megabytes may hold a thousand times as many."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +64,14 @@ def read_video(path: str | Path, settings: VideoInput) -> Clip:
         wanted = chosen(_shown_at(container, stream, settings), settings)
         if not len(wanted):
             raise MediaError(f"no frame from {settings.start:g} s on{_until(settings)}")
+        _check_pixels(stream.codec_context, int(wanted[-1]) + 1)
         container.seek(0)
         pixels = list[Pixels]()
         times = list[float]()
-        for number, frame in enumerate(_decoded(container, stream)):
+        for number, frame in enumerate(container.decode(stream)):
             if number > wanted[-1]:
                 break
+            _check_side(frame, settings)  # it may change on the way
             if number in wanted:
                 pixels.append(_brought(frame, settings))
                 times.append(float(frame.time or 0.0))
@@ -125,23 +149,38 @@ def _brought(frame: Any, settings: VideoInput) -> Pixels:
     return np.ascontiguousarray(part[None] if part.ndim == 2 else part.transpose(2, 0, 1))
 
 
+def _check_side(size: Any, settings: VideoInput) -> None:
+    """size: whatever has a width and a height."""
+    if max(size.width, size.height) > settings.largest:
+        pixels = f"{size.width:,} x {size.height:,} pixels"
+        raise MediaError(f"{pixels}; allowed: at most {settings.largest:,} on a side (`largest`)")
+
+
+def _check_pixels(size: Any, frames: int) -> None:
+    if frames * size.width * size.height > MOST_DECODED:
+        pixels = f"{frames:,} frames of {size.width:,} x {size.height:,} pixels to decode"
+        raise MediaError(f"{pixels}; allowed: at most {MOST_DECODED:,} pixels in all")
+
+
 def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
     """The second at which each frame is shown, from 0 on, by what the file says of its packets."""
-    av = imported("av", extra="video")
-    held = _held(container, stream)
-    try:
-        found = [packet for packet in container.demux(stream) if packet.size]
-    except (av.FFmpegError, ValueError) as error:
-        raise MediaError(f"damaged or cut short: {_said(error)}") from None
-    packets = [packet for packet in found if not packet.is_discard]
-    if not packets:
+    held, found, shown = _held(container, stream), 0, list[int | None]()
+    for packet in container.demux(stream):
+        if not packet.size:
+            continue
+        found += 1
+        if found > MOST_FRAMES:
+            raise MediaError(f"more than {MOST_FRAMES:,} frames; allowed: at most that")
+        if not packet.is_discard:
+            shown.append(packet.pts)
+    if not shown:
         raise MediaError("a video without any frames")
-    if len(found) < held:
-        raise MediaError(f"damaged or cut short: {len(found):,} of {held:,} frames are there")
+    if found < held:
+        raise MediaError(f"damaged or cut short: {found:,} of {held:,} frames are there")
     rate = float(stream.guessed_rate or stream.average_rate or 25)
-    known = [packet.pts for packet in packets if packet.pts is not None]
-    if len(known) < len(packets):
-        times = np.arange(len(packets)) / rate
+    known = [time for time in shown if time is not None]
+    if len(known) < len(shown):
+        times = np.arange(len(shown)) / rate
     else:
         times = (np.sort(np.asarray(known, dtype=np.float64)) - min(known)) * float(stream.time_base)
     seconds = times[-1] + 1 / rate
@@ -150,47 +189,41 @@ def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.f
     return times
 
 
+def _check_kind(file: Path) -> None:
+    """Refuse pictures and sounds with a better message than FFmpeg's."""
+    with decoding(), file.open("rb") as opened:
+        head = opened.read(12)
+    if head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:] == b"WEBP"):
+        raise MediaError("a picture, not a video (an input of kind image reads pictures)")
+    if head.startswith(SOUNDS) or (head[:4] == b"RIFF" and head[8:] == b"WAVE"):
+        raise MediaError("no pictures in it: it has no video stream")
+
+
 def _held(container: Any, stream: Any) -> int:
     """Packets that a file says it holds, before any is read; 0 where it does not say. Of MP4 that is cut without being
     coded anew, these are the packets that its edit list leaves, which may be fewer than its frames."""
     return len(stream.index_entries) if container.format.name.startswith("mov") else int(stream.frames)
 
 
-def _decoded(container: Any, stream: Any) -> Iterator[Any]:
-    av = imported("av", extra="video")
-    try:
-        yield from container.decode(stream)
-    except (av.FFmpegError, ValueError) as error:
-        raise MediaError(f"damaged or cut short: {_said(error)}") from None
-
-
 @contextmanager
 def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]:
-    """The open file and its first stream of pictures, decoded in the thread that asks: many files are read at once."""
+    """The open file and its first stream of pictures, decoded in the thread that asks: many files are read at once.
+
+    FFmpeg may open this file and nothing else: no other protocol, no format that names other files.
+    """
     av = imported("av", extra="video")
-    if Path(path).is_dir():
-        raise MediaError("a folder, not a video")
-    if not Path(path).exists():
-        raise MediaError("no such file")
-    try:
-        container = av.open(str(path), metadata_errors="ignore")
-    except (av.FFmpegError, ValueError, OSError) as error:
-        raise MediaError(f"not a video that FFmpeg can read: {_said(error)}") from None
-    with container:
-        if container.format.name.endswith(PICTURES):
-            raise MediaError("a picture, not a video (an input of kind image reads pictures)")
+    file = check_file(path, "video")
+    options = {"protocol_whitelist": "file", "format_whitelist": ",".join(FORMATS)}
+    _check_kind(file)
+    with decoding(f"not a video that FFmpeg can read (allowed: {', '.join(FORMATS.values())})"):
+        container = av.open(f"file:{file.absolute()}", options=options, metadata_errors="ignore")
+    with container, decoding():
         if not container.streams.video:
             raise MediaError("no pictures in it: it has no video stream")
         stream = container.streams.video[0]
         if stream.codec_context is None:
             raise MediaError("its pictures are coded in a way that FFmpeg does not know")
-        longest = max(stream.codec_context.width, stream.codec_context.height)
-        if longest > settings.largest:
-            size = f"{stream.codec_context.width:,} x {stream.codec_context.height:,}"
-            raise MediaError(f"{size} pixels; allowed: at most {settings.largest:,} on a side (`largest`)")
+        _check_side(stream.codec_context, settings)
+        stream.codec_context.options = {"max_pixels": str(settings.largest**2)}
         stream.thread_type = "NONE"
         yield container, stream
-
-
-def _said(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)

@@ -42,7 +42,7 @@ class MediaSettings(Settings):
 
 
 class ImageInput(MediaSettings):
-    """One input that is a picture: a file that Pillow reads."""
+    """One input that is a picture: a PNG, JPEG, WebP, GIF, BMP or TIFF file, whatever it is called."""
 
     kind: Literal["image"] = Field("image", description="what the column holds")
     height: Side = Field(224, description="pixels every picture is brought to")

@@ -30,7 +30,7 @@ class SoundAugmentSettings(Settings):
 
 
 class SoundInput(MediaSettings):
-    """One input that is a sound: a file that libsndfile reads (extra `sound`), its channels mixed to one."""
+    """One input that is a sound: a WAV, FLAC, Ogg, MP3, AIFF or AU file (extra `sound`), its channels mixed to one."""
 
     kind: Literal["sound"] = Field("sound", description="what the column holds")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(

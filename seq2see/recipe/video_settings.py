@@ -22,7 +22,8 @@ class VideoAugmentSettings(Settings):
 
 
 class VideoInput(MediaSettings):
-    """One input that is a video: a file that FFmpeg reads (extra `video`), without its sound."""
+    """One input that is a video: an MP4, MOV, Matroska, WebM, AVI, MPEG, MPEG-TS, Ogg, FLV, WMV or GIF file (extra
+    `video`), without its sound."""
 
     kind: Literal["video"] = Field("video", description="what the column holds")
     every: Positive = Field(1, description="every so many-th frame is read")

@@ -50,7 +50,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
 
     app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, lifespan=alive)
     _models(app, shelf)
-    _watching(app, shelf, counters)
+    _watching(app, shelf, counters, limits)
     for name, kind in ACTIONS.items():
         route = _action(name, kind, shelf, limits)
         app.post(f"/api/{name}", tags=["ask"], summary=first_line(kind), openapi_extra=_body(kind))(route)
@@ -94,7 +94,9 @@ def _action(
         with Scratch() as scratch:
             body = await body_of(request, scratch, names, partial(asked.checked, kind))
             served = shelf.named(body.model)
-            reader = Reader(served.model, scratch, limits, served.examples, hidden=bool(served.outside))
+            reader = Reader(
+                served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
+            )
             record = await getattr(Service(served, reader, limits), name)(body)
         return await run_in_threadpool(reply, record)
 
@@ -136,10 +138,16 @@ def _models(app: FastAPI, shelf: Shelf) -> None:
         return media(served.example_file(int(number), input))
 
 
-def _watching(app: FastAPI, shelf: Shelf, counters: Counters) -> None:
-    @app.get("/health", tags=["watch"], summary="Whether the server answers, and which models it has.")
-    def health() -> Response:
-        return reply({"status": "ok", "version": __version__, "models": [one.name for one in shelf]})
+def _watching(app: FastAPI, shelf: Shelf, counters: Counters, limits: Limits) -> None:
+    @app.get("/health", tags=["watch"], summary="Whether the server answers, its models, and what waits for them.")
+    async def health() -> Response:  # not by a thread: those may all be busy
+        record = shelf.health(limits.patience)
+        status = 200 if record["status"] == "ok" else 503
+        return reply(
+            {"status": record["status"], "version": __version__} | record,
+            status=status,
+            headers={"Cache-Control": "no-store"},
+        )
 
     @app.get("/metrics", tags=["watch"], summary="Counters in Prometheus' text format.")
     def metrics() -> Response:

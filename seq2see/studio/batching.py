@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from seq2see.looks import Prediction
@@ -73,6 +73,8 @@ class Batcher:
         self._company = Company()
         self._changed = threading.Condition()
         self._closed = False
+        self._begun: float | None = None
+        self._running = 0
         self._thread = threading.Thread(target=self._work, name="seq2see-batches", daemon=True)
         self._thread.start()
 
@@ -80,6 +82,24 @@ class Batcher:
     def waiting(self) -> int:
         """Questions nobody has begun to answer."""
         return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        """Questions that are being answered."""
+        return self._running
+
+    @property
+    def full(self) -> bool:
+        return len(self._queue) >= self._most
+
+    def problem(self, patience: float) -> str | None:
+        """Why nothing is answered: the thread is gone, or is busy with one batch for longer than anybody waits."""
+        if not self._thread.is_alive():
+            return None if self._closed else "its batches are no longer answered"
+        begun = self._begun
+        if begun is not None and monotonic() - begun > patience:
+            return f"it has been busy with one batch for more than {patience:g} s"
+        return None
 
     def ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
         """The answers to come, in the order of the questions; all of a request are taken, or none."""
@@ -116,6 +136,7 @@ class Batcher:
     def _work(self) -> None:
         while batch := self._next():
             running = [asked for asked in batch if asked.future.set_running_or_notify_cancel()]
+            self._begun, self._running = monotonic(), len(running)
             questions = [(asked.work, asked.future) for asked in running if isinstance(asked.work, Question)]
             for asked in running:
                 if not isinstance(asked.work, Question):
@@ -124,6 +145,7 @@ class Batcher:
                 start = perf_counter()
                 self._answer(questions)
                 self._company.answered(len(questions), perf_counter() - start)
+            self._begun, self._running = None, 0
 
     def _next(self) -> list[_Asked]:
         """The oldest question with all that are asked in its manner; nothing once closed."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seq2see.api import Model
 from seq2see.data.media import MediaField
+from seq2see.data.media_files import Job
 from seq2see.errors import UserError, counted
 from seq2see.studio.bodies import Upload
+from seq2see.studio.media import Decoded, MediaDecoder
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.settings import Limits
 
@@ -29,7 +31,8 @@ class Reader:
     """Reads the inputs of one request; files that are sent along go into `scratch`, which lives as long as it does.
 
     examples: rows that clients may name by number; names: what to call the files, which a client knows by their own;
-    hidden: there are examples, whose files nobody has said may be shown.
+    hidden: there are examples, whose files nobody has said may be shown; media: decodes files, where the model reads
+    any; held: what they were decoded to.
     """
 
     model: Model
@@ -38,6 +41,8 @@ class Reader:
     examples: list[Row] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     hidden: bool = False
+    media: MediaDecoder | None = None
+    held: list[Decoded] = field(default_factory=list)
 
     def row(self, given: Any) -> Row:
         """One input as a row by the recipe's names."""
@@ -60,6 +65,20 @@ class Reader:
         if empty:
             raise UserError(f"input: {', '.join(empty)}: empty, and the model needs it")
         return self._checked(row)
+
+    async def decode(self, rows: Sequence[Row], *, shown: bool) -> None:
+        """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them."""
+        if self.media is None:
+            return
+        jobs, names, known = dict[str, Job](), dict[str, str](), self.file_names()
+        for row in rows:
+            for bundle in self.model.bundles:
+                for name, column in bundle.fields.inputs.items():
+                    if isinstance(column, MediaField):
+                        for job in column.jobs(row[name], shown=shown and bundle is self.model.bundle):
+                            jobs[job.key] = job
+                            names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")
+        self.held += await self.media.decode(jobs, names=names)
 
     def file_names(self) -> dict[str, str]:
         """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
@@ -105,11 +124,7 @@ class Reader:
 
     def _check(self, name: str, value: str) -> None:
         column = self.model.bundle.fields.inputs[name]
-        if isinstance(column, MediaField):
-            problem = column.problem(value)
-            if problem is not None:
-                raise UserError(f"input '{name}': {self.file_names().get(value, 'the file')}: {problem}")
-        elif len(value) > self.limits.characters:
+        if not isinstance(column, MediaField) and len(value) > self.limits.characters:
             most = counted(self.limits.characters, "character")
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
 

@@ -6,11 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seq2see.data.kept_clips import KEPT
-
 
 class Scratch(AbstractContextManager["Scratch"]):
-    """Gone at the end of the request, with all that is in it and what memory kept of that."""
+    """Gone at the end of the request, with all that is in it."""
 
     def __init__(self) -> None:
         self._folder: TemporaryDirectory[str] | None = None
@@ -24,4 +22,3 @@ class Scratch(AbstractContextManager["Scratch"]):
     def __exit__(self, *_: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
-            KEPT.forget(Path(self._folder.name))

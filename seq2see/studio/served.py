@@ -19,6 +19,7 @@ from seq2see.pipeline.predictor import why_no_looks
 from seq2see.studio.batching import Batcher
 from seq2see.studio.counters import Counters
 from seq2see.studio.examples import examples_of
+from seq2see.studio.media import MediaDecoder
 from seq2see.studio.refusing import Refused
 from seq2see.studio.settings import Limits
 from seq2see.studio.watched import Watched
@@ -30,7 +31,7 @@ FILES = ("image", "sound", "video")
 @dataclass
 class Served:
     """A model, its queue, and inputs to begin with; outside: files of such inputs that nobody has said may be shown;
-    run: how it was trained, as far as its folder tells."""
+    run: how it was trained, as far as its folder tells; media: decodes its files, where it reads any."""
 
     name: str
     model: Model
@@ -38,6 +39,7 @@ class Served:
     examples: list[dict[str, str]] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
     run: Watched | None = None
+    media: MediaDecoder | None = None
 
     def summary(self) -> dict[str, Any]:
         """One entry of the list of models: enough to make an entry form of."""
@@ -92,10 +94,11 @@ class Served:
 
 
 class Shelf:
-    """All models of a server."""
+    """All models of a server; media: what decodes their files."""
 
-    def __init__(self, models: Sequence[Served]):
+    def __init__(self, models: Sequence[Served], media: MediaDecoder | None = None):
         self._models = {one.name: one for one in models}
+        self.media = media
 
     def __iter__(self) -> Any:
         return iter(self._models.values())
@@ -122,9 +125,29 @@ class Shelf:
             raise Refused(404, f"nothing was recorded of the training of '{served.name}': {why}")
         return served.run
 
+    def health(self, patience: float) -> dict[str, Any]:
+        """status: 'ok', 'overloaded' (a queue is full) or 'failing' (something does not work), with the reasons; what
+        waits for each model and to be decoded, and what is being answered and decoded."""
+        models = list(self._models.values())
+        failing = {one.name: one.batcher.problem(patience) for one in models}
+        full = {one.name: "too many inputs wait" if one.batcher.full else None for one in models}
+        queues = {one.name: {"waiting": one.batcher.waiting, "running": one.batcher.running} for one in models}
+        record: dict[str, Any] = {"models": list(self._models), "queues": queues}
+        if self.media is not None:
+            pool = self.media.pool
+            failing["decoding"] = pool.failure
+            full["decoding"] = "too many files wait" if pool.waiting >= pool.most_waiting else None
+            counts = {"waiting": pool.waiting, "running": pool.running, "processes": pool.processes}
+            record["decoding"] = counts
+        problems = [f"{name}: {problem}" for name, problem in (*failing.items(), *full.items()) if problem]
+        status = "failing" if any(failing.values()) else "overloaded" if problems else "ok"
+        return {"status": status} | record | ({"problems": problems} if problems else {})
+
     def close(self, grace: float | None = None) -> None:
         """End all queues; grace: seconds for the batches that are being answered, together (None: all they need)."""
         until = None if grace is None else monotonic() + grace
+        if self.media is not None:
+            self.media.close()
         for one in self._models.values():
             one.batcher.stop()
         for one in self._models.values():
@@ -133,8 +156,16 @@ class Shelf:
 
 def shelf_of(given: Sequence[str], limits: Limits, counters: Counters, *, files: Sequence[Path] = ()) -> Shelf:
     """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may be shown."""
+    media = MediaDecoder(limits)
     folders = named(given).items()
-    return Shelf([serve(name, load(one), limits, counters, folder=one, files=files) for name, one in folders])
+    try:
+        models = [
+            serve(name, load(one), limits, counters, folder=one, files=files, media=media) for name, one in folders
+        ]
+    except BaseException:
+        media.close()
+        raise
+    return Shelf(models, media)
 
 
 def serve(
@@ -145,11 +176,12 @@ def serve(
     *,
     folder: str | None = None,
     files: Sequence[Path] = (),
+    media: MediaDecoder,
 ) -> Served:
     """One model made ready for clients."""
     told = partial(counters.batch, name)
     batcher = Batcher(model.bundles, rows=limits.rows, padded=limits.padded, waiting=limits.waiting, told=told)
-    made = Served(name, model, batcher)
+    made = Served(name, model, batcher, media=media if media.serve(model) else None)
     if folder is not None:
         first = Path(folders_of(folder)[0])
         found = examples_of(model, first, files)

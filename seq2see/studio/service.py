@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.pictures import data_url
@@ -36,6 +36,8 @@ SEARCH = (
     *("length_penalty", "coverage_penalty", "avoid_unknown", "runners_up"),
 )
 
+Made = TypeVar("Made")
+
 
 @dataclass
 class Service:
@@ -50,7 +52,7 @@ class Service:
         if body.target is not None:
             _alone(body)
             return await self._followed(body, body.target, given)
-        rows, questions = await asyncio.to_thread(self._read, body, given)
+        rows, questions = await self._read(given, lambda rows: self._questions(body, rows), shown=body.shown)
         found = await self._answered(self.served.batcher.ask(questions))
 
         def told() -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Service:
             return self._told(body, rows, found, notices)
 
         seen = body.looks or body.shown or self.served.model.recipe.output.kind == "image"
-        return await aside(told, large=seen or long(rows))
+        return await self._aside(told, large=seen or long(rows))
 
     async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
         """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
@@ -67,16 +69,16 @@ class Service:
         if body.said is not None and body.prefix is not None:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
-        (row,), questions = await asyncio.to_thread(self._read, free, [body.input])
+        (row,), questions = await self._read([body.input], lambda rows: self._questions(free, rows), shown=body.shown)
         (before,) = await self._answered(self.served.batcher.ask(questions))
-        edited = await asyncio.to_thread(self._edited, body, row, [token.text for token in before.tokens])
+        edited = await self._aside(lambda: self._edited(body, row, [token.text for token in before.tokens]))
         (after,) = await self._answered(self.served.batcher.ask([edited]))
 
         def told() -> dict[str, Any]:
             notices = self._noticed([row], None) + unreached(edited.oracle, [after])
             return self._told(asked.Predict(looks=True, shown=body.shown), [row, row], [before, after], notices)
 
-        made = await asyncio.to_thread(told)
+        made = await self._aside(told)
         one, two = made.pop("predictions")
         return made | {"before": one, "after": two}
 
@@ -87,7 +89,7 @@ class Service:
         if body.target is not None and body.beam is not None:
             raise UserError("beam: no meaning with target: nothing is searched for")
         bundles = self.served.model.bundles
-        row, options, oracle = await asyncio.to_thread(self._explained, body)
+        (row,), (options, oracle) = await self._read([body.input], lambda rows: self._explained(body, rows))
 
         def work() -> dict[str, Any]:
             if body.target is not None:
@@ -97,7 +99,7 @@ class Service:
             return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
         (made,) = await self._answered([self.served.batcher.do(work)])
-        notices = await aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
+        notices = await self._aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
     async def score(self, body: asked.Score) -> dict[str, Any]:
@@ -106,7 +108,8 @@ class Service:
         if model.recipe.data.stream:
             raise UserError("score: the model reads one contiguous text; `seq2see score` takes a file of it")
         pairs = self._pairs(body)
-        rows = await asyncio.to_thread(self._scored, pairs)
+        inputs, outputs = [one.input for one in pairs], [one.output for one in pairs]
+        _, rows = await self._read(inputs, lambda rows: self._scored(rows, outputs))
         (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
 
         def told() -> dict[str, Any]:
@@ -117,7 +120,7 @@ class Service:
             notices = self._noticed(rows, None, outputs=True)
             return {"model": self.served.name, "score": whole.to_dict(), "each": named, "notices": notices}
 
-        return await aside(told, large=long(rows))
+        return await self._aside(told, large=long(rows))
 
     # ------------------------------------------------------------ what is asked
 
@@ -141,12 +144,29 @@ class Service:
             raise UserError(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
         return body.rows
 
-    def _rows(self, given: Sequence[Any]) -> list[Row]:
-        return [self.reader.row(one) for one in given]
+    async def _aside(self, work: Callable[[], Made], *, large: bool = True) -> Made:
+        """Work that is large by a thread; where the model reads files, by one that no text waits for."""
+        if self.reader.media is not None and large:
+            return await self.reader.media.aside(work)
+        return await aside(work, large=large)
 
-    def _read(self, body: asked.Searching, given: Sequence[Any]) -> tuple[list[Row], list[Question]]:
-        rows = self._rows(given)
-        return rows, self._questions(body, rows)
+    async def _read(
+        self, given: Sequence[Any], make: Callable[[list[Row]], Made], *, shown: bool = False
+    ) -> tuple[list[Row], Made]:
+        """(the rows of these inputs, what is made of them); their files are decoded before that, shown: to be shown."""
+
+        def read() -> list[Row]:
+            return [self.reader.row(one) for one in given]
+
+        def read_all() -> tuple[list[Row], Made]:
+            rows = read()
+            return rows, make(rows)
+
+        if self.reader.media is None:
+            return await asyncio.to_thread(read_all)
+        rows = await self._aside(read)
+        await self.reader.decode(rows, shown=shown)
+        return rows, await self._aside(lambda: make(rows))
 
     def _edited(self, body: asked.Oracle, row: Row, said: list[str]) -> Question:
         """The question that goes on from what was said before the first edited step."""
@@ -157,18 +177,17 @@ class Service:
             body = body.model_copy(update={"prefix": said[:first] or None})
         return self._questions(body, [row])[0]
 
-    def _explained(self, body: asked.Explain) -> tuple[Row, SearchOptions, Oracle | None]:
+    def _explained(self, body: asked.Explain, rows: Sequence[Row]) -> tuple[SearchOptions, Oracle | None]:
         recipe = self.served.model.recipe
-        row = self.reader.row(body.input)
         oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
         options = answer_options(recipe, beam=body.beam, oracle=oracle)
-        self._bounded([row], options, body.target)
-        return row, options, oracle
+        self._bounded(rows, options, body.target)
+        return options, oracle
 
-    def _scored(self, pairs: Sequence[asked.Pair]) -> list[Row]:
-        for one in pairs:
-            work.check_given("output", one.output, self.limits)
-        rows = [self.reader.row(one.input) | {OUTPUT: one.output} for one in pairs]
+    def _scored(self, inputs: Sequence[Row], outputs: Sequence[str]) -> list[Row]:
+        for output in outputs:
+            work.check_given("output", output, self.limits)
+        rows = [row | {OUTPUT: output} for row, output in zip(inputs, outputs, strict=True)]
         self._check_work(rows, width=1, steps=work.scored(self.served.model.bundle.fields, rows))
         return rows
 
@@ -212,17 +231,14 @@ class Service:
         self._spoken("target")
         bundles, recipe = self.served.model.bundles, self.served.model.recipe
 
-        def read() -> tuple[list[Row], Oracle | None]:
-            rows = self._rows(given)
+        def checked(rows: Sequence[Row]) -> Oracle | None:
             self._bounded(rows, answer_options(recipe), target)
-            return rows, None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+            return None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
 
-        rows, oracle = await asyncio.to_thread(read)
+        rows, oracle = await self._read(given, checked, shown=body.shown)
         tasks = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(tasks)
-        return await asyncio.to_thread(
-            lambda: self._told(body, rows, found, self._noticed(rows, target, what="target"))
-        )
+        return await self._aside(lambda: self._told(body, rows, found, self._noticed(rows, target, what="target")))
 
     async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seq2see.data.decoder_pool import MEMORY, PROCESSES, RESULT, SECONDS, WAITING
+
 MEGABYTE = 1_000_000
 GRACE = 5
 """Seconds that work under way has when the server ends."""
@@ -14,7 +16,11 @@ class Limits:
     """body: bytes of a request; characters: of one text; symbols: the same, as the model reads it; inputs: in one
     request; work: symbols that one request has read and written (`work.py`); waiting: inputs that may wait for a model;
     rows, padded: inputs that are read in one batch, and their symbols with those that fill them up to the longest;
-    patience: seconds for an answer; upload: seconds for a body."""
+    patience: seconds for an answer; upload: seconds for a body.
+
+    Files are decoded by so many `decoders`, processes with so many bytes of `decoder_memory` each; `decoder_seconds`:
+    for each file; `decoder_waiting`: files that may wait for that; `decoded`: bytes of what the files of all requests
+    under way were decoded to."""
 
     body: int = 25 * MEGABYTE
     characters: int = 50_000
@@ -26,3 +32,8 @@ class Limits:
     padded: int = 16_000
     patience: float = 60.0
     upload: float = 60.0
+    decoders: int = PROCESSES
+    decoder_memory: int = MEMORY
+    decoder_seconds: float = SECONDS
+    decoder_waiting: int = WAITING
+    decoded: int = RESULT

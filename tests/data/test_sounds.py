@@ -14,7 +14,8 @@ from seq2see.data.media import MediaField
 from seq2see.data.mel import log_mels
 from seq2see.data.resampling import resampled
 from seq2see.data.sound import SoundField
-from seq2see.data.sounds import decoded, frames_of, masked, problem_of, read_sound, spoken_otherwise
+from seq2see.data.sound_files import decoded, problem_of, samples_of
+from seq2see.data.sounds import frames_of, heard, masked, spoken_otherwise
 from seq2see.data.store import RaggedWriter
 from seq2see.data.voices import filtered, in_voice
 from seq2see.errors import MissingExtra, UserError
@@ -32,6 +33,10 @@ def tone(frequency: float, seconds: float, rate: int) -> np.ndarray:
 def written(path: Path, samples: np.ndarray, rate: int = 8000, **saving: object) -> Path:
     soundfile.write(path, samples, rate, **saving)
     return path
+
+
+def read_sound(path: Path, settings: SoundInput, random: np.random.Generator | None = None) -> torch.Tensor:
+    return heard(*decoded(path, settings), settings, random)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg"])
@@ -83,14 +88,14 @@ def test_no_rate_asks_for_filters_without_end(tmp_path: Path, monkeypatch: pytes
     assert max(weights.size for weights, _ in made) <= 1_100_000
     path = written(tmp_path / "odd.wav", tone(440, 0.5, 192_001), 192_001)
     assert problem_of(path, SMALL) is None
-    assert len(read_sound(path, SMALL)) == frames_of(path, SMALL)
+    assert len(read_sound(path, SMALL)) == frames_of(*samples_of(path, SMALL), SMALL)
 
 
 def test_files_of_two_rates_sound_alike(tmp_path: Path) -> None:
     settings = SMALL.model_copy(update={"normalise": "none"})
     low = read_sound(written(tmp_path / "low.wav", tone(700, 1, 8000) / 2, 8000), settings)
     high = read_sound(written(tmp_path / "high.wav", tone(700, 1, 44_100) / 2, 44_100), settings)
-    assert low.shape == high.shape == (frames_of(tmp_path / "high.wav", settings), 20)
+    assert low.shape == high.shape == (frames_of(*samples_of(tmp_path / "high.wav", settings), settings), 20)
     assert (low.argmax(1) == high.argmax(1)).all()
     loud = low > low.max() - 6
     assert (low - high)[loud].abs().max() < 0.05

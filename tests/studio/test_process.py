@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import httpx
 import pytest
@@ -82,6 +82,11 @@ def test_what_is_asked_in_a_browser(address: str) -> None:
         (["{speller}", "--max-upload", "0"], "--max-upload must be above 0, got 0"),
         (["{speller}", "--max-symbols", "0"], "--max-symbols must be above 0, got 0"),
         (["{speller}", "--max-work", "-3"], "--max-work must be above 0, got -3"),
+        (["{speller}", "--decoders", "0"], "--decoders must be above 0, got 0"),
+        (["{speller}", "--decode-memory", "0"], "--decode-memory must be above 0, got 0"),
+        (["{speller}", "--decode-timeout", "-1"], "--decode-timeout must be above 0, got -1"),
+        (["{speller}", "--decode-queue", "0"], "--decode-queue must be above 0, got 0"),
+        (["{speller}", "--max-decoded", "0"], "--max-decoded must be above 0, got 0"),
         ([], "required: MODEL"),
     ],
 )
@@ -92,6 +97,38 @@ def test_mistakes_on_the_command_line(
     with pytest.raises(SystemExit, match="2"):
         main(["serve", *(one.format(speller=speller) for one in arguments)])
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["told", "killed"])
+def test_files_are_decoded_by_processes_that_end_with_the_server(
+    captions: Path, home: Path, end: signal.Signals
+) -> None:
+    command = [sys.executable, "-m", "seq2see", "serve", str(captions), "--port", "0", "--decoders", "1"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        lines = iter(server.stderr.readline, "")
+        found = next(match for line in lines if (match := re.search(r"captions: (http://127\.0\.0\.1:\d+)/", line)))
+        with httpx.Client(base_url=found[1], trust_env=False, timeout=60) as client:
+            sent = {"image": ("a.png", (home / "0.png").read_bytes())}
+            assert client.post("/api/predict", files=sent).status_code == 200
+            assert client.get("/health").json()["decoding"] == {"waiting": 0, "running": 0, "processes": 1}
+        children = decoders_of(server.pid)
+        assert len(children) == 1
+        server.send_signal(end)
+        server.wait(60)
+    until = monotonic() + 60
+    while any(Path(f"/proc/{child}/cmdline").exists() for child in children) and monotonic() < until:
+        sleep(0.05)
+    assert not any(Path(f"/proc/{child}/cmdline").exists() for child in children)
+
+
+def decoders_of(pid: int) -> list[int]:
+    """Its processes that decode files."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for one in threads for child in (one / "children").read_text("ascii").split()]
+    return [one for one in children if b"decoder_process" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def test_a_port_that_is_taken_is_said(speller: Path, capsys: pytest.CaptureFixture[str]) -> None:

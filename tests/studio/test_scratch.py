@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.data.kept_clips import KEPT
+from seq2see.data import media
+from seq2see.data.kept_clips import KeptClips
 from seq2see.data.video import VideoField
 from seq2see.data.videos import Clip, read_video
 from seq2see.recipe.video_settings import VideoInput
@@ -16,30 +17,25 @@ from tests.clips import counted, written
 FIELD = VideoField(VideoInput(height=32, width=48))
 
 
-def test_clips_of_a_request_are_forgotten_with_it_and_no_others(tmp_path: Path) -> None:
-    begun = KEPT.bytes
-    stays = str(written(tmp_path / "stays.mp4", counted(3)))
-    FIELD.batch([stays])
-    before = KEPT.bytes
-    assert before > begun
+def test_a_folder_is_made_when_it_is_needed_and_goes_with_the_request() -> None:
     with Scratch() as scratch:
-        sent = written(scratch.file("sent.mp4"), counted(5))
-        FIELD.batch([str(sent)])
-        assert KEPT.bytes > before, "a request reads its files more than once"
-    assert not sent.parent.exists()
-    assert KEPT.bytes == before
+        first, second = scratch.file("a"), scratch.file("b")
+        first.write_bytes(b"1")
+        assert first.parent == second.parent
+        assert first.exists()
+    assert not first.parent.exists()
 
 
-def test_a_clip_that_is_still_read_when_its_request_ends_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = KEPT.bytes
-    scratch = Scratch()
-    sent = written(scratch.file("sent.mp4"), counted(5))
+def test_a_clip_that_goes_while_it_is_read_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptClips(most=1 << 20)
+    path = written(tmp_path / "a.mp4", counted(5))
 
     def late(path: str, settings: VideoInput) -> Clip:
         clip = read_video(path, settings)
-        scratch.__exit__(None, None, None)
+        Path(path).unlink()
         return clip
 
-    monkeypatch.setattr("seq2see.data.video.read_video", late)
-    FIELD.batch([str(sent)])
-    assert KEPT.bytes == before
+    monkeypatch.setattr(media, "KEPT", kept)
+    monkeypatch.setattr(media, "read_video", late)
+    FIELD.batch([str(path)])
+    assert kept.bytes == 0

@@ -1,0 +1,161 @@
+"""A process that decodes files for a server, so that no file can take the server's memory, time or control.
+
+It reads jobs from its standard input and writes arrays to its standard output, until the input ends. A message is its
+length in four bytes, then JSON; the bytes of the arrays that a message announces follow it. There is no pickle: a
+decoder that a file has taken over can send wrong pixels, and no more. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.data.media_files import MediaError
+from seq2see.data.pictures import read_picture
+from seq2see.data.sound_files import decoded
+from seq2see.data.videos import read_video
+from seq2see.errors import UserError
+from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.video_settings import VideoInput
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+LENGTH = struct.Struct(">I")
+MOST_FILES = 64
+"""Open at the same time, the libraries' own included."""
+OVERHEAD = 1 << 30
+"""Bytes of addresses, beside the memory that is allowed, for libraries that are mapped and hardly read."""
+NICE = 10
+"""How far the server goes before, where both have something to compute."""
+LETTERS = 500
+"""Of a message about a file."""
+
+Arrays = list[NDArray[Any]]
+Decode = Callable[[str, Any], Arrays]
+
+
+def _image(path: str, settings: Any) -> Arrays:
+    return [read_picture(path, ImageInput.model_validate(settings))]
+
+
+def _sound(path: str, settings: Any) -> Arrays:
+    samples, rate = decoded(path, SoundInput.model_validate(settings))
+    return [samples, np.asarray(rate, dtype=np.int64)]
+
+
+def _video(path: str, settings: Any) -> Arrays:
+    clip = read_video(path, VideoInput.model_validate(settings))
+    return [clip.pixels, clip.times]
+
+
+DECODERS: dict[str, Decode] = {"image": _image, "sound": _sound, "video": _video}
+"""By the kind of the settings."""
+
+
+def send(stream: BinaryIO, message: Mapping[str, Any]) -> None:
+    body = json.dumps(message).encode()
+    stream.write(LENGTH.pack(len(body)) + body)
+    stream.flush()
+
+
+def receive(stream: BinaryIO, most: int = 1 << 20) -> dict[str, Any] | None:
+    """The next message; None at the end of the stream, a ValueError where it is not a message."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    if length > most:
+        raise ValueError(f"a message of {length:,} bytes")
+    body = stream.read(length)
+    if len(body) < length:
+        return None
+    message = json.loads(body)
+    if not isinstance(message, dict):
+        raise ValueError("a message that is not an object")
+    return message
+
+
+def serve(jobs: BinaryIO, answers: BinaryIO, *, seconds: float, decoders: Mapping[str, Decode] = DECODERS) -> None:
+    """Decode what is asked for until the jobs end; seconds: of computing time for each."""
+    send(answers, {"ready": True})
+    while (job := receive(jobs)) is not None:
+        _limit_time(seconds)
+        try:
+            arrays = decoders[job["kind"]](job["path"], job["settings"])
+        except UserError as error:
+            answer = {"problem": str(error)[:LETTERS], "media": isinstance(error, MediaError)}
+            send(answers, answer | {"resident": resident()})
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever a file does to a decoder is that file's problem
+            answer = {"problem": f"cannot be decoded ({type(error).__name__})", "media": True}
+            send(answers, answer | {"resident": resident()})
+            continue
+        shapes = [{"dtype": array.dtype.name, "shape": array.shape} for array in arrays]
+        send(answers, {"arrays": shapes, "resident": resident()})
+        for array in arrays:
+            answers.write(np.ascontiguousarray(array).data)
+        answers.flush()
+
+
+def resident() -> int:
+    """Bytes of memory that this process has; 0 where the system does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _limit(memory: int) -> None:
+    """Bounds for this process: memory, open files, no file written, a later turn than the server's, and no life beyond
+    that of the server."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    if resource is not None:
+        wanted = {
+            "RLIMIT_DATA": memory,
+            "RLIMIT_AS": memory + OVERHEAD,
+            "RLIMIT_FSIZE": 0,
+            "RLIMIT_NOFILE": MOST_FILES,
+            "RLIMIT_CORE": 0,
+        }
+        for name, most in wanted.items():
+            with contextlib.suppress(AttributeError, OSError, ValueError):  # not every system has, or allows, each
+                resource.setrlimit(getattr(resource, name), (most, most))
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _limit_time(seconds: float) -> None:
+    """From now on; where the server is gone nobody else ends a decoder that does not end by itself."""
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        soft = int(used.ru_utime + used.ru_stime + seconds) + 2
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def main(decoders: Mapping[str, Decode] = DECODERS) -> None:
+    """Arguments: bytes of memory, seconds for each file."""
+    memory, seconds = int(sys.argv[1]), float(sys.argv[2])
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not end up between the answers
+    _limit(memory)
+    serve(sys.stdin.buffer, answers, seconds=seconds, decoders=decoders)
+
+
+if __name__ == "__main__":
+    main()

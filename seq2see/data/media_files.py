@@ -1,0 +1,64 @@
+"""What holds for every file that a decoder opens: one error for all that can be wrong, and regular files only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from seq2see.errors import MissingExtra, UserError
+from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.video_settings import VideoInput
+
+
+class MediaError(UserError):
+    """A file that cannot be used, and why: the message does not repeat the file's name."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file, and the settings by which it is decoded; their kind says what it is."""
+
+    path: str
+    settings: ImageInput | SoundInput | VideoInput
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for jobs with the same result, as long as the file stays as it is."""
+        settings = self.settings.model_dump_json(exclude={"column", "encoder"})
+        return f"{self.path}|{settings}"
+
+
+def check_file(path: str | Path, kind: str) -> Path:
+    """The path of a regular file; folders, pipes and devices are refused. kind: 'picture', for the message."""
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise MediaError(f"a folder, not a {kind}")
+        if not file.exists():
+            raise MediaError("no such file")
+        if not file.is_file():
+            raise MediaError(f"not a regular file, so not a {kind}")
+    except (OSError, ValueError) as error:  # a name that is too long, or contains a zero byte
+        raise MediaError(f"no such file: {getattr(error, 'strerror', None) or error}") from None
+    return file
+
+
+@contextmanager
+def decoding(problem: str = "damaged or cut short") -> Iterator[None]:
+    """Turns whatever a decoder raises into a MediaError that begins with `problem`.
+
+    Decoders meet bytes that nobody has thought of, and may raise anything then.
+    """
+    try:
+        yield
+    except (MediaError, MissingExtra):
+        raise
+    except MemoryError:
+        raise MediaError("decoding it takes too much memory") from None
+    except Exception as error:  # noqa: BLE001 - see above
+        message = str(getattr(error, "strerror", None) or getattr(error, "error_string", None) or error)
+        raise MediaError(f"{problem}: {message.strip().rstrip('.') or type(error).__name__}") from None

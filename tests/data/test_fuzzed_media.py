@@ -1,0 +1,147 @@
+"""Pictures, sounds and videos damaged at random: each is read, or refused with a message, and nothing else happens."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from seq2see.data.decoder_pool import DecoderPool
+from seq2see.data.media_files import Job, MediaError
+from seq2see.data.pictures import read_picture, size_of
+from seq2see.data.sound_files import decoded, samples_of
+from seq2see.data.videos import read_video, times_in
+from seq2see.recipe.media_settings import ImageInput
+from seq2see.recipe.sound_settings import SoundInput
+from seq2see.recipe.video_settings import VideoInput
+from tests.clips import written
+from tests.fuzzing import mutate
+
+soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
+
+IMAGE, LINE, SOUND = ImageInput(height=16, width=16), ImageInput(height=16, width=0), SoundInput(longest=5)
+VIDEO = VideoInput(height=16, width=16, frames=4, longest=10)
+
+
+PICTURES: list[tuple[str, str, dict[str, Any]]] = [
+    ("RGBA", "PNG", {}),
+    ("P", "PNG", {"turned": True}),
+    ("I;16", "PNG", {}),
+    ("RGB", "JPEG", {"turned": True}),
+    ("CMYK", "JPEG", {"progressive": True}),
+    ("RGBA", "WEBP", {"turned": True}),
+    ("RGB", "WEBP", {"lossless": True}),
+    ("P", "GIF", {}),
+    ("RGB", "BMP", {}),
+    ("1", "BMP", {}),
+    ("RGB", "TIFF", {}),
+    ("RGBA", "TIFF", {}),
+    ("RGB", "TIFF", {"compression": "tiff_lzw"}),
+    ("RGB", "TIFF", {"compression": "jpeg"}),
+    ("1", "TIFF", {"compression": "group4"}),
+    ("L", "TIFF", {"compression": "tiff_adobe_deflate"}),
+]
+"""Modes, formats, and how they are saved; turned: by EXIF data."""
+
+
+def pictures() -> Iterator[bytes]:
+    noise = np.random.default_rng(0).integers(0, 255, (14, 18, 4)).astype(np.uint8)
+    picture, exif = Image.fromarray(noise), Image.Exif()
+    exif[0x0112] = 6
+    for mode, form, how in PICTURES:
+        how = {"exif": exif} if how.get("turned") else how
+        file = BytesIO()
+        deep = Image.fromarray(noise[..., 0].astype(np.uint16) * 257)
+        (deep if mode == "I;16" else picture.convert(mode)).save(file, form, **how)
+        yield file.getvalue()
+
+
+def sounds() -> Iterator[bytes]:
+    samples = np.random.default_rng(0).uniform(-0.5, 0.5, (2000, 2))
+    for form, subtype in (
+        *(("WAV", "PCM_16"), ("WAV", "FLOAT"), ("WAV", "MS_ADPCM"), ("WAVEX", "PCM_24"), ("RF64", "PCM_16")),
+        *(("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"), ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16")),
+        ("AU", "ULAW"),
+    ):
+        file = BytesIO()
+        soundfile.write(file, samples, 16_000, format=form, subtype=subtype)
+        yield file.getvalue()
+
+
+def videos(folder: Path) -> Iterator[bytes]:
+    noise = np.random.default_rng(0).integers(0, 255, (6, 16, 32, 3)).astype(np.uint8)
+    for name, codec in (
+        *(("a.mp4", "mpeg4"), ("b.mp4", "libx264"), ("a.mkv", "mpeg4"), ("a.webm", "libvpx-vp9"), ("a.avi", "mpeg4")),
+        *(("a.mpg", "mpeg1video"), ("a.ts", "mpeg2video"), ("a.flv", "flv"), ("a.asf", "wmv2"), ("b.mov", "libx264")),
+    ):
+        yield written(folder / name, noise, codec=codec, rate=25).read_bytes()
+    file = BytesIO()
+    frames = [Image.fromarray(one) for one in noise]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    yield file.getvalue()
+
+
+def read(kind: str, path: Path) -> None:
+    """All that is done with a file."""
+    calls: dict[str, list[Callable[[], object]]] = {
+        "image": [lambda: read_picture(path, IMAGE), lambda: read_picture(path, LINE), lambda: size_of(path, LINE)],
+        "sound": [lambda: decoded(path, SOUND), lambda: samples_of(path, SOUND)],
+        "video": [lambda: read_video(path, VIDEO), lambda: times_in(path, VIDEO)],
+    }
+    for call in calls[kind]:
+        with contextlib.suppress(MediaError):
+            call()
+
+
+def fuzzed(kind: str, folder: Path, number: int, seed: int) -> Iterator[bytes]:
+    made = {"image": pictures, "sound": sounds, "video": lambda: videos(folder)}
+    whole, draw = list(made[kind]()), random.Random(seed)
+    for _ in range(number):
+        yield mutate(draw.choice(whole), draw, others=whole)
+
+
+@pytest.mark.parametrize("kind", ["image", "sound", "video"])
+def test_whole_files_are_read(tmp_path: Path, kind: str) -> None:
+    made = {"image": pictures, "sound": sounds, "video": lambda: videos(tmp_path)}
+    for number, content in enumerate(made[kind]()):
+        (tmp_path / f"{number}.bin").write_bytes(content)
+        if kind == "image":
+            read_picture(tmp_path / f"{number}.bin", IMAGE)
+        elif kind == "sound":
+            decoded(tmp_path / f"{number}.bin", SOUND)
+        else:
+            read_video(tmp_path / f"{number}.bin", VIDEO)
+
+
+@pytest.mark.parametrize(("kind", "number"), [("image", 600), ("sound", 400), ("video", 250)])
+def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str, number: int) -> None:
+    path = tmp_path / "damaged.bin"
+    for content in fuzzed(kind, tmp_path, number, seed=1):
+        path.write_bytes(content)
+        read(kind, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["image", "sound", "video"])
+def test_many_damaged_files_are_read_or_refused_by_processes(tmp_path: Path, kind: str) -> None:
+    settings = {"image": IMAGE, "sound": SOUND, "video": VIDEO}[kind]
+    pool = DecoderPool(waiting=10_000, seconds=20)
+    try:
+        problems = []
+        for number, content in enumerate(fuzzed(kind, tmp_path, 7000, seed=2)):
+            path = tmp_path / f"{number % 100}.bin"
+            path.write_bytes(content)
+            (decoding,) = pool.submit([Job(str(path), settings)])  # type: ignore[list-item]
+            failure = decoding.exception(60)
+            assert failure is None or isinstance(failure, MediaError)
+            problems += [(number, str(failure))] if failure is not None else []
+        assert not [one for one in problems if "broke down" in one[1] or "longer than" in one[1]]
+    finally:
+        pool.close()

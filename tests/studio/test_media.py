@@ -1,0 +1,363 @@
+"""Files that clients send: decoded elsewhere, once, before the model's turn; whatever they do, others are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import uvicorn
+from PIL import Image
+from starlette.testclient import TestClient
+
+from seq2see import api
+from seq2see.data.decoder_pool import DecoderPool
+from seq2see.data.media_files import Job
+from seq2see.recipe.media_settings import ImageInput
+from seq2see.studio.app import make_app
+from seq2see.studio.counters import Counters
+from seq2see.studio.media import MediaDecoder
+from seq2see.studio.refusing import Refused
+from seq2see.studio.served import Shelf, serve
+from seq2see.studio.server import address, bound
+from seq2see.studio.settings import Limits
+from tests.clips import filmed, table, written
+from tests.data.test_hostile_media import DDS, EPS, PSD, film, playlist
+from tests.misbehaving_decoder import pool
+from tests.studio.conftest import SMALL
+
+LIMITS = Limits(body=3_000_000, inputs=8)
+PATIENT = 60
+"""Seconds that only a server that hangs takes."""
+
+
+@pytest.fixture(scope="module")
+def watcher(home: Path) -> Path:
+    """Clips of a square, and the way it goes."""
+    rows = filmed(home / "watcher-data", 8, seed=3)
+    recipe = {
+        "task": "watcher",
+        "inputs": {"video": {"kind": "video", "height": 16, "width": 16, "frames": 4}},
+        "encoder": {"kind": "video", "size": 8, "channels": [4, 8]},
+        "output": {"kind": "label", "column": "text"},
+        "decoder": {"kind": "label", "size": 8},
+        "training": {**SMALL["training"], "updates": 1, "dev_rows": 2},
+    }
+    data = table(home / "watcher-data" / "clips.tsv", rows)
+    api.train(recipe, data, out=home / "watcher", listeners=[])
+    return home / "watcher"
+
+
+Serving = Callable[..., tuple[TestClient, Shelf]]
+
+
+@pytest.fixture
+def serving() -> Iterator[Serving]:
+    """Serve models with decoders that may misbehave; all of it ends with the test."""
+    shelves: list[Shelf] = []
+
+    def made(*folders: Path, limits: Limits = LIMITS, **pooled: Any) -> tuple[TestClient, Shelf]:
+        media = MediaDecoder(limits, pool(**{"processes": 1, "waiting": limits.decoder_waiting, **pooled}))
+        counters = Counters()
+        models = [serve(one.name, api.load(one), limits, counters, media=media) for one in folders]
+        shelves.append(Shelf(models, media))
+        app = make_app(shelves[-1], limits, counters)
+        return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False), shelves[-1]
+
+    yield made
+    for shelf in shelves:
+        shelf.close()
+
+
+@pytest.fixture
+def running(serving: Serving) -> Iterator[Callable[..., tuple[str, Shelf]]]:
+    """The same on a port of its own: one loop and its threads for all clients."""
+    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
+    with closing(bound("127.0.0.1", 0)) as listening:
+
+        def made(*folders: Path, **how: Any) -> tuple[str, Shelf]:
+            client, shelf = serving(*folders, **how)
+            server = uvicorn.Server(uvicorn.Config(client.app, log_level="warning", ws="none", lifespan="off"))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+            servers.append((server, thread))
+            thread.start()
+            return address(listening), shelf
+
+        yield made
+        for server, thread in servers:
+            server.should_exit = True
+            thread.join(PATIENT)
+
+
+def png(colour: str = "red", size: tuple[int, int] = (20, 20)) -> bytes:
+    file = BytesIO()
+    Image.new("RGB", size, colour).save(file, "PNG")
+    return file.getvalue()
+
+
+def sent(content: bytes, name: str = "image", suffix: str = "png") -> dict[str, Any]:
+    return {"files": {name: (f"sent.{suffix}", content)}}
+
+
+def reached(state: Callable[[], bool]) -> bool:
+    until = monotonic() + PATIENT
+    while not state() and monotonic() < until:
+        sleep(0.01)
+    return state()
+
+
+def test_a_playlist_that_is_sent_shows_nothing_of_the_server(watcher: Path, serving: Serving, tmp_path: Path) -> None:
+    client, _ = serving(watcher)
+    for ended in (True, False):
+        content = playlist(tmp_path, "list.m3u8", ended=ended).read_bytes()
+        for suffix in ("m3u8", "mp4"):
+            answer = client.post("/api/predict", **sent(content, "video", suffix))
+            assert answer.status_code == 422
+            assert "allowed: MP4" in answer.json()["error"]
+    secret = (tmp_path / "secret.ts").read_bytes()
+    assert client.post("/api/predict", **sent(secret, "video", "ts")).status_code == 200, "which is a video like others"
+
+
+def test_a_film_of_huge_frames_is_refused(watcher: Path, serving: Serving, tmp_path: Path) -> None:
+    client, _ = serving(watcher)
+    content = film(tmp_path / "film.mkv", 1500, 4096).read_bytes()
+    answer = client.post("/api/predict", **sent(content, "video", "mkv"))
+    assert answer.status_code == 422
+    assert "pixels" in answer.json()["error"]
+
+
+def damaged(folder: Path) -> Iterator[tuple[str, bytes]]:
+    noise = np.random.default_rng(0).integers(0, 255, (8, 32, 48, 3)).astype(np.uint8)
+    for suffix, codec in (("mp4", "mpeg4"), ("flv", "flv"), ("avi", "mpeg4"), ("mkv", "mpeg4")):
+        whole = written(folder / f"whole.{suffix}", noise, codec=codec).read_bytes()
+        broken = bytearray(whole)
+        broken[len(whole) // 2 :: 7] = bytes(len(range(len(whole) // 2, len(whole), 7)))
+        yield suffix, bytes(broken)
+        yield suffix, whole[: len(whole) // 3]
+        yield suffix, whole[:40]
+
+
+def test_damaged_videos_are_the_clients_fault(watcher: Path, serving: Serving, tmp_path: Path) -> None:
+    client, _ = serving(watcher)
+    for suffix, content in damaged(tmp_path):
+        answer = client.post("/api/predict", **sent(content, "video", suffix))
+        assert answer.status_code in (200, 422), (suffix, len(content), answer.text)
+    assert client.post("/api/predict", **sent(png(), "video")).status_code == 422
+
+
+def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving: Serving) -> None:
+    client, _ = serving(captions)
+    avif = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + struct.pack(">I4s", 300, b"meta") + bytes(296)
+    for content in (DDS, EPS, PSD, avif, b"", b"GIF89a", png()[:-30], b"RIFF\0\0\0\0WEBPVP8 "):
+        answer = client.post("/api/predict", **sent(content))
+        assert answer.status_code == 422
+        assert answer.json()["error"].startswith("input 'image': sent.png: ")
+    assert "allowed: PNG, JPEG, WEBP, GIF, BMP, TIFF" in client.post("/api/predict", **sent(EPS)).json()["error"]
+
+
+@pytest.mark.parametrize("content", [b"crash", b"exit", b"bug", b"grow"])
+def test_a_decoder_that_breaks_down_is_no_fault_of_the_server(captions: Path, serving: Serving, content: bytes) -> None:
+    client, _ = serving(captions)
+    assert client.post("/api/predict", **sent(content)).status_code == 422
+    assert client.post("/api/predict", **sent(png())).status_code == 200
+
+
+def test_a_file_that_takes_too_long_is_given_up(captions: Path, serving: Serving) -> None:
+    client, _ = serving(captions, seconds=1.0)
+    answer = client.post("/api/predict", **sent(b"hang"))
+    assert answer.status_code == 422
+    assert "longer than 1 s" in answer.json()["error"]
+    assert client.post("/api/predict", **sent(png())).status_code == 200
+
+
+def test_a_request_whose_files_take_too_long_is_given_up_as_a_whole(captions: Path, serving: Serving) -> None:
+    client, shelf = serving(captions, limits=replace(LIMITS, patience=1.0))
+    client.post("/api/predict", **sent(png()))  # its process is started by now
+    answer = client.post("/api/predict", **sent(b"hang"))
+    assert answer.status_code == 504
+    assert shelf.media is not None
+    pooled = shelf.media.pool
+    assert reached(lambda: not pooled.running)
+
+
+def test_text_is_answered_while_every_decoder_hangs(
+    speller: Path, captions: Path, running: Callable[..., tuple[str, Shelf]]
+) -> None:
+    url, shelf = running(
+        speller, captions, limits=replace(LIMITS, decoder_waiting=20, patience=600), processes=2, seconds=600
+    )
+    assert shelf.media is not None
+    pooled = shelf.media.pool
+    with (
+        httpx.Client(base_url=url, trust_env=False, timeout=PATIENT) as client,
+        ThreadPoolExecutor(24) as threads,
+    ):
+
+        def hang() -> int:
+            form = {"model": "captions", "shown": "false"}
+            return client.post("/api/predict", data=form, **sent(b"hang")).status_code
+
+        asked = [threads.submit(hang) for _ in range(22)]
+        assert reached(lambda: pooled.running == 2 and pooled.waiting == 20)
+        answer = client.post("/api/predict", json={"model": "speller", "input": "face"})
+        assert answer.status_code == 200
+        health = client.get("/health")
+        assert health.status_code == 503
+        told = health.json()
+        assert told["status"] == "overloaded"
+        assert told["decoding"] == {"waiting": 20, "running": 2, "processes": 2}
+        assert reached(lambda: client.get("/health").json()["queues"]["speller"] == {"waiting": 0, "running": 0})
+        refused = client.post("/api/predict", data={"model": "captions"}, **sent(png()))
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert "error" in refused.json()
+        pooled.close()
+        assert {one.result(PATIENT) for one in asked} == {503}
+
+
+def test_a_file_is_decoded_once_for_the_model_and_once_to_be_shown(
+    captions: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+    real = DecoderPool.submit
+
+    def counted(self: DecoderPool, given: list[Job]) -> Any:
+        jobs.extend(given)
+        return real(self, given)
+
+    monkeypatch.setattr(DecoderPool, "submit", counted)
+    client, shelf = serving(captions)
+    url = "data:image/png;base64," + base64.b64encode(png()).decode()
+    for shown, number in ((True, 2), (False, 1)):
+        jobs.clear()
+        assert client.post("/api/predict", json={"input": url, "shown": shown}).status_code == 200
+        assert len(jobs) == number
+    for route, body in {
+        "predict": {"input": url, "target": "a red square"},
+        "explain": {"input": url},
+        "score": {"input": url, "output": "a red square"},
+    }.items():
+        jobs.clear()
+        assert client.post(f"/api/{route}", json=body).status_code == 200
+        assert len(jobs) == len({job.key for job in jobs}) <= 2
+    assert shelf.media is not None
+    assert not shelf.media._decoded, "and forgotten with its request"
+
+
+def test_answers_are_those_of_the_model_itself(captions: Path, serving: Serving, tmp_path: Path) -> None:
+    client, _ = serving(captions)
+    (tmp_path / "a.png").write_bytes(png("green", (33, 47)))
+    told = client.post("/api/predict", **sent((tmp_path / "a.png").read_bytes())).json()["predictions"][0]
+    own = api.load(captions).predict(str(tmp_path / "a.png"))
+    assert told["text"] == own.text
+    assert told["log_probability"] == own.to_dict()["log_probability"]
+    assert told["looks"]["weights"] == own.to_dict(looks=True)["looks"]["weights"]
+
+
+def test_what_files_are_decoded_to_has_a_limit(captions: Path, serving: Serving) -> None:
+    client, _ = serving(captions, limits=replace(LIMITS, decoded=3 * 16 * 16 * 2))
+    url = "data:image/png;base64," + base64.b64encode(png()).decode()
+    two, three = {"inputs": [url] * 2, "shown": False}, {"inputs": [url] * 3, "shown": False}
+    assert client.post("/api/predict", json=two).status_code == 200
+    answer = client.post("/api/predict", json=three)
+    assert answer.status_code == 422
+    assert "--max-decoded" in answer.json()["error"]
+
+
+def test_a_request_that_is_cancelled_takes_its_files_along(tmp_path: Path) -> None:
+    jobs = [Job(str(tmp_path / f"{number}.png"), ImageInput()) for number in range(3)]
+    for job in jobs:
+        Path(job.path).write_bytes(b"hang")
+    media = MediaDecoder(LIMITS, pool(processes=1))
+
+    async def cancelled() -> None:
+        keyed = {job.key: job for job in jobs}
+        task = asyncio.ensure_future(media.decode(keyed, names=dict.fromkeys(keyed, "a file")))
+        while media.pool.running != 1:
+            await asyncio.sleep(0.01)
+        assert media.pool.waiting == 2
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert media.pool.waiting == 0
+
+    try:
+        asyncio.run(cancelled())
+        assert reached(lambda: media.pool.running == 0)
+    finally:
+        media.close()
+
+
+def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path) -> None:
+    media = MediaDecoder(LIMITS, DecoderPool(command=[str(tmp_path / "nowhere")]))
+    counters = Counters()
+    shelf = Shelf([serve("captions", api.load(captions), LIMITS, counters, media=media)], media)
+    try:
+        client = TestClient(make_app(shelf, LIMITS, counters), base_url="http://127.0.0.1:8000")
+        assert client.get("/health").json()["status"] == "ok"
+        assert client.post("/api/predict", **sent(png())).status_code == 503
+        health = client.get("/health")
+        assert health.status_code == 503
+        assert health.json()["status"] == "failing"
+        assert any(problem.startswith("decoding: ") for problem in health.json()["problems"])
+    finally:
+        shelf.close()
+
+
+def test_files_wait_for_no_file_that_is_refused_with_a_full_queue() -> None:
+    """What cannot be submitted is a 503 of its own, not a fault."""
+    media = MediaDecoder(LIMITS, pool())
+    media.close()
+    job = Job("nowhere", ImageInput())
+    with pytest.raises(Refused) as stopped:
+        asyncio.run(media.decode({job.key: job}, names={job.key: "a file"}))
+    assert stopped.value.status == 503
+
+
+def test_health_tells_of_a_batch_that_does_not_end(speller: Path, serving: Serving) -> None:
+    client, shelf = serving(speller, limits=replace(LIMITS, patience=0.2))
+    told = client.get("/health")
+    assert told.status_code == 200
+    assert told.json().keys() == {"status", "version", "models", "queues", "decoding"}
+    assert told.json()["status"] == "ok"
+    release = threading.Event()
+    (served,) = shelf
+    try:
+        stuck = served.batcher.do(lambda: release.wait(PATIENT))
+        assert reached(lambda: client.get("/health").status_code == 503)
+        told = client.get("/health").json()
+        assert told["status"] == "failing"
+        assert told["problems"][0].startswith("speller: ")
+        assert told["queues"]["speller"]["running"] == 1
+    finally:
+        release.set()
+    stuck.result(PATIENT)
+    assert reached(lambda: client.get("/health").status_code == 200)
+
+
+def test_health_tells_of_a_thread_that_is_gone(
+    speller: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.excepthook", lambda _: None)
+    client, shelf = serving(speller)
+    (served,) = shelf
+
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("seq2see.studio.batching._settle", broken)
+    served.batcher.do(lambda: None)
+    assert reached(lambda: client.get("/health").status_code == 503)
+    assert client.get("/health").json()["status"] == "failing"
