@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+LONGEST = 100
+"""Characters of a word that may be a misspelling; comparing longer ones takes seconds and finds nothing."""
+
 
 class UserError(Exception):
     """The input is at fault. The message names file, line, column or key, the value given and what is allowed."""
@@ -51,6 +54,8 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
     >>> nearest("local", ["global", "local-monotonic"])
     " (did you mean 'local-monotonic'?)"
     """
+    if len(given) > LONGEST:
+        return ""
     known = list(allowed)
     longer = [word for word in known if len(given) > 2 and word.startswith(f"{given}-")]
     close = longer or difflib.get_close_matches(given, known, n=1, cutoff=0.6)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,7 +21,7 @@ from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
 from seq2see.studio.counters import Counters
-from seq2see.studio.failing import tell_failures
+from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
 from seq2see.studio.pages import add_pages
@@ -31,6 +33,7 @@ from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
 from seq2see.studio.settings import GRACE, Limits
 
+Made = TypeVar("Made")
 ACTIONS: dict[str, type[asked.Asked]] = {
     "predict": asked.Predict,
     "oracle": asked.Oracle,
@@ -57,7 +60,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     add_run(app, shelf.run)
     add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
     tell_failures(app)
-    return Counting(Guard(Bounds(app, limits), token=token, local=local), counters)
+    return Faults(Counting(Guard(Bounds(app, limits), token=token, local=local), counters))
 
 
 class Counting:
@@ -92,14 +95,36 @@ def _action(
 
     async def answer(request: Request) -> Response:
         with Scratch() as scratch:
-            body = await body_of(request, scratch, names, partial(asked.checked, kind))
+            body = await body_of(request, scratch, names, partial(asked.checked, kind, rows=limits.inputs))
             served = shelf.named(body.model)
             reader = Reader(served.model, scratch, limits, served.examples, hidden=bool(served.outside))
-            record = await getattr(Service(served, reader, limits), name)(body)
+            record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
         return await run_in_threadpool(reply, record)
 
     answer.__name__ = name
     return answer
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, Made]) -> Made:
+    """What the work makes. It is a task, which is cancelled as soon as the client hangs up: whatever it waits for,
+    a queue or a file that is being read, is to end by that alone."""
+    task = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_hung_up(request.receive))
+    try:
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            leaving.result()
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        leaving.cancel()
+        await asyncio.gather(task, leaving, return_exceptions=True)
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _body(kind: type[asked.Asked]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from seq2see.api import Model
 from seq2see.data.media import MediaField
 from seq2see.errors import UserError, counted
+from seq2see.studio.asked import Invalid, shortened
 from seq2see.studio.bodies import Upload
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.settings import Limits
@@ -40,10 +41,20 @@ class Reader:
     hidden: bool = False
 
     def row(self, given: Any) -> Row:
-        """One input as a row by the recipe's names."""
+        """One input as a row by the recipe's names; Invalid where it has not the form that the schema states, another
+        UserError where the model cannot read what it holds."""
+        try:
+            row = self._row(given)
+        except UserError as error:
+            raise Invalid(str(error)) from None
+        for name, value in row.items():
+            self._check_content(name, value)
+        return row
+
+    def _row(self, given: Any) -> Row:
         inputs = list(self.model.recipe.inputs)
         if isinstance(given, Mapping) and set(given) == {EXAMPLE} and EXAMPLE not in inputs:
-            return self._checked(self._example(given[EXAMPLE]))
+            return self._example(given[EXAMPLE])
         if not inputs and given not in (None, "", {}):
             raise UserError("input: this model is a language model and reads none; `prefix` gives it a beginning")
         if inputs and given is None:
@@ -56,7 +67,9 @@ class Reader:
         row = self.model.row({name: self._value(name, value) for name, value in known.items()})
         if row and not any(value.strip() for value in row.values()):
             raise UserError("input: it is empty")
-        return self._checked(row)
+        for name, value in row.items():
+            self._check_length(name, value)
+        return row
 
     def file_names(self) -> dict[str, str]:
         """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
@@ -80,7 +93,7 @@ class Reader:
         """A file out of a data: URL. A path is never taken: clients have no business among the server's files."""
         head = DATA.match(given) if isinstance(given, str) else None
         if head is None:
-            said = repr(given)[:40]
+            said = shortened(given)[:40]
             raise UserError(
                 f"input '{name}': expected a file: multipart/form-data with a file '{name}', a URL of the form "
                 f'data:TYPE;base64,..., or {{"{EXAMPLE}": number}}; got {said}'
@@ -95,18 +108,15 @@ class Reader:
         self.names[str(path)] = f"{name}.{suffix}"
         return str(path)
 
-    def _checked(self, row: Row) -> Row:
-        for name, value in row.items():
-            self._check(name, value)
-        return row
-
-    def _check(self, name: str, value: str) -> None:
+    def _check_content(self, name: str, value: str) -> None:
         column = self.model.bundle.fields.inputs[name]
-        if isinstance(column, MediaField):
-            problem = column.problem(value)
-            if problem is not None:
-                raise UserError(f"input '{name}': {self.file_names().get(value, 'the file')}: {problem}")
-        elif len(value) > self.limits.characters:
+        problem = column.problem(value) if isinstance(column, MediaField) else None
+        if problem is not None:
+            raise UserError(f"input '{name}': {self.file_names().get(value, 'the file')}: {problem}")
+
+    def _check_length(self, name: str, value: str) -> None:
+        reads_files = isinstance(self.model.bundle.fields.inputs[name], MediaField)
+        if not reads_files and len(value) > self.limits.characters:
             most = counted(self.limits.characters, "character")
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
 
@@ -114,5 +124,5 @@ class Reader:
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.examples):
             if not self.examples:
                 raise UserError(f"{EXAMPLE}: {HIDDEN if self.hidden else 'this model has none'}")
-            raise UserError(f"{EXAMPLE}: {number!r} is none; allowed: 0 to {len(self.examples) - 1}")
+            raise UserError(f"{EXAMPLE}: {shortened(number)} is none; allowed: 0 to {len(self.examples) - 1}")
         return {name: self.examples[number][name] for name in self.model.recipe.inputs}

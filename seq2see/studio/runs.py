@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastapi import FastAPI
 from starlette.responses import Response
 
-from seq2see.errors import UserError
+from seq2see.studio.asked import Invalid
 from seq2see.studio.replies import reply
 from seq2see.studio.watched import Watched
 
@@ -32,5 +32,5 @@ def add_run(app: FastAPI, find: Find) -> None:
 
 def _number(given: str) -> int:
     if not (given.isascii() and given.isdigit()) or len(given) > 12:
-        raise UserError(f"after: '{given[:40]}' is no number; allowed: 0, or what `next` said before")
+        raise Invalid(f"after: '{given[:40]}' is no number; allowed: 0, or what `next` said before")
     return int(given)

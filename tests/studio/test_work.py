@@ -55,7 +55,8 @@ def test_what_would_take_too_long_is_refused_before_it_begins(
     usual: TestClient, what: str, body: dict[str, Any], said: str
 ) -> None:
     answer = usual.post(f"/api/{what}", json=SPELLER | body)
-    assert (answer.status_code, said in answer.json()["error"]) == (422, True), answer.text
+    status = 422 if "characters" in said else 409  # how long a text may be is in the schema, symbols are the model's
+    assert (answer.status_code, said in answer.json()["error"]) == (status, True), answer.text
 
 
 def test_a_long_review_is_read(usual: TestClient) -> None:
