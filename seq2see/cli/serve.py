@@ -22,6 +22,11 @@ EXAMPLES = (
 )
 HOST, PORT, MAX_UPLOAD, PATIENCE = "127.0.0.1", 8000, 25.0, 60.0
 MAX_SYMBOLS, MAX_WORK = 20_000, 200_000
+CONNECTIONS, CONNECTIONS_EACH, HEADER, SEND = 512, 64, 10.0, 30.0
+POSITIVE = (
+    *("max_upload", "max_symbols", "max_work", "timeout"),
+    *("header_timeout", "send_timeout", "max_connections", "max_connections_each"),
+)
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
 
@@ -54,6 +59,26 @@ def arguments(parser: Parser) -> None:
     )
     parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
     parser.add_argument(
+        "--header-timeout", metavar="S", type=number, default=HEADER, help="for a request's header (default: 10)"
+    )
+    parser.add_argument(
+        "--send-timeout",
+        metavar="S",
+        type=number,
+        default=SEND,
+        help="for a client to read its answer on (default: 30)",
+    )
+    parser.add_argument(
+        "--max-connections", metavar="N", type=whole, default=CONNECTIONS, help="open at once (default: 512)"
+    )
+    parser.add_argument(
+        "--max-connections-each",
+        metavar="N",
+        type=whole,
+        default=CONNECTIONS_EACH,
+        help="from one address, other than this machine's own (default: 64)",
+    )
+    parser.add_argument(
         "--files",
         metavar="DIR",
         type=Path,
@@ -64,7 +89,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    for name in ("max_upload", "max_symbols", "max_work", "timeout"):
+    for name in POSITIVE:
         if not 0 < getattr(given, name) < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
     serve_studio(
@@ -76,6 +101,10 @@ def run(given: Given) -> None:
         max_symbols=given.max_symbols,
         max_work=given.max_work,
         patience=given.timeout,
+        header=given.header_timeout,
+        send=given.send_timeout,
+        connections=given.max_connections,
+        connections_each=given.max_connections_each,
         files=given.files or (),
     )
 
@@ -90,10 +119,16 @@ def serve_studio(
     max_symbols: int = MAX_SYMBOLS,
     max_work: int = MAX_WORK,
     patience: float = PATIENCE,
+    header: float = HEADER,
+    send: float = SEND,
+    connections: int = CONNECTIONS,
+    connections_each: int = CONNECTIONS_EACH,
     files: Sequence[Path] = (),
 ) -> None:
     """Serve until Ctrl-C; max_upload: megabytes of a request, max_symbols: of one text, max_work: symbols that one
-    request has read and written, patience: seconds for an answer; files: folders whose files may be shown."""
+    request has read and written, patience: seconds for an answer, header: for a request's header, send: for reading on
+    in an answer; connections, connections_each: open at once, from one address; files: folders whose files may be
+    shown."""
     for folder in files:
         if not folder.is_dir():
             wrong = f"a file; allowed: a folder ({folder.parent})" if folder.exists() else "no such folder"
@@ -109,7 +144,16 @@ def serve_studio(
     from seq2see.studio.settings import MEGABYTE, Limits
 
     token = token_for(host, token)
-    limits = Limits(body=int(max_upload * MEGABYTE), symbols=max_symbols, work=max_work, patience=patience)
+    limits = Limits(
+        body=int(max_upload * MEGABYTE),
+        symbols=max_symbols,
+        work=max_work,
+        patience=patience,
+        header=header,
+        send=send,
+        connections=connections,
+        connections_each=connections_each,
+    )
     counters = Counters()
     with closing(bound(host, port)) as listening:
         shelf = shelf_of(models, limits, counters, files=files)
@@ -119,7 +163,7 @@ def serve_studio(
         app = make_app(shelf, limits, counters, token=token, local=is_loopback(host))
         names = ", ".join(one.name for one in shelf)
         asks = "?token=..." if token else ""
-        serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
+        serve(app, listening, limits, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
 
 
 def _elsewhere(name: str, place: Path) -> str:

@@ -82,8 +82,8 @@ def strict_json(text: str | bytes, *, constants: bool = False) -> Any:
         raise ValueError(f"{word} is no JSON number")
 
     value = json.loads(text, parse_constant=None if constants else refuse)
-    marks = ("[", "{") if isinstance(text, str) else (b"[", b"{")
-    if sum(text.count(mark) for mark in marks) > DEPTH and _deeper(value, DEPTH):  # type: ignore[arg-type]
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if opened > DEPTH and _deeper(value, DEPTH):
         raise ValueError(f"lists and objects are nested too deeply; allowed: {DEPTH} levels")
     return value
 
