@@ -16,7 +16,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
-from seq2see.recipe.kinds import first_line
 from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
@@ -24,6 +23,7 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
+from seq2see.studio.openapi import document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import media, reply
@@ -56,10 +56,12 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     _watching(app, shelf, counters)
     for name, kind in ACTIONS.items():
         route = _action(name, kind, shelf, limits)
-        app.post(f"/api/{name}", tags=["ask"], summary=first_line(kind), openapi_extra=_body(kind))(route)
+        app.post(f"/api/{name}")(route)
     add_run(app, shelf.run)
     add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
     tell_failures(app)
+    described = document(list(shelf), limits, token=token is not None)
+    app.openapi = lambda: described  # type: ignore[method-assign]
     return Faults(Counting(Guard(Bounds(app, limits), token=token, local=local), counters))
 
 
@@ -127,28 +129,16 @@ async def _hung_up(receive: Receive) -> None:
         pass
 
 
-def _body(kind: type[asked.Asked]) -> dict[str, Any]:
-    """The body in the OpenAPI page: fields are read by hand, since they may come as JSON or as a form."""
-    schema = kind.model_json_schema()
-    form = {"type": "object", "description": "the same keys as fields; inputs by their names, as files or texts"}
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schema}, "multipart/form-data": {"schema": form}},
-        }
-    }
-
-
 def _models(app: FastAPI, shelf: Shelf) -> None:
-    @app.get("/api/models", tags=["models"], summary="The models that are served.")
+    @app.get("/api/models")
     def models() -> Response:
         return reply({"models": [one.summary() for one in shelf]})
 
-    @app.get("/api/models/{name}", tags=["models"], summary="One model: its inputs, the five answers, examples.")
+    @app.get("/api/models/{name}")
     def model(name: str) -> Response:
         return reply(shelf.named(name).details)
 
-    @app.get("/api/models/{name}/examples/{number}/{input}", tags=["models"], summary="The file of an example.")
+    @app.get("/api/models/{name}/examples/{number}/{input}")
     def example(name: str, number: str, input: str) -> Response:
         served = shelf.named(name)
         inputs = [one for one, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
@@ -162,11 +152,11 @@ def _models(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _watching(app: FastAPI, shelf: Shelf, counters: Counters) -> None:
-    @app.get("/health", tags=["watch"], summary="Whether the server answers, and which models it has.")
+    @app.get("/health")
     def health() -> Response:
         return reply({"status": "ok", "version": __version__, "models": [one.name for one in shelf]})
 
-    @app.get("/metrics", tags=["watch"], summary="Counters in Prometheus' text format.")
+    @app.get("/metrics")
     def metrics() -> Response:
         text = counters.text({one.name: one.batcher.waiting for one in shelf})
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

@@ -9,7 +9,7 @@ from itertools import islice
 from reprlib import Repr
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
 from seq2see.errors import UserError, nearest
@@ -20,12 +20,13 @@ LENGTH = 2000
 SHOWN = 10
 """Problems that one answer lists; of the others it gives the number."""
 LARGEST = (1 << 63) - 1
+WHOLE = ("beam", "n_best", "top_k", "seed", "min_length", "max_length", "runners_up", "step")
 
 INPUT = (
     "one input: a text, or {name: value} where the model reads several; a value is a text, a list of texts or numbers "
     "where the kind allows it, a data: URL for an image or a sound, or {example: number}"
 )
-STEP = re.compile(r"[0-9]{1,4}", re.ASCII)
+STEP = re.compile(r"0|[1-9][0-9]{0,3}")
 WEIGHTS = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 1}
 
 
@@ -89,7 +90,7 @@ Attention = Annotated[
         {
             "type": "object",
             "maxProperties": LENGTH,
-            "patternProperties": {f"^{STEP.pattern}$": {"anyOf": [WEIGHTS, {"type": "object"}]}},
+            "patternProperties": {f"^({STEP.pattern})$": {"anyOf": [WEIGHTS, {"type": "object"}]}},
             "additionalProperties": False,
         }
     ),
@@ -105,6 +106,12 @@ class Asked(BaseModel):
 
     model: str | None = Field(None, description="name of the model; not needed where one is served")
     input: Any = Field(None, description=INPUT)
+
+    @field_validator(*WHOLE, mode="before", check_fields=False)
+    @classmethod
+    def _whole(cls, value: object) -> object:
+        """5.0 is an integer in JSON."""
+        return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Searching(Asked):

@@ -47,6 +47,8 @@ class Reader:
             row = self._row(given)
         except UserError as error:
             raise Invalid(str(error)) from None
+        if row and not any(value.strip() for value in row.values()):
+            raise UserError("input: it is empty")
         for name, value in row.items():
             self._check_content(name, value)
         return row
@@ -65,8 +67,6 @@ class Reader:
             given = {inputs[0]: given}
         known: Mapping[str, Any] = given or {}
         row = self.model.row({name: self._value(name, value) for name, value in known.items()})
-        if row and not any(value.strip() for value in row.values()):
-            raise UserError("input: it is empty")
         for name, value in row.items():
             self._check_length(name, value)
         return row
@@ -121,6 +121,8 @@ class Reader:
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
 
     def _example(self, number: Any) -> Row:
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)  # 1.0 is an integer in JSON
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.examples):
             if not self.examples:
                 raise UserError(f"{EXAMPLE}: {HIDDEN if self.hidden else 'this model has none'}")

@@ -16,6 +16,7 @@ from seq2see.studio.asked import shortened
 from seq2see.studio.bounds import Bounds
 from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
+from seq2see.studio.openapi import run_document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.runs import add_run
@@ -38,6 +39,8 @@ def live_app(run: Watched) -> Any:
     add_run(app, find)
     add_pages(app, {"/": "live.html", "/live": "live.html", "/docs": "docs.html"})
     tell_failures(app)
+    described = run_document(run.name)
+    app.openapi = lambda: described  # type: ignore[method-assign]
     return Faults(Guard(Bounds(app, Limits()), token=None, local=True))
 
 

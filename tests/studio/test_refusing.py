@@ -23,7 +23,7 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {**SPELLER, "model": "spelller"}, 404, "did you mean 'speller'?"),
         ("predict", {"input": "face"}, 422, "model: missing; allowed: speller, captions, judge, babbler"),
         ("predict", {"model": "speller"}, 422, "input: missing; the model reads source"),
-        ("predict", {**SPELLER, "input": ""}, 422, "input: it is empty"),
+        ("predict", {**SPELLER, "input": ""}, 409, "input: it is empty"),
         ("predict", {**SPELLER, "input": 5}, 422, "input 'source': expected text, got int"),
         ("predict", {**SPELLER, "input": "a" * 1001}, 422, "1,001 characters; allowed: at most 1,000"),
         ("predict", {**SPELLER, "input": {"text": "a"}}, 422, "the model reads the inputs source"),
