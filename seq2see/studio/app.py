@@ -51,7 +51,9 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
         yield
         await run_in_threadpool(shelf.close, GRACE)
 
-    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, lifespan=alive)
+    app = FastAPI(
+        title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=alive
+    )
     _models(app, shelf)
     _watching(app, shelf, counters)
     for name, kind in ACTIONS.items():

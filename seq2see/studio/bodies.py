@@ -167,8 +167,8 @@ def _option(key: str, value: str) -> Any:
         made = strict_json(value)
     except (ValueError, RecursionError):
         return value
-    if key in TEXTS and not all(isinstance(symbol, str) for symbol in made):
-        return value
+    if made is None or (key in TEXTS and not all(isinstance(symbol, str) for symbol in made)):
+        return value  # what is not given is left out of a form
     _check_characters(made, escaped="\\u" in value)
     return made
 

@@ -35,7 +35,7 @@ def live_app(run: Watched) -> Any:
             raise Refused(404, f"model: '{shortened(name)[1:-1]}' is not being trained here; allowed: {run.name}")
         return run
 
-    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     add_run(app, find)
     add_pages(app, {"/": "live.html", "/live": "live.html", "/docs": "docs.html"})
     tell_failures(app)

@@ -142,11 +142,12 @@ ASKED: dict[str, tuple[type[asked.Asked], str]] = {
 def _asking(models: Sequence[Served], limits: Limits) -> Schema:
     paths = {}
     for name, (kind, answer) in ASKED.items():
-        bodies = [_Body(kind, served, limits, alone=len(models) == 1) for served in models]
+        able = [one for one in models if one.model.recipe.looked_at] if kind is asked.Oracle else []
+        bodies = [_Body(kind, served, limits, alone=len(models) == 1) for served in able or models]
         content = {
             JSON: {"schema": _any(*(variant for body in bodies for variant in body.json()))},
             FORM: {
-                "schema": _any(*(body.form() for body in bodies)),
+                "schema": _forms([body.form() for body in bodies]),
                 "encoding": {"oracle": {"contentType": JSON}},
             },
         }
@@ -159,6 +160,15 @@ def _asking(models: Sequence[Served], limits: Limits) -> Schema:
         }
         paths[f"/api/{name}"] = {"post": operation}
     return paths
+
+
+def _forms(forms: list[Schema]) -> Schema:
+    """Forms of several models; which fields are files is said for all of them, since parsers look for it there."""
+    if len(forms) == 1:
+        return forms[0]
+    fields = [(name, field) for form in forms for name, field in form["properties"].items()]
+    files = {name: field for name, field in fields if field.get("format") == "binary"}
+    return {"type": "object", "properties": files, "anyOf": forms} if files else {"type": "object", "anyOf": forms}
 
 
 class _Body:
@@ -245,7 +255,7 @@ class _Body:
 
     def _oracle(self) -> Schema:
         names = list(self._recipe.looked_at)
-        if not names:
+        if not names and self._kind is not asked.Oracle:
             return NULL
         by_name = _object(dict.fromkeys(names, asked.WEIGHTS), [], closed=True, minProperties=1)
         made: Schema = {
