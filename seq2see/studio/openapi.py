@@ -51,6 +51,8 @@ REFUSALS = {
     503: "too many connections, too many inputs wait for the model, or the server is closing",
     504: "no answer in time",
 }
+FIRST = ("model", "input", "inputs", "output", "rows")
+"""Keys that a reader looks for before all others."""
 ALWAYS = (400, 403, 405, 408, 431, 500, 503)
 
 
@@ -220,9 +222,10 @@ class _Body:
         return {"type": "string", "format": "binary"} if kind in FILES else self._characters
 
     def _object(self, properties: Schema, required: Sequence[str]) -> Schema:
+        ordered = {name: properties[name] for name in FIRST if name in properties} | properties
         more = [] if self._alone else ["model"]
         more += ["oracle"] if self._kind is asked.Oracle else []
-        return _object(properties, [*more, *required], closed=True, title=self._served.name)
+        return _object(ordered, [*more, *required], closed=True, title=self._served.name)
 
     def _described(self, name: str) -> Schema:
         return {"description": self._kind.model_fields[name].description}

@@ -82,6 +82,10 @@ def test_what_is_asked_in_a_browser(address: str) -> None:
         (["{speller}", "--max-upload", "0"], "--max-upload must be above 0, got 0"),
         (["{speller}", "--max-symbols", "0"], "--max-symbols must be above 0, got 0"),
         (["{speller}", "--max-work", "-3"], "--max-work must be above 0, got -3"),
+        (["{speller}", "--max-connections", "0"], "--max-connections must be above 0, got 0"),
+        (["{speller}", "--max-connections-each", "-1"], "--max-connections-each must be above 0, got -1"),
+        (["{speller}", "--header-timeout", "0"], "--header-timeout must be above 0, got 0"),
+        (["{speller}", "--send-timeout", "inf"], "--send-timeout"),
         ([], "required: MODEL"),
     ],
 )

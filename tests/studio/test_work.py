@@ -75,6 +75,9 @@ def test_models_of_an_ensemble_work_each() -> None:
 
 
 def test_what_the_command_line_says_by_default_is_what_there_is() -> None:
-    from seq2see.cli.serve import MAX_SYMBOLS, MAX_WORK
+    from seq2see.cli.serve import CONNECTIONS, CONNECTIONS_EACH, HEADER, MAX_SYMBOLS, MAX_WORK, SEND
 
-    assert (Limits().symbols, Limits().work) == (MAX_SYMBOLS, MAX_WORK)
+    usual = Limits()
+    assert (usual.symbols, usual.work) == (MAX_SYMBOLS, MAX_WORK)
+    assert (usual.connections, usual.connections_each) == (CONNECTIONS, CONNECTIONS_EACH)
+    assert (usual.header, usual.send) == (HEADER, SEND)
