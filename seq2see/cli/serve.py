@@ -22,8 +22,14 @@ EXAMPLES = (
 )
 HOST, PORT, MAX_UPLOAD, PATIENCE = "127.0.0.1", 8000, 25.0, 60.0
 MAX_SYMBOLS, MAX_WORK = 20_000, 200_000
+CONNECTIONS, CONNECTIONS_EACH, HEADER, SEND = 512, 64, 10.0, 30.0
 DECODERS, DECODE_MEMORY, DECODE_TIMEOUT, DECODE_QUEUE, MAX_DECODED = 2, 1500.0, 30.0, 512, 500.0
 DECODING = ("decoders", "decode_memory", "decode_timeout", "decode_queue", "max_decoded")
+POSITIVE = (
+    *("max_upload", "max_symbols", "max_work", "timeout"),
+    *("header_timeout", "send_timeout", "max_connections", "max_connections_each"),
+    *DECODING,
+)
 NEEDED = ("fastapi", "uvicorn", "python_multipart")
 
 
@@ -55,6 +61,26 @@ def arguments(parser: Parser) -> None:
         help="symbols that one request has read and written, looking counted (default: 200,000)",
     )
     parser.add_argument("--timeout", metavar="S", type=number, default=PATIENCE, help="for an answer (default: 60)")
+    parser.add_argument(
+        "--header-timeout", metavar="S", type=number, default=HEADER, help="for a request's header (default: 10)"
+    )
+    parser.add_argument(
+        "--send-timeout",
+        metavar="S",
+        type=number,
+        default=SEND,
+        help="for a client to read its answer on (default: 30)",
+    )
+    parser.add_argument(
+        "--max-connections", metavar="N", type=whole, default=CONNECTIONS, help="open at once (default: 512)"
+    )
+    parser.add_argument(
+        "--max-connections-each",
+        metavar="N",
+        type=whole,
+        default=CONNECTIONS_EACH,
+        help="from one address, other than this machine's own (default: 64)",
+    )
     parser.add_argument(
         "--decoders", metavar="N", type=whole, default=DECODERS, help="processes that decode files (default: 2)"
     )
@@ -93,7 +119,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    for name in ("max_upload", "max_symbols", "max_work", "timeout", *DECODING):
+    for name in POSITIVE:
         if not 0 < getattr(given, name) < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} must be above 0, got {getattr(given, name):g}")
     serve_studio(
@@ -105,6 +131,10 @@ def run(given: Given) -> None:
         max_symbols=given.max_symbols,
         max_work=given.max_work,
         patience=given.timeout,
+        header=given.header_timeout,
+        send=given.send_timeout,
+        connections=given.max_connections,
+        connections_each=given.max_connections_each,
         files=given.files or (),
         **{name: getattr(given, name) for name in DECODING},
     )
@@ -120,6 +150,10 @@ def serve_studio(
     max_symbols: int = MAX_SYMBOLS,
     max_work: int = MAX_WORK,
     patience: float = PATIENCE,
+    header: float = HEADER,
+    send: float = SEND,
+    connections: int = CONNECTIONS,
+    connections_each: int = CONNECTIONS_EACH,
     files: Sequence[Path] = (),
     decoders: int = DECODERS,
     decode_memory: float = DECODE_MEMORY,
@@ -128,7 +162,9 @@ def serve_studio(
     max_decoded: float = MAX_DECODED,
 ) -> None:
     """Serve until Ctrl-C; max_upload: megabytes of a request, max_symbols: of one text, max_work: symbols that one
-    request has read and written, patience: seconds for an answer; files: folders whose files may be shown.
+    request has read and written, patience: seconds for an answer, header: for a request's header, send: for reading on
+    in an answer; connections, connections_each: open at once, from one address; files: folders whose files may be
+    shown.
 
     Files are decoded by so many processes (decoders) with decode_memory megabytes each, decode_timeout: seconds for one
     file, decode_queue: files that may wait, max_decoded: megabytes of what all requests together have decoded."""
@@ -152,6 +188,10 @@ def serve_studio(
         symbols=max_symbols,
         work=max_work,
         patience=patience,
+        header=header,
+        send=send,
+        connections=connections,
+        connections_each=connections_each,
         decoders=decoders,
         decoder_memory=int(decode_memory * MEGABYTE),
         decoder_seconds=decode_timeout,
@@ -167,7 +207,7 @@ def serve_studio(
         app = make_app(shelf, limits, counters, token=token, local=is_loopback(host))
         names = ", ".join(one.name for one in shelf)
         asks = "?token=..." if token else ""
-        serve(app, listening, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
+        serve(app, listening, limits, started=lambda: say(f"{names}: {address(listening)}{asks}   (Ctrl-C ends)"))
 
 
 def _elsewhere(name: str, place: Path) -> str:

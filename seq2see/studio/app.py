@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
-from seq2see.recipe.kinds import first_line
 from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
 from seq2see.studio.counters import Counters
-from seq2see.studio.failing import tell_failures
+from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
+from seq2see.studio.openapi import document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import media, reply
@@ -31,6 +33,7 @@ from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
 from seq2see.studio.settings import GRACE, Limits
 
+Made = TypeVar("Made")
 ACTIONS: dict[str, type[asked.Asked]] = {
     "predict": asked.Predict,
     "oracle": asked.Oracle,
@@ -48,16 +51,20 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
         yield
         await run_in_threadpool(shelf.close, GRACE)
 
-    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, lifespan=alive)
+    app = FastAPI(
+        title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=alive
+    )
     _models(app, shelf)
     _watching(app, shelf, counters, limits)
     for name, kind in ACTIONS.items():
         route = _action(name, kind, shelf, limits)
-        app.post(f"/api/{name}", tags=["ask"], summary=first_line(kind), openapi_extra=_body(kind))(route)
+        app.post(f"/api/{name}")(route)
     add_run(app, shelf.run)
     add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
     tell_failures(app)
-    return Counting(Guard(Bounds(app, limits), token=token, local=local), counters)
+    described = document(list(shelf), limits, token=token is not None)
+    app.openapi = lambda: described  # type: ignore[method-assign]
+    return Faults(Counting(Guard(Bounds(app, limits), token=token, local=local), counters))
 
 
 class Counting:
@@ -92,40 +99,50 @@ def _action(
 
     async def answer(request: Request) -> Response:
         with Scratch() as scratch:
-            body = await body_of(request, scratch, names, partial(asked.checked, kind))
+            body = await body_of(request, scratch, names, partial(asked.checked, kind, rows=limits.inputs))
             served = shelf.named(body.model)
             reader = Reader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
-            record = await getattr(Service(served, reader, limits), name)(body)
+            record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
         return await run_in_threadpool(reply, record)
 
     answer.__name__ = name
     return answer
 
 
-def _body(kind: type[asked.Asked]) -> dict[str, Any]:
-    """The body in the OpenAPI page: fields are read by hand, since they may come as JSON or as a form."""
-    schema = kind.model_json_schema()
-    form = {"type": "object", "description": "the same keys as fields; inputs by their names, as files or texts"}
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schema}, "multipart/form-data": {"schema": form}},
-        }
-    }
+async def while_connected(request: Request, work: Coroutine[Any, Any, Made]) -> Made:
+    """What the work makes. It is a task, which is cancelled as soon as the client hangs up: whatever it waits for,
+    a queue or a file that is being read, is to end by that alone."""
+    task = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_hung_up(request.receive))
+    try:
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            leaving.result()
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        leaving.cancel()
+        await asyncio.gather(task, leaving, return_exceptions=True)
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _models(app: FastAPI, shelf: Shelf) -> None:
-    @app.get("/api/models", tags=["models"], summary="The models that are served.")
+    @app.get("/api/models")
     def models() -> Response:
         return reply({"models": [one.summary() for one in shelf]})
 
-    @app.get("/api/models/{name}", tags=["models"], summary="One model: its inputs, the five answers, examples.")
+    @app.get("/api/models/{name}")
     def model(name: str) -> Response:
         return reply(shelf.named(name).details)
 
-    @app.get("/api/models/{name}/examples/{number}/{input}", tags=["models"], summary="The file of an example.")
+    @app.get("/api/models/{name}/examples/{number}/{input}")
     def example(name: str, number: str, input: str) -> Response:
         served = shelf.named(name)
         inputs = [one for one, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
@@ -139,7 +156,7 @@ def _models(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _watching(app: FastAPI, shelf: Shelf, counters: Counters, limits: Limits) -> None:
-    @app.get("/health", tags=["watch"], summary="Whether the server answers, its models, and what waits for them.")
+    @app.get("/health")
     async def health() -> Response:  # not by a thread: those may all be busy
         record = shelf.health(limits.patience)
         status = 200 if record["status"] == "ok" else 503
@@ -149,7 +166,7 @@ def _watching(app: FastAPI, shelf: Shelf, counters: Counters, limits: Limits) ->
             headers={"Cache-Control": "no-store"},
         )
 
-    @app.get("/metrics", tags=["watch"], summary="Counters in Prometheus' text format.")
+    @app.get("/metrics")
     def metrics() -> Response:
         text = counters.text({one.name: one.batcher.waiting for one in shelf})
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

@@ -6,7 +6,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -48,7 +50,7 @@ class Question:
         return (self.room + 1) * max(hypotheses(self.options) // 2, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Asked:
     """A question, or work of another kind that wants the model for itself, and where its answer goes."""
 
@@ -63,6 +65,9 @@ class Batcher:
     (`Company`). A single client is answered at once, and many share the cost of a step. All of a batch are answered
     when the longest is, so long and short questions do not share one: `padded` bounds its rows times the longest of
     them. What an input gets does not depend on its batch, and what is wrong with one is told to the one who asked.
+
+    A future that is cancelled leaves the queue at once, and its place is free for others. A batch that is being
+    answered is answered to its end, even where nobody waits for it any more.
     """
 
     def __init__(
@@ -113,10 +118,11 @@ class Batcher:
         """Begin nothing more; what still waits is cancelled."""
         with self._changed:
             self._closed = True
-            for asked in self._queue:
-                asked.future.cancel()
+            left = list(self._queue)
             self._queue.clear()
             self._changed.notify()
+        for asked in left:
+            asked.future.cancel()
 
     def close(self, grace: float | None = None) -> None:
         """Stop, and finish the batch that is being answered, where it takes no longer than so many seconds."""
@@ -131,10 +137,20 @@ class Batcher:
                 raise Refused(503, message, headers={"Retry-After": "1"})
             self._queue.extend(asked)
             self._changed.notify()
+        for one in asked:
+            one.future.add_done_callback(partial(self._leave, one))
         return [one.future for one in asked]
 
+    def _leave(self, asked: _Asked, future: Future[Any]) -> None:
+        """Nobody waits for this answer any more: it is not begun with."""
+        if not future.cancelled():
+            return
+        with self._changed, suppress(ValueError):  # a batch may hold it already, which leaves it out
+            self._queue.remove(asked)
+            self._changed.notify()
+
     def _work(self) -> None:
-        while batch := self._next():
+        while (batch := self._next()) is not None:
             running = [asked for asked in batch if asked.future.set_running_or_notify_cancel()]
             self._begun, self._running = monotonic(), len(running)
             questions = [(asked.work, asked.future) for asked in running if isinstance(asked.work, Question)]
@@ -147,13 +163,15 @@ class Batcher:
                 self._company.answered(len(questions), perf_counter() - start)
             self._begun, self._running = None, 0
 
-    def _next(self) -> list[_Asked]:
-        """The oldest question with all that are asked in its manner; nothing once closed."""
+    def _next(self) -> list[_Asked] | None:
+        """The oldest question with all that are asked in its manner; None once closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
             self._gather()
             if self._closed:
-                return []
+                return None
+            if not self._queue:
+                return []  # whoever asked has left in the meantime
             first = self._queue.popleft()
             if not isinstance(first.work, Question):
                 return [first]
@@ -173,7 +191,7 @@ class Batcher:
     def _gather(self) -> None:
         """Wait while others keep coming; the lock is held on entry and on return."""
         self._company.begin(len(self._queue))
-        while not self._closed and isinstance(self._queue[0].work, Question) and len(self._queue) < self._rows:
+        while self._queue and isinstance(self._queue[0].work, Question) and len(self._queue) < self._rows:
             seconds = self._company.wait(len(self._queue))
             if not seconds or not self._changed.wait(seconds):
                 return

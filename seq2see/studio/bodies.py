@@ -13,8 +13,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from seq2see.errors import UserError
 from seq2see.studio.aside import BYTES, aside
+from seq2see.studio.asked import Invalid, shortened
 from seq2see.studio.refusing import Refused
 from seq2see.studio.scratch import Scratch
 
@@ -25,6 +25,8 @@ FILES, FIELDS, FIELD_BYTES = 16, 64, 1 << 20
 CHUNK = 1 << 20
 VALUES = 1_000_000
 """In one body: the weights of a hundred steps over ten thousand places."""
+DEPTH = 32
+"""Lists and objects within each other; no request needs more than six."""
 
 Body = TypeVar("Body")
 Names = Callable[[str | None], Mapping[str, bool]]
@@ -62,14 +64,55 @@ def parsed(body: bytes) -> Any:
     """JSON, strictly: NaN and Infinity are none. No thread gets a turn while Python reads JSON, so there may not be any
     number of values."""
     _check_values(body.count(b","))
+    try:
+        value = strict_json(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {error}") from None
+    _check_characters(value, escaped=b"\\u" in body)
+    return value
+
+
+def strict_json(text: str | bytes, *, constants: bool = False) -> Any:
+    """JSON as its standard has it, nested to a bounded depth; a ValueError or RecursionError where it is not.
+
+    constants: NaN and Infinity may stand for numbers, as Python writes them.
+    """
 
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is no JSON number")
 
+    value = json.loads(text, parse_constant=None if constants else refuse)
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if opened > DEPTH and _deeper(value, DEPTH):
+        raise ValueError(f"lists and objects are nested too deeply; allowed: {DEPTH} levels")
+    return value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [
+            part
+            for one in level
+            if isinstance(one, dict | list)
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _check_characters(value: Any, *, escaped: bool) -> None:
+    """Half of a character (a lone surrogate) is no text: it cannot be written as UTF-8, and no table can hold it. In
+    JSON it comes as an escape, otherwise what is read is UTF-8 already."""
+    if not escaped:
+        return
     try:
-        return json.loads(body, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is no JSON: {error}") from None
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise Refused(400, f"the body holds half of a character ({half}, a lone surrogate)") from None
 
 
 def _check_values(commas: int) -> None:
@@ -82,10 +125,11 @@ async def _fields(form: FormData, scratch: Scratch, names: Mapping[str, bool]) -
     found: dict[str, str | Upload] = {}
     for number, (key, value) in enumerate(form.multi_items()):
         if key in found:
-            raise UserError(f"{key}: given twice in the form")
+            raise Invalid(f"{shortened(key)[1:-1]}: given twice in the form")
         if isinstance(value, UploadFile):
             if key not in names:
-                raise UserError(f"file '{key}': no input has this name; the model's inputs: {', '.join(names)}")
+                name = shortened(key)[1:-1]
+                raise Invalid(f"file '{name}': no input has this name; the model's inputs: {', '.join(names)}")
             found[key] = await _kept(value, scratch, number)
         else:
             found[key] = value
@@ -103,7 +147,7 @@ def _from_form(fields: Sequence[tuple[str, str | Upload]], names: Mapping[str, b
             asked[key] = _option(key, str(value))
     if inputs:
         if "input" in asked or "inputs" in asked:
-            raise UserError(f"input: given as a whole and by name ({', '.join(inputs)}); give one of them")
+            raise Invalid(f"input: given as a whole and by name ({', '.join(inputs)}); give one of them")
         asked["input"] = inputs
     return asked
 
@@ -120,9 +164,13 @@ def _option(key: str, value: str) -> Any:
     if key in TEXTS and not value.lstrip().startswith("["):
         return value
     try:
-        return json.loads(value)
+        made = strict_json(value)
     except (ValueError, RecursionError):
         return value
+    if made is None or (key in TEXTS and not all(isinstance(symbol, str) for symbol in made)):
+        return value  # what is not given is left out of a form
+    _check_characters(made, escaped="\\u" in value)
+    return made
 
 
 async def _kept(upload: UploadFile, scratch: Scratch, number: int) -> Upload:

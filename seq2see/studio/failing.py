@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import logging
+import traceback
+from collections.abc import Iterator
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see.errors import UserError
+from seq2see.studio.asked import Invalid, shortened
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import refusal
 
 LOG = logging.getLogger("seq2see.studio")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
 
 def tell_failures(app: FastAPI) -> None:
@@ -21,12 +27,56 @@ def tell_failures(app: FastAPI) -> None:
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _parameters)
     app.add_exception_handler(ClientDisconnect, _left)
     app.add_exception_handler(Exception, _failed)
 
 
+class Faults:
+    """Logs where a fault of ours arose and ends it there: servers log what they catch with its message, and messages
+    of exceptions quote what they were given, which is the client's and no business of a log's."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception as error:  # noqa: BLE001 - the last place before the server's own log
+            LOG.error("%s failed\n%s", _route(scope), "\n".join(_places(error)))
+            if not begun:
+                await _fault()(scope, receive, send)
+
+
+def _route(scope: Scope) -> str:
+    """The route as we wrote it down, not the path that a client asked for."""
+    method = scope["method"] if scope["method"] in METHODS else "?"
+    return f"{method} {getattr(scope.get('route'), 'path', None) or 'another path'}"
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """Types of exceptions and lines of code, from the cause on; neither messages nor values."""
+    earlier = error.__cause__ or error.__context__
+    if earlier is not None:
+        yield from _places(earlier)
+    yield f"{type(error).__module__}.{type(error).__qualname__}"
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
+
+
 async def _user_error(_: Request, error: Exception) -> Response:
-    return refusal(422, str(error))
+    """422: the body breaks its schema. 409: it does not, and yet it cannot be answered by this model."""
+    return refusal(422 if isinstance(error, Invalid) else 409, str(error))
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -36,8 +86,16 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = {404: f"nothing is at {request.url.path}; /docs lists what there is", 405: f"{request.method}: not here"}
-    return refusal(error.status_code, said.get(error.status_code, str(error.detail)), headers=dict(error.headers or {}))
+    path, method = shortened(request.url.path)[1:-1], shortened(request.method)[1:-1]
+    messages = {404: f"nothing is at {path}; /docs lists what there is", 405: f"{method}: not here"}
+    message = messages.get(error.status_code, str(error.detail))
+    return refusal(error.status_code, message, headers=dict(error.headers or {}))
+
+
+async def _parameters(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    names = ", ".join(shortened(str(one["loc"][-1]))[1:-1] for one in error.errors()[:10])
+    return refusal(422, f"{names}: cannot be read; /docs lists what is allowed")
 
 
 async def _left(_: Request, error: Exception) -> Response:
@@ -45,7 +103,10 @@ async def _left(_: Request, error: Exception) -> Response:
     return refusal(400, "the client left before its request was whole")
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """What went wrong is the log's to tell, not the client's."""
-    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+async def _failed(_: Request, error: Exception) -> Response:
+    """What went wrong is the log's to tell (`Faults`), not the client's."""
+    return _fault()
+
+
+def _fault() -> Response:
     return refusal(500, "the server failed at this; its log says more")

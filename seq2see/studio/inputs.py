@@ -14,6 +14,7 @@ from seq2see.api import Model
 from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job
 from seq2see.errors import UserError, counted
+from seq2see.studio.asked import Invalid, shortened
 from seq2see.studio.bodies import Upload
 from seq2see.studio.media import Decoded, MediaDecoder
 from seq2see.studio.scratch import Scratch
@@ -45,10 +46,23 @@ class Reader:
     held: list[Decoded] = field(default_factory=list)
 
     def row(self, given: Any) -> Row:
-        """One input as a row by the recipe's names."""
+        """One input as a row by the recipe's names; Invalid where it has not the form that the schema states, another
+        UserError where the model cannot read what it holds."""
+        try:
+            row = self._row(given)
+        except UserError as error:
+            raise Invalid(str(error)) from None
+        if row and not any(value.strip() for value in row.values()):
+            raise UserError("input: it is empty")
+        empty = [name for name in self.model.recipe.needed if not row[name].strip()]
+        if empty:
+            raise UserError(f"input: {', '.join(empty)}: empty, and the model needs it")
+        return row
+
+    def _row(self, given: Any) -> Row:
         inputs = list(self.model.recipe.inputs)
         if isinstance(given, Mapping) and set(given) == {EXAMPLE} and EXAMPLE not in inputs:
-            return self._checked(self._example(given[EXAMPLE]))
+            return self._example(given[EXAMPLE])
         if not inputs and given not in (None, "", {}):
             raise UserError("input: this model is a language model and reads none; `prefix` gives it a beginning")
         if inputs and given is None:
@@ -59,12 +73,9 @@ class Reader:
             given = {inputs[0]: given}
         known: Mapping[str, Any] = given or {}
         row = self.model.row({name: self._value(name, value) for name, value in known.items()})
-        if row and not any(value.strip() for value in row.values()):
-            raise UserError("input: it is empty")
-        empty = [name for name in self.model.recipe.needed if not row[name].strip()]
-        if empty:
-            raise UserError(f"input: {', '.join(empty)}: empty, and the model needs it")
-        return self._checked(row)
+        for name, value in row.items():
+            self._check_length(name, value)
+        return row
 
     async def decode(self, rows: Sequence[Row], *, shown: bool) -> None:
         """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them."""
@@ -102,7 +113,7 @@ class Reader:
         """A file out of a data: URL. A path is never taken: clients have no business among the server's files."""
         head = DATA.match(given) if isinstance(given, str) else None
         if head is None:
-            said = repr(given)[:40]
+            said = shortened(given)[:40]
             raise UserError(
                 f"input '{name}': expected a file: multipart/form-data with a file '{name}', a URL of the form "
                 f'data:TYPE;base64,..., or {{"{EXAMPLE}": number}}; got {said}'
@@ -117,20 +128,17 @@ class Reader:
         self.names[str(path)] = f"{name}.{suffix}"
         return str(path)
 
-    def _checked(self, row: Row) -> Row:
-        for name, value in row.items():
-            self._check(name, value)
-        return row
-
-    def _check(self, name: str, value: str) -> None:
-        column = self.model.bundle.fields.inputs[name]
-        if not isinstance(column, MediaField) and len(value) > self.limits.characters:
+    def _check_length(self, name: str, value: str) -> None:
+        reads_files = isinstance(self.model.bundle.fields.inputs[name], MediaField)
+        if not reads_files and len(value) > self.limits.characters:
             most = counted(self.limits.characters, "character")
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
 
     def _example(self, number: Any) -> Row:
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)  # 1.0 is an integer in JSON
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.examples):
             if not self.examples:
                 raise UserError(f"{EXAMPLE}: {HIDDEN if self.hidden else 'this model has none'}")
-            raise UserError(f"{EXAMPLE}: {number!r} is none; allowed: 0 to {len(self.examples) - 1}")
+            raise UserError(f"{EXAMPLE}: {shortened(number)} is none; allowed: 0 to {len(self.examples) - 1}")
         return {name: self.examples[number][name] for name in self.model.recipe.inputs}

@@ -12,9 +12,11 @@ from fastapi import FastAPI
 
 from seq2see import __version__
 from seq2see.errors import UserError
+from seq2see.studio.asked import shortened
 from seq2see.studio.bounds import Bounds
-from seq2see.studio.failing import tell_failures
+from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
+from seq2see.studio.openapi import run_document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.runs import add_run
@@ -30,14 +32,16 @@ def live_app(run: Watched) -> Any:
 
     def find(name: str | None) -> Watched:
         if name not in (None, run.name):
-            raise Refused(404, f"model: '{name}' is not being trained here; allowed: {run.name}")
+            raise Refused(404, f"model: '{shortened(name)[1:-1]}' is not being trained here; allowed: {run.name}")
         return run
 
-    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     add_run(app, find)
     add_pages(app, {"/": "live.html", "/live": "live.html", "/docs": "docs.html"})
     tell_failures(app)
-    return Guard(Bounds(app, Limits()), token=None, local=True)
+    described = run_document(run.name)
+    app.openapi = lambda: described  # type: ignore[method-assign]
+    return Faults(Guard(Bounds(app, Limits()), token=None, local=True))
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from starlette.responses import FileResponse, Response
 from seq2see.pipeline.plain import finite
 
 MEDIA = ("image/", "audio/", "video/")
+MESSAGE = 2000
+"""Characters of a message; it may quote what a client sent, which may be of any length."""
 
 
 def reply(record: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -29,4 +31,5 @@ def media(path: Path) -> Response:
 
 def refusal(status: int, message: str, *, headers: dict[str, str] | None = None) -> Response:
     """{"error": what is wrong, and what is allowed}"""
-    return reply({"error": message}, status=status, headers=headers)
+    short = message if len(message) <= MESSAGE else f"{message[: MESSAGE - 1]}…"
+    return reply({"error": short}, status=status, headers=headers)

@@ -16,6 +16,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.predictor import why_no_looks
+from seq2see.studio.asked import Invalid, shortened
 from seq2see.studio.batching import Batcher
 from seq2see.studio.counters import Counters
 from seq2see.studio.examples import examples_of
@@ -108,10 +109,11 @@ class Shelf:
         names = ", ".join(self._models)
         if name is None:
             if len(self._models) > 1:
-                raise UserError(f"model: missing; allowed: {names}")
+                raise Invalid(f"model: missing; allowed: {names}")
             return next(iter(self._models.values()))
         if name not in self._models:
-            raise Refused(404, f"model: '{name}' is not served{nearest(name, self._models)}; allowed: {names}")
+            unknown = shortened(name)[1:-1]
+            raise Refused(404, f"model: '{unknown}' is not served{nearest(name, self._models)}; allowed: {names}")
         return self._models[name]
 
     def run(self, name: str | None) -> Watched:

@@ -9,15 +9,21 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
 
 from seq2see.errors import UserError
+from seq2see.studio.connections import Connections
 from seq2see.studio.ending import SPARE, Ending, Server
 from seq2see.studio.guard import is_loopback
-from seq2see.studio.settings import GRACE
+from seq2see.studio.settings import GRACE, Limits
 
 TOKEN = "SEQ2SEE_TOKEN"
 SHORTEST = 12
-CONNECTIONS, BACKLOG = 1000, 1024
+BACKLOG = 1024
+LOGGING = LOGGING_CONFIG | {
+    "loggers": LOGGING_CONFIG["loggers"] | {"python_multipart": {"level": "CRITICAL", "propagate": False}}
+}
+"""The parser of forms would log bytes of what it cannot read, which are the client's."""
 
 
 def token_for(host: str, given: str | None) -> str | None:
@@ -63,11 +69,13 @@ def address(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server_of(app: Any) -> uvicorn.Server:
-    """uvicorn as we want it: silent, and gone within seconds when it is told to end."""
+def server_of(app: Any, limits: Limits | None = None) -> uvicorn.Server:
+    """uvicorn as we want it: silent, bounded, and gone within seconds when it is told to end."""
     ending = Ending(app)
     config = uvicorn.Config(
         ending,
+        http=Connections(limits or Limits()).protocol(),
+        log_config=LOGGING,
         log_level="warning",
         ws="none",
         access_log=False,
@@ -75,14 +83,15 @@ def server_of(app: Any) -> uvicorn.Server:
         proxy_headers=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=GRACE + SPARE,
-        limit_concurrency=CONNECTIONS,
     )
     return Server(config, ending)
 
 
-def run(app: Any, listening: socket.socket, *, started: Callable[[], None] | None = None) -> None:
+def run(
+    app: Any, listening: socket.socket, limits: Limits | None = None, *, started: Callable[[], None] | None = None
+) -> None:
     """Serve until Ctrl-C (or SIGTERM)."""
-    server = server_of(app)
+    server = server_of(app, limits)
     if started is not None:
         started()
     server.run(sockets=[listening])

@@ -65,7 +65,7 @@ class Service:
     async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
         """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
         if not body.oracle:
-            raise UserError("oracle: missing; give {step: weights}, one weight for each place")
+            raise asked.Invalid("oracle: missing; give {step: weights}, one weight for each place")
         if body.said is not None and body.prefix is not None:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
@@ -128,20 +128,20 @@ class Service:
         if body.inputs is None:
             return [body.input]
         if body.input is not None:
-            raise UserError("input and inputs: give one of them")
+            raise asked.Invalid("input and inputs: give one of them")
         if not 1 <= len(body.inputs) <= self.limits.inputs:
-            raise UserError(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
+            raise asked.Invalid(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
         return body.inputs
 
     def _pairs(self, body: asked.Score) -> list[asked.Pair]:
         if body.rows is None:
             if body.output is None:
-                raise UserError("output: missing; give `input` and `output`, or `rows`")
+                raise asked.Invalid("output: missing; give `input` and `output`, or `rows`")
             return [asked.Pair(input=body.input, output=body.output)]
         if body.input is not None or body.output is not None:
-            raise UserError("rows: give either these or `input` and `output`")
+            raise asked.Invalid("rows: give either these or `input` and `output`")
         if not 1 <= len(body.rows) <= self.limits.inputs:
-            raise UserError(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
+            raise asked.Invalid(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
         return body.rows
 
     async def _aside(self, work: Callable[[], Made], *, large: bool = True) -> Made:
@@ -251,8 +251,9 @@ class Service:
         except asyncio.CancelledError:
             if waiting.done() and not waiting.cancelled():
                 waiting.exception()  # Python 3.11 logs it otherwise, as one that nobody has heard of
-            if all(not future.cancelled() for future in futures):
-                raise
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the request itself is cancelled: its client has left, or the server ends
             raise Refused(503, "the server is closing") from None
         finally:
             for future in futures:

@@ -16,7 +16,9 @@ class Limits:
     """body: bytes of a request; characters: of one text; symbols: the same, as the model reads it; inputs: in one
     request; work: symbols that one request has read and written (`work.py`); waiting: inputs that may wait for a model;
     rows, padded: inputs that are read in one batch, and their symbols with those that fill them up to the longest;
-    patience: seconds for an answer; upload: seconds for a body.
+    patience: seconds for an answer; upload: seconds for a body; connections: open at once, connections_each: of them
+    from one address (other than this machine's own); header: seconds for the header of a request; send: seconds in
+    which a client has to read on in its answer.
 
     Files are decoded by so many `decoders`, processes with so many bytes of `decoder_memory` each; `decoder_seconds`:
     for each file; `decoder_waiting`: files that may wait for that; `decoded`: bytes of what the files of all requests
@@ -32,6 +34,10 @@ class Limits:
     padded: int = 16_000
     patience: float = 60.0
     upload: float = 60.0
+    connections: int = 512
+    connections_each: int = 64
+    header: float = 10.0
+    send: float = 30.0
     decoders: int = PROCESSES
     decoder_memory: int = MEMORY
     decoder_seconds: float = SECONDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -26,8 +27,9 @@ class Tail:
     """Reads what was appended since it was last asked. A run that is begun anew, or resumed from a checkpoint, writes
     its files anew: whoever has read the old one is then told the new one from its beginning."""
 
-    def __init__(self, path: Path):
-        self._path, self._lock = path, threading.Lock()
+    def __init__(self, path: Path, *, wanted: Callable[[bytes], bool] = bool):
+        """wanted: whether a line can be told; those that cannot (damaged by a full disk, say) are left out."""
+        self._path, self._lock, self._wanted = path, threading.Lock(), wanted
         self._begin()
 
     def since(self, after: int, file: str | None = None, *, most: int | None = None) -> Part:
@@ -41,29 +43,28 @@ class Tail:
 
     def _begin(self) -> None:
         self._lines: list[bytes] = []
+        self._beginning = b""
         self._name, self._inode, self._offset = token_hex(4), 0, 0
 
     def _read(self) -> None:
         try:
             with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                if self._offset and not self._same(status, file.read(len(self._lines[0]) + 1)):
+                if self._offset and not self._same(status, file.read(len(self._beginning))):
                     self._begin()
                 self._inode = status.st_ino
                 file.seek(self._offset)
                 content = file.read()
-        except FileNotFoundError:
+        except OSError:
             if self._offset:
                 self._begin()
             return
         whole = content[: content.rfind(b"\n") + 1]
+        if whole and not self._offset:
+            self._beginning = whole[: whole.index(b"\n") + 1]
         self._offset += len(whole)
-        self._lines += whole.splitlines()
+        self._lines += filter(self._wanted, whole.splitlines())
 
     def _same(self, status: os.stat_result, beginning: bytes) -> bool:
         """Whether the file is the one that was read before: numbers of files are used again, first lines are not."""
-        return (
-            status.st_ino == self._inode
-            and status.st_size >= self._offset
-            and beginning.rstrip(b"\n") == self._lines[0]
-        )
+        return status.st_ino == self._inode and status.st_size >= self._offset and beginning == self._beginning

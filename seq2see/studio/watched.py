@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.measures import followed
-from seq2see.recipe import load_recipe
+from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.media_settings import MediaSettings
+from seq2see.studio.bodies import strict_json
 from seq2see.studio.tail import Tail
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS, Report
@@ -74,7 +77,8 @@ class Watched:
         self, name: str, folder: Path, *, live: Live | None = None, answers: Callable[[], Record] | None = None
     ):
         self.name, self.folder, self.live, self._answers = name, folder, live, answers
-        self._metrics, self._film = Tail(folder / METRICS), Tail(folder / FILM)
+        self._metrics = Tail(folder / METRICS, wanted=partial(_is_record, constants=True))
+        self._film = Tail(folder / FILM, wanted=_is_record)
         self._asked = float("-inf")
         self._told_how, self._told_all = threading.Event(), threading.Event()
 
@@ -83,26 +87,28 @@ class Watched:
         return (self.folder / METRICS).is_file()
 
     def about(self) -> Record:
-        """The recipe, the five answers, and which metric leads; only the name before the run has written them down."""
-        told: Record = {"name": self.name, "state": self._state, "ready": (self.folder / RECIPE).is_file()}
-        if not told["ready"]:
+        """The recipe, the five answers, and which metric leads; only the name before the run has written them down, or
+        where what it wrote cannot be read any more (`ready`: false)."""
+        told: Record = {"name": self.name, "state": self._state, "ready": False}
+        recipe = self._recipe
+        if recipe is None:
             return told
-        recipe = load_recipe(self.folder / RECIPE, complete=True)
         metric = followed(recipe)[1]
         return told | {
+            "ready": True,
             "task": recipe.task,
             "description": recipe.description,
             "recipe": recipe.to_dict(),
             "metric": metric,
             "higher_is_better": higher_is_better(metric),
-            "answers": self._answers() if self._answers is not None else _told(self.folder),
+            "answers": self._answers() if self._answers is not None else _told(recipe),
         }
 
     def metrics(self, after: int, file: str | None = None) -> Record:
         """Reports from number `after` on, and how the run stands."""
         part = self._metrics.since(after, file)
         told: Record = {"file": part.file, "first": part.first, "next": part.following, "state": self._state}
-        files = self._files if part.lines else []
+        files = self._files if part.lines else None
         told["reports"] = [_without_folders(json.loads(line), files) for line in part.lines]
         if self.live is not None:
             self._asked = monotonic()
@@ -133,32 +139,53 @@ class Watched:
                 told.wait(max(until - monotonic(), 0.0))
 
     @property
-    def _files(self) -> list[bool]:
-        """For each input whether it is a file."""
-        inputs = load_recipe(self.folder / RECIPE, complete=True).inputs.values()
-        return [isinstance(settings, MediaSettings) for settings in inputs]
+    def _recipe(self) -> Recipe | None:
+        """The recipe of the run, where its folder has one that can be read."""
+        try:
+            return load_recipe(self.folder / RECIPE, complete=True)
+        except (UserError, OSError, ValueError, RecursionError):
+            return None
+
+    @property
+    def _files(self) -> list[bool] | None:
+        """For each input whether it is a file; None where nothing is known of the inputs."""
+        recipe = self._recipe
+        return None if recipe is None else [isinstance(one, MediaSettings) for one in recipe.inputs.values()]
 
     @property
     def _state(self) -> str:
         return "recorded" if self.live is None else self.live.state
 
 
-def _told(folder: Path) -> Record:
-    answers = answers_of(load_recipe(folder / RECIPE, complete=True))
+def _told(recipe: Recipe) -> Record:
+    answers = answers_of(recipe)
     return answers.to_dict() | {"description": answers.description, "text": answers.text()}
 
 
-def _without_folders(report: Record, files: list[bool]) -> Record:
+def _is_record(line: bytes, *, constants: bool = False) -> bool:
+    """Whether a line is one JSON object, and not nested beyond all measure; constants: NaN may stand in it, which is
+    told as null (films are told as they are written)."""
+    try:
+        return isinstance(strict_json(line, constants=constants), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _without_folders(report: Record, files: list[bool] | None) -> Record:
     """Samples name files by their whole paths; a page is told their names. A text is told as it is.
 
     Inputs are joined there; a text with the sign between them makes more parts than there are inputs, and then every
-    part that could be a path is taken for one.
+    part that could be a path is taken for one. So it is where nothing is known of the inputs (files: None).
     """
-    if not any(files):
+    samples = report.get("samples")
+    if (files is not None and not any(files)) or not isinstance(samples, list):
         return report
-    for sample in report.get("samples", []):
+    for sample in samples:
+        if not isinstance(sample, dict):
+            continue
         parts = str(sample.get("input", "")).split(JOINED)
-        paths = files if len(parts) == len(files) else [Path(part).is_absolute() for part in parts]
+        known = files is not None and len(parts) == len(files)
+        paths = files if known and files is not None else [Path(part).is_absolute() for part in parts]
         sample["input"] = JOINED.join(
             Path(part).name if path else part for part, path in zip(parts, paths, strict=True)
         )

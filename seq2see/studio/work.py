@@ -9,6 +9,7 @@ from seq2see.data.fields import Fields
 from seq2see.data.text import TextField
 from seq2see.errors import UserError, counted
 from seq2see.search import SearchOptions
+from seq2see.studio.asked import Invalid
 from seq2see.studio.settings import Limits
 
 LOOKS = 100
@@ -61,7 +62,7 @@ def check_given(what: str, given: Given | None, limits: Limits) -> None:
     length = 0 if given is None else sum(map(len, given))
     if length > limits.characters:
         most = counted(limits.characters, "character")
-        raise UserError(f"{what}: {length:,} characters; allowed: at most {most}")
+        raise Invalid(f"{what}: {length:,} characters; allowed: at most {most}")
 
 
 def written(fields: Fields, given: Given) -> int:

@@ -89,6 +89,29 @@ def test_more_than_may_wait_is_refused_whole(batcher: Batcher, model: Model) -> 
     assert all(future.result(60) for future in asked)
 
 
+def test_questions_that_nobody_waits_for_leave_the_queue(batcher: Batcher, model: Model, sizes: list[int]) -> None:
+    options = answer_options(model.recipe)
+    go = hold(batcher)
+    gone = [*batcher.ask([question("a", options)] * 15), batcher.do(lambda: None)]
+    kept = batcher.ask([question("ab", options)] * 2)
+    assert all(future.cancel() for future in gone)
+    assert batcher.waiting == 2
+    more = batcher.ask([question("b", options)] * 18)  # as many as may wait, beside the two
+    go.set()
+    assert all(future.result(60) for future in (*kept, *more))
+    assert sum(sizes) == 20
+
+
+def test_a_queue_that_empties_while_it_gathers_goes_on(batcher: Batcher, model: Model) -> None:
+    options = answer_options(model.recipe)
+    for _ in range(3):
+        assert all(future.result(60) for future in batcher.ask([question("a", options)] * 3))
+        for future in batcher.ask([question("a", options)] * 3):
+            future.cancel()
+    (last,) = batcher.ask([question("a", options)])
+    assert last.result(60).text
+
+
 def test_what_still_waits_at_the_end_is_cancelled(model: Model) -> None:
     made = Batcher(model.bundles, rows=8, padded=400, waiting=20)
     go = hold(made)

@@ -90,3 +90,14 @@ def test_a_phone_is_wide_enough(browser: Any, site: str) -> None:
                 visit.page.click(".example >> nth=0")
                 visit.rest()
             assert visit.page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_the_page_of_the_api_tells_routes_keys_and_statuses(visit: Visit) -> None:
+    visit.page.goto(f"{visit.address}docs")
+    visit.page.wait_for_selector("section")
+    routes = visit.texts("h2")
+    assert {"POST /api/predict", "GET /api/models", "GET /health"} <= set(routes)
+    first = visit.page.locator("section").nth(routes.index("POST /api/predict"))
+    assert first.locator("table").first.locator("td", has_text="integer (1 to 64)").count() == 2
+    assert first.locator("summary").all_inner_texts() == ["As multipart/form-data", "Statuses"]
+    assert "undefined" not in visit.page.inner_text("main")

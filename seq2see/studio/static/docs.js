@@ -7,44 +7,116 @@ function element(name, content = "", attributes = {}) {
   return made;
 }
 
+function distinct(values) {
+  return [...new Set(values)];
+}
+
+// Bounds in words: "1 to 64", "at least 0", "at most 20 characters".
+function boundsOf(schema) {
+  const least = schema.minimum ?? schema.exclusiveMinimum;
+  const most = schema.maximum ?? schema.exclusiveMaximum;
+  const shown = (number) => (number >= 2 ** 53 ? "2⁶³ − 1" : Number(number).toLocaleString("en"));
+  const above = schema.exclusiveMinimum !== undefined ? "above " : "";
+  if (least !== undefined && most !== undefined) return `${above}${shown(least)} to ${shown(most)}`;
+  if (least !== undefined) return `${above || "at least "}${shown(least)}`;
+  if (most !== undefined) return `at most ${shown(most)}`;
+  if (schema.maxLength) return `at most ${shown(schema.maxLength)} characters`;
+  return "";
+}
+
 // A type in words: "integer (1 to 64)", "string or list of string".
 function typeOf(schema, whole) {
-  if (schema.$ref) return typeOf(whole.$defs[schema.$ref.split("/").pop()], whole);
-  if (schema.anyOf) return schema.anyOf.filter((one) => one.type !== "null").map((one) => typeOf(one, whole)).join(" or ");
-  if (schema.type === "array") return `list of ${typeOf(schema.items ?? {}, whole)}`;
+  if (schema.$ref) return schema.$ref.split("/").pop();
+  if (schema.anyOf) return oneOf(schema.anyOf, whole);
+  if (schema.maxLength === 0) return '""';
+  if (schema.maxProperties === 0) return "{}";
+  if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(" or ");
+  if (schema.format === "binary") return "file";
+  if (schema.pattern?.startsWith("^data:")) return "data: URL";
+  if (schema.type === "array") {
+    const items = typeOf(schema.items ?? {}, whole);
+    return items.includes(" or ") ? `list of (${items})` : `list of ${items}`;
+  }
   if (schema.type === "object" && schema.properties) return `{${Object.keys(schema.properties).join(", ")}}`;
-  if (schema.type === "object") return `{key: ${typeOf(schema.additionalProperties ?? {}, whole)}}`;
-  const bounds = [schema.minimum !== undefined && `from ${schema.minimum}`, schema.maximum !== undefined && `to ${schema.maximum}`];
-  const said = bounds.filter(Boolean).join(" ");
-  return (schema.type ?? "any") + (said && ` (${said})`);
+  if (schema.type === "object") return `{key: ${typeOf(Object.values(schema.patternProperties ?? {})[0] ?? {}, whole)}}`;
+  const type = [schema.type ?? "any"].flat().filter((one) => one !== "null").join(" or ") || "null";
+  const bounds = boundsOf(schema);
+  return type + (bounds && ` (${bounds})`);
 }
 
-function keysOf(schema) {
-  const required = new Set(schema.required ?? []);
-  const rows = Object.entries(schema.properties ?? {}).map(([name, part]) => element("tr", [
-    element("td", element("code", name + (required.has(name) ? " *" : ""))),
-    element("td", typeOf(part, schema)),
-    element("td", part.description ?? ""),
+// Alternatives, each once; null stands for what is not given.
+function oneOf(schemas, whole) {
+  const parts = schemas.flatMap((one) => one.anyOf ?? [one]);
+  return distinct(parts.map((one) => typeOf(one, whole)).filter((one) => one !== "null")).join(" or ");
+}
+
+// One table for all the forms that a body may have: which keys there are, whichever model is asked.
+function merged(schema, whole) {
+  const variants = (schema.anyOf ?? [schema]).map((one) => (one.properties ? one : { properties: {} }));
+  const keys = distinct(variants.flatMap((one) => Object.keys(one.properties)));
+  return keys.map((key) => {
+    const parts = variants.map((one) => one.properties[key]).filter(Boolean);
+    return {
+      key,
+      type: oneOf(parts, whole),
+      description: parts.map((one) => one.description).find(Boolean) ?? "",
+      required: variants.every((one) => one.required?.includes(key)),
+    };
+  });
+}
+
+function tableOf(heads, rows) {
+  const head = element("tr", heads.map((name) => element("th", name, { scope: "col" })));
+  const body = rows.map((cells) => element("tr", cells.map((cell) => element("td", cell))));
+  return element("div", element("table", [element("thead", head), element("tbody", body)]), { class: "scroll", tabindex: "0" });
+}
+
+function keysOf(rows) {
+  return tableOf(["key", "type", "what for"], rows.map((one) => [
+    element("code", one.key + (one.required ? " *" : "")), one.type, one.description,
   ]));
-  const head = element("tr", ["key", "type", "what for"].map((name) => element("th", name, { scope: "col" })));
-  return element("div", element("table", [element("thead", head), element("tbody", rows)]), { class: "scroll", tabindex: "0" });
 }
 
-function routeOf(path, method, told) {
+function folded(title, content) {
+  return element("details", [element("summary", title), content]);
+}
+
+function answerOf(response, whole) {
+  const kinds = Object.entries(response.content ?? {}).map(([kind, { schema }]) =>
+    kind === "application/json" ? typeOf(schema ?? {}, whole) : kind);
+  return distinct(kinds).join(", ");
+}
+
+function routeOf(path, method, operation, whole) {
   const head = element("h2", [element("span", method.toUpperCase(), { class: "method" }), " ", element("code", path)]);
-  const made = element("section", [head, element("p", told.summary ?? "")]);
-  const content = told.requestBody?.content ?? {};
-  if (content["application/json"]) made.append(keysOf(content["application/json"].schema));
-  if (content["multipart/form-data"]) made.append(element("p", `As multipart/form-data: ${content["multipart/form-data"].schema.description}.`));
+  const made = element("section", [head, element("p", operation.summary ?? "")]);
+  const parameters = (operation.parameters ?? []).map((one) => ({
+    key: one.name, type: typeOf(one.schema, whole), description: one.description ?? "", required: one.required,
+  }));
+  if (parameters.length) made.append(keysOf(parameters));
+  const content = operation.requestBody?.content ?? {};
+  if (content["application/json"]) made.append(keysOf(merged(content["application/json"].schema, whole)));
+  if (content["multipart/form-data"]) {
+    made.append(folded("As multipart/form-data", keysOf(merged(content["multipart/form-data"].schema, whole))));
+  }
+  made.append(folded("Statuses", tableOf(["status", "answer", "when"], Object.entries(operation.responses).map(([status, one]) =>
+    [element("code", status), answerOf(one, whole), one.description]))));
   return made;
 }
 
+function shapesOf(whole) {
+  const head = element("h2", "Answers");
+  const shapes = Object.entries(whole.components?.schemas ?? {}).map(([name, schema]) =>
+    folded(name, keysOf(merged(schema, whole))));
+  return element("section", [head, ...shapes]);
+}
+
 const answer = await fetch("openapi.json");
-const told = await answer.json();
+const whole = await answer.json();
 const routes = document.getElementById("routes");
 if (answer.ok) {
-  routes.replaceChildren(...Object.entries(told.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => routeOf(path, method, one))));
+  routes.replaceChildren(...Object.entries(whole.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => routeOf(path, method, one, whole))), shapesOf(whole));
 } else {
-  routes.textContent = told.error;
+  routes.textContent = whole.error;
 }
