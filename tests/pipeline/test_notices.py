@@ -103,7 +103,7 @@ def test_what_any_model_of_an_ensemble_misses_is_told_once() -> None:
             {"data": [{"source": "aeß", "output": "A"}] * 2},
             "^'ß' is not known to the model: read as <unk>$",
         ),
-        ("score", {"data": [{"source": "aex", "output": "ß"}]}, "^'output': 'ß' is not known"),
+        ("score", {"data": [{"source": "xea", "output": "ß"}]}, "^'output': 'ß' is not known"),
         ("faithful", {"data": [{"source": "aex", "output": "ß"}]}, "^'output': 'ß' is not known"),
     ],
 )
