@@ -102,10 +102,13 @@ def served(models: dict[str, str]) -> Iterator[str]:
     command = [sys.executable, "-m", "seq2see", "serve", *given, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        line = server.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/", line)
-        if found is None:
-            raise SystemExit(line + server.stderr.read())
+        lines: list[str] = []
+        for line in server.stderr:  # notices come before the address
+            lines.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                break
+        else:
+            raise SystemExit("".join(lines))
         yield found[0]
         server.terminate()
 

@@ -2,7 +2,7 @@
 
 import { bdi, make } from "./dom.js";
 import { shade } from "./shade.js";
-import { counted, directionOf, percent, visible } from "./symbols.js";
+import { counted, directionOf, percent, rightward, short, visible } from "./symbols.js";
 import { painted } from "./theme.js";
 import { top as topOf } from "./weights.js";
 
@@ -18,7 +18,7 @@ export function heatmap({ map, weights, rows, on }) {
   const lines = weights.map((line, step) => make("tr", { data: { step } },
     make("th", { scope: "row" }, bdi(label(rows[step] ?? ""))),
     line.map((weight, place) => {
-      const cell = make("td", { title: percent(weight) }, weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, ""));
+      const cell = make("td", { title: rightward(percent(weight)) }, short(weight));
       if (map.chosen?.[step] === place) cell.classList.add("chosen");
       shade(cell, weight / top);
       return cell;

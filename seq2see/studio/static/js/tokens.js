@@ -19,7 +19,7 @@ export function tokenRow(tokens, { marked = [], selected = 0, describe, on }) {
     },
     make(isSpecial(token.text) ? "bdi.symbol.special" : "bdi.symbol", {}, visible(token.text)),
     make("i.meter", { "aria-hidden": "true" }),
-    make("span.probability", { "aria-hidden": "true" }, percent(token.probability)),
+    make("span.probability", { dir: "ltr", "aria-hidden": "true" }, percent(token.probability)),
   ));
   buttons.forEach((button, step) => button.classList.toggle("changed", Boolean(marked[step])));
   const dir = directionOf(tokens.map((token) => token.text));
