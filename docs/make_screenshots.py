@@ -24,7 +24,7 @@ from playwright.sync_api import sync_playwright
 PICTURES = Path(__file__).parent / "pictures"
 CHROMIUM = "/usr/bin/chromium"
 LARGEST = 200_000
-SENTENCE = "A man in an orange hat is looking at something."
+SENTENCE = "A man with a hat is playing a guitar."
 REVIEW = (
     "I went in expecting very little. The first half hour is slow, and the music does not help. Then the two sisters "
     "meet, and everything changes. Their scenes together are warm, funny and beautifully played. By the end I had "
@@ -73,8 +73,8 @@ def text(page: Any) -> None:
 
 def wheel(page: Any) -> None:
     typed(page)
-    looked(page, "orange")
-    page.locator(".read .place", has_text="man").click()
+    looked(page, "Hut")
+    page.locator(".read .place", has_text="guitar").click()
     ready(page, edits=1)
     page.mouse.move(2, 2)
 
@@ -102,10 +102,13 @@ def served(models: dict[str, str]) -> Iterator[str]:
     command = [sys.executable, "-m", "seq2see", "serve", *given, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        line = server.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/", line)
-        if found is None:
-            raise SystemExit(line + server.stderr.read())
+        lines: list[str] = []
+        for line in server.stderr:  # notices come before the address
+            lines.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                break
+        else:
+            raise SystemExit("".join(lines))
         yield found[0]
         server.terminate()
 
@@ -138,6 +141,7 @@ def main() -> None:
             view.do(page)
             page.wait_for_function("() => document.fonts.status === 'loaded'")
             page.evaluate("scrollTo(0, 0)")
+            page.wait_for_timeout(400)  # what fades in is there
             kept(page.screenshot(), PICTURES / f"studio-{view.name}.png")
             page.close()
         browser.close()

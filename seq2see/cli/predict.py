@@ -81,6 +81,8 @@ def run(given: Given) -> None:
     inline = given.looks == INLINE
     writer = None if given.looks is None or inline else LooksWriter(given.looks, count=inputs.count)
     notices = Notices(model.bundles)
+    if options.get("n_best", 1) > 1 and not (given.json or inline or given.to is not None):
+        say(_legend(model.recipe, options))
     with nullcontext() if writer is None else closing(writer):
         told = _predicted(model, inputs, options, writer, notices)
         if made is not None:
@@ -146,6 +148,16 @@ def _emitted(told: Iterator[tuple[Item, Prediction]], *, looks: bool) -> Iterato
     for one, prediction in told:
         emit(prediction.to_dict(looks=looks))
         yield one, prediction
+
+
+def _legend(recipe: Recipe, options: dict[str, Any]) -> str:
+    """What the columns of an n-best list are."""
+    from seq2see.pipeline.predictor import options_of
+
+    if recipe.output.one_step:
+        return "columns: score (log-probability), output"
+    searched = options_of(recipe, **{name: value for name, value in options.items() if name != "maps"})
+    return f"columns: score, output ({searched.ranking}; --json has the log-probability too)"
 
 
 def _lines(prediction: Prediction) -> str:

@@ -68,6 +68,22 @@ class SearchOptions:
         return self.consensus > 0 and self.beam > 1
 
     @property
+    def ranking(self) -> str:
+        """What a score is, and the order in which outputs come, in words.
+
+        >>> SearchOptions(length_penalty=0.6).ranking
+        'score = log-probability / length ** 0.6, the highest first'
+        """
+        power = "" if self.length_penalty == 1 else f" ** {self.length_penalty:g}"
+        length = "" if self.length_penalty == 0 else f" / length{power}"
+        coverage = f" + {self.coverage_penalty:g} * coverage" if self.coverage_penalty else ""
+        if self.agreeing:
+            order = f"in the order of consensus (search.consensus {self.consensus:g}): scores need not fall"
+        else:
+            order = "the highest first"
+        return f"score = log-probability{length}{coverage}, {order}"
+
+    @property
     def kept(self) -> int:
         """Outputs of an input that are kept until its search ends."""
         return self.beam if self.agreeing else self.n_best

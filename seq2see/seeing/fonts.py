@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
+from seq2see.errors import Notice
 from seq2see.seeing.symbols import is_drawn, script_of
 
 BASE = "DejaVu Sans"  # comes with matplotlib; has Latin, Greek, Cyrillic, phonetic letters, Arabic, Hebrew, blanks
 _SAME_IN_EVERY_SCRIPT = {"Latin", "Digit", "Dotted", "Combining"}
-_told: set[str] = set()
+_EAST_ASIAN = {"Cjk", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Fullwidth", "Halfwidth", "Ideographic"}
+_NAMED = 8
+"""Characters that a notice names before it counts the rest."""
+SPELT, BOXED = "they are spelt by name", "empty boxes stand for them"
 
 
 class Fonts:
@@ -27,6 +32,7 @@ class Fonts:
         self._files = dict(files) if files is not None else _regular_faces()
         self._charmaps: dict[str, frozenset[int]] = {}
         self._fixed = files is not None
+        self._reported: set[str] = set()
 
     @property
     def names(self) -> list[str]:
@@ -70,6 +76,21 @@ class Fonts:
         if not self._fixed and self._take_new_fonts():
             return self.missing(text)
         return wanted
+
+    def report_missing(self, characters: Iterable[str], *, drawn: str) -> None:
+        """Warn, once for each script, that no font has these characters, and say what to install; drawn: what stands
+        in their place."""
+        scripts: dict[str, list[str]] = {}
+        for character in sorted(set(characters)):
+            scripts.setdefault(_kind(character), []).append(character)
+        for script, missing in scripts.items():
+            if script not in self._reported:
+                self._reported.add(script)
+                warnings.warn(_notice(script, missing, drawn), Notice, stacklevel=2)
+
+    def forget_reported(self) -> None:
+        """Let `report_missing` speak of every script again."""
+        self._reported.clear()
 
     def _ranked(self, characters: Iterable[str]) -> list[str]:
         """All families, best first: made for the text's script (Noto Sans ahead), then the base, then the rest."""
@@ -123,18 +144,21 @@ def installed() -> Fonts:
     return Fonts()
 
 
-def forget_told() -> None:
-    """Let `tell_missing` speak of every script again."""
-    _told.clear()
+def _kind(character: str) -> str:
+    """The script of a letter, mark or digit; 'symbols' for what belongs to none."""
+    return script_of(character) if unicodedata.category(character)[0] in "LMN" else "symbols"
 
 
-def tell_missing(characters: Iterable[str]) -> None:
-    """Warn, once per script, that no font can draw it, and say what to install."""
-    for script in sorted({script_of(character) for character in characters} - _told):
-        _told.add(script)
-        warnings.warn(
-            f"no installed font can draw {script} script: its letters are spelt by name. "
-            "Install one (Debian, Ubuntu: apt-get install fonts-noto-core; Chinese, Japanese, Korean: fonts-noto-cjk) "
-            "or save as .html or .svg, which use the fonts of the machine that shows them",
-            stacklevel=2,
-        )
+def _notice(script: str, missing: Sequence[str], drawn: str) -> str:
+    """Which characters, what stands in their place, and what to install."""
+    named = ", ".join(f"{character} (U+{ord(character):04X})" for character in missing[:_NAMED])
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    of = "symbols" if script == "symbols" else f"letters of the {script} script"
+    package = (
+        "fonts-noto-cjk" if script in _EAST_ASIAN else "fonts-symbola" if script == "symbols" else "fonts-noto-core"
+    )
+    return (
+        f"no installed font can draw these {of}: {named}{more}; {drawn}. "
+        f"Install a font that has them (Debian, Ubuntu: apt-get install {package}), "
+        "or save as .html or .svg, which use the fonts of the machine that shows them"
+    )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.font_manager import FontProperties
 
-from seq2see.seeing.fonts import Fonts, installed, tell_missing
+from seq2see.seeing.fonts import BASE, BOXED, SPELT, Fonts, installed
 from seq2see.seeing.symbols import spelt, visible
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.figure import Figure
 
 LONGEST = 28  # characters of a symbol
 _DPI = 144
@@ -51,6 +52,7 @@ class Lettering:
         self.spell = spell
         self.fonts = fonts if fonts is not None else installed()
         self._labels: dict[str, Label] = {}
+        self._missing: set[str] = set()
 
     def symbol(self, symbol: str) -> Label:
         """A symbol of an input or output, blanks made visible, cut where it would take the whole sheet."""
@@ -66,9 +68,32 @@ class Lettering:
     def _label(self, text: str) -> Label:
         missing = self.fonts.missing(text) if self.spell else set()
         if missing:
-            tell_missing(missing)
+            self._missing |= missing
             text = spelt(text)
         return Label(text, (*self.fonts.families(text), "sans-serif"))
+
+    def report_missing(self) -> None:
+        """Warn of the characters that were spelt because no font has them; to be called when all labels are made."""
+        self.fonts.report_missing(self._missing, drawn=SPELT)
+
+
+def letter(figure: Figure, *, report: bool) -> None:
+    """Give each text of a chart the fonts that its script needs, where matplotlib's usual font does not have it.
+
+    report: warn of characters that no font has."""
+    from matplotlib.text import Text
+
+    letters, missing = Lettering(spell=False), set[str]()
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        written = text.get_text()
+        if written.isascii():
+            continue
+        missing |= letters.fonts.missing(written)
+        if (families := letters.text(written).families) != (BASE, "sans-serif"):
+            text.set_fontfamily(list(families))
+    if report:
+        letters.fonts.report_missing(missing, drawn=BOXED)
 
 
 @lru_cache(maxsize=1)

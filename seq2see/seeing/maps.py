@@ -78,6 +78,7 @@ def map_plot(
     axes.grid(axis="both", color=colours.line, linewidth=0.6)
     if kinds:
         axes.legend(facecolor=colours.paper, edgecolor="none", framealpha=0.85, fontsize=9, labelcolor=colours.ink)
+    letters.report_missing()
     return figure
 
 

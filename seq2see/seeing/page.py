@@ -78,7 +78,7 @@ def page(
 def _beside(looks: Looks) -> str:
     """The texts that were read with what is shown."""
     return "".join(
-        f'<p class="beside" dir="auto"><span>{escape(name)}:</span> {escape(text)}</p>\n'
+        f'<p class="beside"><span>{escape(name)}:</span> <bdi>{escape(text)}</bdi></p>\n'
         for name, text in looks.beside.items()
     )
 
@@ -109,7 +109,7 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
 <div class="strip outputs" role="group" aria-label="{panel.down} symbols" dir="{way}">{outputs}</div>
 <p class="caption">{panel.across}</p>
 <div class="strip inputs" role="group" aria-label="{panel.across} symbols" dir="{panel.direction}">{inputs}</div>
-<p class="readout" role="status" aria-live="polite" dir="auto"></p>
+<p class="readout" role="status" aria-live="polite" dir="ltr"></p>
 {_table(panel, first, top)}
 {key_line(top)}
 </section>"""

@@ -55,7 +55,9 @@ def picture(
     width = max(body.width, NARROWEST_TITLE)
     heads = [_wrapped(title, manner, width=width, bold=True)] if title and title.strip() else []
     heads += [_wrapped(f"{name}: {text}", manner, width=width, most=MOST_BESIDE) for name, text in looks.beside.items()]
-    return on_paper(Column([*heads, body], gap=0.24) if heads else body, manner.theme)
+    figure = on_paper(Column([*heads, body], gap=0.24) if heads else body, manner.theme)
+    manner.letters.report_missing()
+    return figure
 
 
 def _wrapped(text: str, manner: Manner, *, width: float, bold: bool = False, most: int = 0) -> Box:

@@ -100,11 +100,13 @@ def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
     from matplotlib import rc_context
 
     from seq2see.seeing.fonts import BASE
+    from seq2see.seeing.lettering import letter
 
+    letter(figure, report=suffix != ".svg")  # an SVG's glyphs are the reader's
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
     metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
-    with rc_context(settings), _no_glyph_warnings(suffix):
+    with rc_context(settings), _no_glyph_warnings():
         figure.savefig(
             target, dpi=dpi, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
         )
@@ -122,11 +124,10 @@ def checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
 
 
 @contextmanager
-def _no_glyph_warnings(suffix: str) -> Iterator[None]:
-    """An SVG's glyphs are the reader's; that this machine lacks some says nothing."""
+def _no_glyph_warnings() -> Iterator[None]:
+    """Missing characters have been reported once, with what to install; matplotlib warns of each of them."""
     with warnings.catch_warnings():
-        if suffix == ".svg":
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 

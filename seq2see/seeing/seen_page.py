@@ -40,5 +40,6 @@ def _data(seen: Seen, theme: str) -> str:
 
     manner = Manner(theme_named(theme), Lettering())
     figure, file = on_paper(seen_box(seen, manner), manner.theme), BytesIO()
+    manner.letters.report_missing()
     figure.savefig(file, format="png", dpi=DPI, facecolor=figure.get_facecolor(), metadata={"Software": "seq2see"})
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

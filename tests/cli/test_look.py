@@ -8,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import font_manager
 
 import seq2see
+from seq2see.seeing import lettering
+from seq2see.seeing.fonts import BASE, Fonts
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -48,6 +51,37 @@ def test_the_looks_of_a_given_label(call: Call, judge: Path, tmp_path: Path) -> 
         scored = seq2see.load(judge).score([{"first": "ab", "second": "ba", "output": label}])
         assert record["log_probability"] == pytest.approx(scored.log_probability, abs=1e-5)
         assert json.loads((tmp_path / "look.json").read_text())["outputs"] == [label]
+
+
+@pytest.fixture
+def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with the font that comes with matplotlib and no other."""
+    fonts = Fonts({BASE: font_manager.findfont(BASE)})
+    monkeypatch.setattr(lettering, "installed", lambda: fonts)
+
+
+@pytest.mark.usefixtures("few_fonts")
+def test_letters_that_no_font_has_are_named_with_what_to_install(call: Call, speller: Path, tmp_path: Path) -> None:
+    for page in ("look.svg", "look.html", "look.json"):
+        assert "U+0939" not in call("look", speller, "abह", "--out", tmp_path / page).err
+    run = call("look", speller, "abहि", "--out", tmp_path / "look.png")
+    (notice,) = [line for line in run.err.splitlines() if "U+0939" in line]
+    assert (run.code, [word in notice for word in ("U+0939", "U+093F", "fonts-noto-core")]) == (0, [True] * 3)
+
+
+@pytest.mark.usefixtures("few_fonts")
+def test_letters_that_no_font_has_are_named_once_for_many_pictures(call: Call, speller: Path, tmp_path: Path) -> None:
+    run = call("predict", speller, "abह", "aक", "ख", "--looks", tmp_path / "looks")
+    assert run.err.count("fonts-noto-core") == 1
+    assert "U+0939" in run.err
+    assert len(list((tmp_path / "looks").glob("*.png"))) == 3
+
+
+@pytest.mark.usefixtures("few_fonts")
+def test_letters_that_a_chart_lacks_are_named(call: Call, speller: Path, tmp_path: Path) -> None:
+    run = call("figure", "curve", f"ह={speller}", f"b={speller}", "--out", tmp_path / "curve.png", "--title", "你")
+    assert run.code == 0
+    assert [word in run.err for word in ("U+0939", "fonts-noto-core", "U+4F60", "fonts-noto-cjk")] == [True] * 4
 
 
 def test_titles_are_drawn(call: Call, speller: Path, tmp_path: Path) -> None:

@@ -63,6 +63,13 @@ def test_n_best_has_a_line_each(call: Call, speller: Path) -> None:
     assert [float(score) for score, _ in lines] == sorted((float(score) for score, _ in lines), reverse=True)
 
 
+def test_an_n_best_list_says_what_its_numbers_are(call: Call, speller: Path, judge: Path) -> None:
+    assert "score = log-probability / length" in call("predict", speller, "abcd", "--n-best", 3).err
+    assert "score (log-probability)" in call("predict", judge, "ab\tba", "--n-best", 2).err
+    assert call("predict", speller, "abcd").err == ""
+    assert call("predict", speller, "abcd", "--n-best", 3, "--json").err == ""
+
+
 def test_the_table_is_written_back(call: Call, speller: Path, pairs: Path, tmp_path: Path) -> None:
     run = call("predict", speller, "--file", pairs, "--to", tmp_path / "out.tsv")
     assert (run.code, run.out) == (0, "")

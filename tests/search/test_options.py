@@ -99,3 +99,12 @@ def test_oracles_that_do_not_fit(oracle: Any, message: str) -> None:
 def test_an_oracle_needs_attention() -> None:
     with pytest.raises(UserError, match="this model has no attention"):
         found(build(score="none"), [[4, 5]], oracle={0: {"source": [0.5, 0.5]}})
+
+
+def test_how_outputs_are_ranked_is_said() -> None:
+    assert SearchOptions().ranking == "score = log-probability / length, the highest first"
+    assert SearchOptions(length_penalty=0, coverage_penalty=2).ranking.startswith(
+        "score = log-probability + 2 * coverage,"
+    )
+    assert "consensus" in SearchOptions(beam=3, consensus=1).ranking
+    assert "consensus" not in SearchOptions(consensus=1).ranking, "one hypothesis agrees with nobody"

@@ -37,9 +37,9 @@ def looks(make_looks: MakeLooks) -> Looks:
 @pytest.fixture(autouse=True)
 def _untold() -> Iterator[None]:
     """Warnings of missing fonts come once in the life of a program: begin each test with none told."""
-    fonts.forget_told()
+    fonts.installed().forget_reported()
     yield
-    fonts.forget_told()
+    fonts.installed().forget_reported()
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import LoadFlags
+from matplotlib.text import Text
 
+from seq2see.errors import Notice
+from seq2see.seeing import lettering
+from seq2see.seeing.figures import line_plot
 from seq2see.seeing.fonts import BASE, Fonts, installed
 from seq2see.seeing.lettering import Lettering
 
@@ -62,14 +67,38 @@ def test_mixed_scripts_are_covered_together(devanagari: str) -> None:
     assert BASE in families
 
 
-def test_without_a_font_letters_are_spelt_and_one_warning_says_what_to_install(only_base: Fonts) -> None:
+def test_without_a_font_letters_are_spelt_and_one_notice_names_all_of_them_and_what_to_install(
+    only_base: Fonts,
+) -> None:
     letters = Lettering(fonts=only_base)
-    with pytest.warns(UserWarning, match=r"Devanagari.*fonts-noto-core"):
-        assert letters.symbol("ि").text == "i"
+    assert (letters.symbol("ि").text, letters.symbol("भा").text) == ("i", "bha·aa")
+    with pytest.warns(Notice, match=r"Devanagari.*U\+092D.*U\+093E.*U\+093F.*fonts-noto-core") as told:
+        letters.report_missing()
+    assert len(told) == 1
+    again = Lettering(fonts=only_base)
+    assert again.symbol("क").text == "ka"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert letters.symbol("भा").text == "bha·aa"
-        assert Lettering(fonts=only_base).symbol("क").text == "ka"
+        again.report_missing()
+    with pytest.warns(Notice, match=r"Cjk.*fonts-noto-cjk"):
+        only_base.report_missing("你", drawn="")
+    with pytest.warns(Notice, match=r"symbols: \S+ \(U\+1FAE0\).*fonts-symbola"):
+        only_base.report_missing("\U0001fae0", drawn="")
+
+
+def test_a_chart_is_drawn_in_the_fonts_of_its_names_or_says_which_letters_it_lacks(
+    devanagari: str, only_base: Fonts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    series = {"हिन्दी": ([1.0, 2.0], [1.0, 2.0]), "b": ([1.0, 2.0], [2.0, 1.0])}
+    names = {"xlabel": "x", "ylabel": "y", "title": "हिन्दी"}
+    figure = line_plot(series, path=tmp_path / "chart.png", **names)
+    title = figure.axes[0].get_title(loc="left")
+    (drawn,) = [one for one in figure.findobj(Text) if one.get_text() == title and one.axes is figure.axes[0]][:1]
+    assert drawn.get_fontfamily()[0] == devanagari
+    monkeypatch.setattr(lettering, "installed", lambda: only_base)
+    with pytest.warns(Notice, match=r"Devanagari.*U\+0939.*boxes") as told:
+        line_plot(series, path=tmp_path / "boxes.png", **names)
+    assert len(told) == 1
 
 
 def test_an_svg_keeps_letters_that_this_machine_cannot_draw(only_base: Fonts) -> None:

@@ -155,7 +155,7 @@ note("head-shares", shares());
     mean, top = looks.weights, data_of(path.read_text(encoding="utf-8"))["maps"][0]["top"]
     np.testing.assert_allclose([float(share) * top for share in body["data-shares"].split()], mean[1], atol=1e-5)
     assert body["data-rows"] == "010"
-    assert body["data-step"].startswith(f"y: \u2068{'abc'[mean[1].argmax()]}\u2069 {mean[1].max():.3f}")
+    assert body["data-step"].startswith(f"\u2068y\u2069: \u2068{'abc'[mean[1].argmax()]}\u2069 {mean[1].max():.3f}")
     assert body["data-place"].startswith(f"\u2068c\u2069: \u2068{'xyz'[mean[:, 2].argmax()]}\u2069")
     assert body["data-cell"] == f"\u2068z\u2069 ← \u2068b\u2069 {mean[2, 1]:.3f}"
     assert body["data-focus"] == "y"

@@ -175,6 +175,6 @@ def test_a_question_about_a_picture_stands_beside_it(tmp_path: Path) -> None:
     assert len(re.findall(r"long long.* …<", text)) == 1  # cut, not as high as the picture is wide
     with Image.open(save(looks, tmp_path / "a.png")) as with_it, Image.open(bare) as without:
         assert with_it.height > without.height
-    assert '<p class="beside" dir="auto"><span>question:</span> what &lt;colour&gt; is it?</p>' in page(looks)
+    assert '<p class="beside"><span>question:</span> <bdi>what &lt;colour&gt; is it?</bdi></p>' in page(looks)
     assert looks.to_dict()["beside"] == looks.beside
     assert "beside" not in seen(ONE, ["red", "<eos>"]).to_dict()

@@ -68,6 +68,55 @@ class Visit:
         return str(self.page.locator(selector).first.evaluate("one => getComputedStyle(one).direction"))
 
 
+LEFTWARD = """() => {
+  const wrong = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!/^[-<.,%0-9\\s]*[0-9][-<.,%0-9\\s]*$/.test(node.data)) continue;
+    const lefts = [...node.data].flatMap((character, at) => {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const box = range.getBoundingClientRect();
+      return character.trim() && box.width ? [box.left] : [];
+    });
+    if (lefts.some((left, at) => at && left < lefts[at - 1])) wrong.push(node.data);
+  }
+  return wrong;
+}"""
+"""Numbers on a page whose signs do not stand in the order in which they are written."""
+
+BOXES = """() => [...document.querySelectorAll("body *")].map((one) => {
+  const box = one.getBoundingClientRect();
+  const drawn = box.width > 0 || box.height > 0;
+  const name = [one.tagName.toLowerCase(), ...one.classList].join(".");
+  return {name, box: drawn ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : []};
+})"""
+"""Where every element of a page stands."""
+
+
+def moved(page: Any, *selectors: str, most: int = 3) -> list[str]:
+    """What is elsewhere, or of another size, while the pointer is on some of these elements."""
+    page.mouse.move(1, 1)
+    found = []
+    for selector in selectors:
+        every = page.locator(selector)
+        assert every.count(), selector
+        for number in range(0, every.count(), max(1, every.count() // most)):
+            every.nth(number).scroll_into_view_if_needed()
+            page.mouse.move(1, 1)
+            before = page.evaluate(BOXES)
+            every.nth(number).hover()
+            after = page.evaluate(BOXES)
+            found += [
+                f"{selector} {number}: {one['name']}"
+                for one, other in zip(before, after, strict=True)
+                if one["name"] != "i.cell" and one["box"] != pytest.approx(other["box"], abs=0.02)
+            ]
+    return found
+
+
 @contextmanager
 def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visit]:
     """A fresh page; afterwards it must have asked nobody else, and complained of nothing."""

@@ -147,10 +147,25 @@ def reviews(home: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(home: Path, speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path) -> Iterator[str]:
+def scribe(home: Path) -> Path:
+    """Long words of Arabic letters, and the same letters once more: right to left on both sides."""
+    draw = random.Random(3)
+    words = ["".join(draw.choice("سلامبتن") for _ in range(14)) for _ in range(120)]
+    table = home / "letters.tsv"
+    table.write_text("word\tspelled\n" + "".join(f"{word}\t{' '.join(word)}\n" for word in words), "utf-8")
+    recipe = {"task": "letters", **SMALL, **SPELLING, "search": {"max_length": 15, "beam": 3}}
+    recipe["training"] = {**SMALL["training"], "samples": 3}
+    api.train(recipe, table, out=home / "scribe", updates=8, listeners=[])
+    return home / "scribe"
+
+
+@pytest.fixture(scope="session")
+def site(
+    home: Path, speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path, scribe: Path
+) -> Iterator[str]:
     """A server on a port of its own, in a thread of this process."""
     counters = Counters()
-    folders = [*map(str, (speller, captions, reviews, judge, babbler)), f"twin={speller}"]
+    folders = [*map(str, (speller, captions, reviews, judge, babbler, scribe)), f"twin={speller}"]
     app = make_app(shelf_of(folders, LIMITS, counters, files=[home]), LIMITS, counters)
     with closing(bound("127.0.0.1", 0)) as listening:
         listening.listen()

@@ -124,7 +124,7 @@ def test_a_playlist_that_is_sent_shows_nothing_of_the_server(watcher: Path, serv
         content = playlist(tmp_path, "list.m3u8", ended=ended).read_bytes()
         for suffix in ("m3u8", "mp4"):
             answer = client.post("/api/predict", **sent(content, "video", suffix))
-            assert answer.status_code == 422
+            assert answer.status_code == 409
             assert "allowed: MP4" in answer.json()["error"]
     secret = (tmp_path / "secret.ts").read_bytes()
     assert client.post("/api/predict", **sent(secret, "video", "ts")).status_code == 200, "which is a video like others"
@@ -134,7 +134,7 @@ def test_a_film_of_huge_frames_is_refused(watcher: Path, serving: Serving, tmp_p
     client, _ = serving(watcher)
     content = film(tmp_path / "film.mkv", 1500, 4096).read_bytes()
     answer = client.post("/api/predict", **sent(content, "video", "mkv"))
-    assert answer.status_code == 422
+    assert answer.status_code == 409
     assert "pixels" in answer.json()["error"]
 
 
@@ -153,8 +153,8 @@ def test_damaged_videos_are_the_clients_fault(watcher: Path, serving: Serving, t
     client, _ = serving(watcher)
     for suffix, content in damaged(tmp_path):
         answer = client.post("/api/predict", **sent(content, "video", suffix))
-        assert answer.status_code in (200, 422), (suffix, len(content), answer.text)
-    assert client.post("/api/predict", **sent(png(), "video")).status_code == 422
+        assert answer.status_code in (200, 409), (suffix, len(content), answer.text)
+    assert client.post("/api/predict", **sent(png(), "video")).status_code == 409
 
 
 def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving: Serving) -> None:
@@ -162,7 +162,7 @@ def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving
     avif = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + struct.pack(">I4s", 300, b"meta") + bytes(296)
     for content in (DDS, EPS, PSD, avif, b"", b"GIF89a", png()[:-30], b"RIFF\0\0\0\0WEBPVP8 "):
         answer = client.post("/api/predict", **sent(content))
-        assert answer.status_code == 422
+        assert answer.status_code == 409
         assert answer.json()["error"].startswith("input 'image': sent.png: ")
     assert "allowed: PNG, JPEG, WEBP, GIF, BMP, TIFF" in client.post("/api/predict", **sent(EPS)).json()["error"]
 
@@ -170,14 +170,14 @@ def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving
 @pytest.mark.parametrize("content", [b"crash", b"exit", b"bug", b"grow"])
 def test_a_decoder_that_breaks_down_is_no_fault_of_the_server(captions: Path, serving: Serving, content: bytes) -> None:
     client, _ = serving(captions)
-    assert client.post("/api/predict", **sent(content)).status_code == 422
+    assert client.post("/api/predict", **sent(content)).status_code == 409
     assert client.post("/api/predict", **sent(png())).status_code == 200
 
 
 def test_a_file_that_takes_too_long_is_given_up(captions: Path, serving: Serving) -> None:
     client, _ = serving(captions, seconds=1.0)
     answer = client.post("/api/predict", **sent(b"hang"))
-    assert answer.status_code == 422
+    assert answer.status_code == 409
     assert "longer than 1 s" in answer.json()["error"]
     assert client.post("/api/predict", **sent(png())).status_code == 200
 
@@ -272,7 +272,7 @@ def test_what_files_are_decoded_to_has_a_limit(captions: Path, serving: Serving)
     two, three = {"inputs": [url] * 2, "shown": False}, {"inputs": [url] * 3, "shown": False}
     assert client.post("/api/predict", json=two).status_code == 200
     answer = client.post("/api/predict", json=three)
-    assert answer.status_code == 422
+    assert answer.status_code == 409
     assert "--max-decoded" in answer.json()["error"]
 
 

@@ -42,7 +42,7 @@ function begin(section, map) {
     });
     mark(outputs[step], rows[step]);
     const best = row.map((weight, place) => [weight, place]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    readout.textContent = `${map.outputs[step]}: ` + best.map(([w, place]) => `\u2068${map.inputs[place]}\u2069 ${figure(w)}`).join(", ");
+    readout.textContent = `\u2068${map.outputs[step]}\u2069: ` + best.map(([w, place]) => `\u2068${map.inputs[place]}\u2069 ${figure(w)}`).join(", ");
   }
 
   function showPlace(place) {

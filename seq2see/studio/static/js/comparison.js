@@ -2,7 +2,7 @@
 
 import { bdi, make } from "./dom.js";
 import { difference } from "./diff.js";
-import { gluedTo, isEnd, percent, visible } from "./symbols.js";
+import { gluedTo, isEnd, logarithm, percent, visible } from "./symbols.js";
 import { heaviest } from "./weights.js";
 
 const symbolsOf = (prediction) => (prediction.tokens ?? []).map((token) => token.text);
@@ -15,7 +15,7 @@ export function comparison({ before, after, edits, tokens, places }) {
   const side = (title, prediction, marks, name, tag) => make(`div.side.${name}`, {},
     make("h4", {}, title),
     running(prediction, marks, tokens, tag),
-    make("p.quiet", {}, `log P ${prediction.log_probability.toFixed(2)}`));
+    make("p.quiet", {}, `log P ${logarithm(prediction.log_probability)}`));
   return make("section.comparison", { "aria-label": "before and after" },
     make("ul.edits", {}, edits.map((edit) => make("li", {}, ...told(edit, after, places)))),
     make("div.sides", {},

@@ -2,7 +2,7 @@
 
 import { bdi, make } from "./dom.js";
 import { shade } from "./shade.js";
-import { counted, directionOf, percent, visible } from "./symbols.js";
+import { counted, directionOf, percent, rightward, short, visible } from "./symbols.js";
 import { painted } from "./theme.js";
 import { top as topOf } from "./weights.js";
 
@@ -18,7 +18,7 @@ export function heatmap({ map, weights, rows, on }) {
   const lines = weights.map((line, step) => make("tr", { data: { step } },
     make("th", { scope: "row" }, bdi(label(rows[step] ?? ""))),
     line.map((weight, place) => {
-      const cell = make("td", { title: percent(weight) }, weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, ""));
+      const cell = make("td", { title: rightward(percent(weight)) }, short(weight));
       if (map.chosen?.[step] === place) cell.classList.add("chosen");
       shade(cell, weight / top);
       return cell;
@@ -38,11 +38,16 @@ export function heatmap({ map, weights, rows, on }) {
     const line = event.target.closest("tbody tr");
     if (line) on.choose(Number(line.dataset.step));
   });
+  const scroll = make("div.scroll", { tabindex: "0", role: "region", "aria-label": `heatmap of ${map.name}` }, table);
   return {
-    element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": `heatmap of ${map.name}` }, table),
+    element: make("div", {}, scroll, key(top)),
     mark: (step) => lines.forEach((line, at) => line.classList.toggle("active", at === step)),
   };
 }
+
+// Which colour stands for which weight.
+const key = (top) => make("p.key.quiet", { "aria-hidden": "true" },
+  make("span", {}, "0"), make("i"), make("span", {}, top.toFixed(2)), make("span", {}, "attention weight"));
 
 const label = (symbol) => {
   const text = visible(symbol);
@@ -69,5 +74,5 @@ function drawn(map, weights, rows, top) {
   paint();
   painted(canvas, paint);
   const names = make("ol.names", {}, rows.map((row) => make("li", {}, bdi(label(row)))));
-  return make("div.drawn", {}, names, canvas);
+  return make("div", {}, make("div.drawn", {}, names, canvas), key(top));
 }

@@ -29,7 +29,7 @@ export class Panel {
     this.request?.abort();
     this.model = model;
     this.moments = [];
-    const described = (model.description || model.task).replace("->", "→");
+    const described = (model.description || model.task).replaceAll("->", "→");
     fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, described));
     const address = `live?model=${encodeURIComponent(model.name)}`;
     const learned = model.run ? make("a.quiet", { href: address }, "How it learned") : null;

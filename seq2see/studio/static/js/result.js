@@ -5,12 +5,12 @@ import { fill, make } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 import { looksOf, mapOver, weightsOf } from "./looks.js";
 import { mapChooser } from "./maps.js";
-import { nBest } from "./nbest.js";
+import { LOG_P, nBest, scoreMeans } from "./nbest.js";
 import { numbers } from "./numbers.js";
 import { plain, shade } from "./shade.js";
 import { sheet } from "./sheet.js";
 import { stepDetail } from "./step.js";
-import { percent, visible } from "./symbols.js";
+import { logarithm, percent, visible } from "./symbols.js";
 import { tokenRow } from "./tokens.js";
 import { viewOf } from "./views/index.js";
 import { heaviest, top as topOf } from "./weights.js";
@@ -30,7 +30,7 @@ export class Result {
     this.inputs = make("section.inputs", { "aria-label": "the input, as the model reads it" });
     this.map = make("section.map", { "aria-label": "all steps" });
     this.parts = make("div.parts", {}, this.inputs, this.detail, this.map);
-    const others = nBest(prediction, (text) => panel.follow(text));
+    const others = nBest(prediction, this.model.search, (text) => panel.follow(text));
     this.element = make("div.seen", {}, this.said(), this.compared(), this.parts, others);
     this.drawInputs();
     this.drawMap();
@@ -45,12 +45,21 @@ export class Result {
     const marked = this.edited ? changes(this.first, prediction).come : [];
     const describe = (step) => this.described(step);
     this.row = tokenRow(this.tokens, { marked, selected: this.step, describe, on: this.onStep });
-    const whole = percent(Math.exp(prediction.log_probability));
-    const given = prediction.given ? ` (${prediction.given})` : "";
     return make("section.said", {},
       make("p.answer", { dir: "auto" }, (prediction.text ?? prediction.label) || "(nothing)"),
-      make("p.quiet", {}, `probability ${whole}, log P ${prediction.log_probability.toFixed(2)}${given}`),
+      this.measures(),
       this.row.element);
+  }
+
+  // What the whole output is worth, each number under its name; a label is not ranked by length.
+  measures() {
+    const { prediction } = this;
+    const measure = (name, value, title) => make("span.measure", { title, data: { measure: name } }, `${name} `, make("b", {}, value));
+    return make("p.quiet.measures", {},
+      measure("probability", percent(Math.exp(prediction.log_probability)), "of the whole output, given the input"),
+      this.model.output.kind === "text" ? measure("score", logarithm(prediction.score), scoreMeans(this.model.search)) : null,
+      measure("log P", logarithm(prediction.log_probability), LOG_P),
+      prediction.given ? make("span.measure", {}, prediction.given) : null);
   }
 
   // Where a step looked, in words.

@@ -9,7 +9,7 @@ export function runnersUp(token, { canChoose, choose }) {
     const parts = [
       make("span.name", {}, bdi(visible(one.text))),
       make("i.meter", { "aria-hidden": "true" }),
-      make("span.probability", {}, percent(one.probability)),
+      make("span.probability", { dir: "ltr" }, percent(one.probability)),
     ];
     const style = { "--p": one.probability.toFixed(4) };
     if (said || !canChoose || (isSpecial(one.text) && !isEnd(one.text))) {

@@ -15,7 +15,7 @@ export function sheet({ shown, map, weights, tokens, on }) {
   const scenes = weights.map((line, step) => {
     const canvas = make("canvas", { width: SIDE, height, "aria-hidden": "true" });
     const { text, probability } = tokens[step];
-    const caption = make("figcaption", {}, bdi(visible(text)), make("span", {}, percent(probability)));
+    const caption = make("figcaption", {}, bdi(visible(text)), make("span", { title: "probability of this symbol" }, percent(probability)));
     const pointed = { onpointerenter: () => on.point(step), onclick: () => on.choose(step) };
     const scene = make("figure.scene", { data: { step }, ...pointed }, caption, canvas);
     return { scene, canvas, shares: seen(line, grid).map((weight) => weight / top) };

@@ -6,7 +6,7 @@ import { runnersUp } from "./runners.js";
 import { visible } from "./symbols.js";
 import { wheel } from "./wheel.js";
 
-const HINT = "Drag a bar, or click a place in the input, and it goes on from there. "
+const HINT = "The weights of this step, which sum to 1; a bar is as high as the square root of its weight. Drag a bar, or click a place in the input, and it goes on from there. "
   + "Shift-click adds a place; arrow keys work too.";
 const PAINT = " Or paint: press and drag over what it should look at; with Shift, over more of it.";
 

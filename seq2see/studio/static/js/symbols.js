@@ -38,4 +38,9 @@ export const figure = (number) => {
   const size = Math.abs(number);
   return size !== 0 && (size < 0.001 || size >= 10000) ? number.toExponential(2) : number.toFixed(3);
 };
+export const logarithm = (number) => number.toFixed(3);
+// A weight in little room: .98
+export const short = (weight) => (weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, ""));
+// Numbers, signs and units in a tooltip run from left to right, whatever the text around them does.
+export const rightward = (text) => `\u2066${text}\u2069`;
 export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;

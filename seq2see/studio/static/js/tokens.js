@@ -1,7 +1,7 @@
 // The output, symbol by symbol, each with its probability; pointing at one or tabbing to it shows where it looked.
 
 import { make } from "./dom.js";
-import { directionOf, isSpecial, percent, visible } from "./symbols.js";
+import { directionOf, isSpecial, percent, rightward, visible } from "./symbols.js";
 
 // on: {point(step | null), choose(step)}; marked: which symbols are not in the output that this is compared with.
 export function tokenRow(tokens, { marked = [], selected = 0, describe, on }) {
@@ -16,10 +16,11 @@ export function tokenRow(tokens, { marked = [], selected = 0, describe, on }) {
       onfocus: () => on.choose(step),
       onclick: () => on.choose(step),
       style: { "--p": token.probability.toFixed(4) },
+      title: rightward(`probability of this symbol: ${percent(token.probability)}`),
     },
     make(isSpecial(token.text) ? "bdi.symbol.special" : "bdi.symbol", {}, visible(token.text)),
     make("i.meter", { "aria-hidden": "true" }),
-    make("span.probability", { "aria-hidden": "true" }, percent(token.probability)),
+    make("span.probability", { dir: "ltr", "aria-hidden": "true" }, percent(token.probability)),
   ));
   buttons.forEach((button, step) => button.classList.toggle("changed", Boolean(marked[step])));
   const dir = directionOf(tokens.map((token) => token.text));

@@ -2,7 +2,7 @@
 // Keys: up and down (page up and down, home, end) change a bar, left and right go to the next, Enter looks there alone.
 
 import { bdi, make } from "./dom.js";
-import { directionOf, percent, visible } from "./symbols.js";
+import { directionOf, percent, short, visible } from "./symbols.js";
 import { walk } from "./tokens.js";
 import { moved, onto } from "./weights.js";
 
@@ -25,18 +25,19 @@ export function wheel({ names, weights, label, on }) {
     "aria-valuemin": "0",
     "aria-valuemax": "100",
   },
-  make("span.figure", { "aria-hidden": "true" }),
+  make("span.figure", { dir: "ltr", "aria-hidden": "true" }),
   make("span.track", {}, make("i")),
-  make("span.label", { "aria-hidden": "true" }, bdi(short(name)))));
+  make("span.label", { "aria-hidden": "true" }, bdi(cut(name)))));
   const element = make("div.bars", { role: "group", "aria-label": label, dir: directionOf(names) }, bars);
   element.classList.toggle("many", names.length > 24);
+  element.classList.toggle("letters", names.every((name) => visible(name).length <= 2));
 
   function show() {
     bars.forEach((bar, place) => {
       bar.style.setProperty("--h", height(now[place]).toFixed(4));
       bar.setAttribute("aria-valuenow", (now[place] * 100).toFixed(1));
       bar.setAttribute("aria-valuetext", percent(now[place]));
-      bar.firstChild.textContent = now[place] < 0.005 ? "" : now[place].toFixed(2).replace(/^0/, "");
+      bar.firstChild.textContent = short(now[place]);
     });
   }
   function change(next) {
@@ -93,7 +94,7 @@ function dragged(element, move, done) {
   element.addEventListener("pointercancel", end);
 }
 
-const short = (name) => {
+const cut = (name) => {
   const text = visible(name);
   return text.length > 14 ? `${text.slice(0, 13)}…` : text;
 };

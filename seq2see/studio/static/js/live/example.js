@@ -3,7 +3,7 @@
 import { bdi, make } from "../dom.js";
 import { gridOf, lit, seen } from "../light.js";
 import { shade } from "../shade.js";
-import { percent, visible } from "../symbols.js";
+import { directionOf, percent, rightward, short, visible } from "../symbols.js";
 import { painted } from "../theme.js";
 
 // An example is {element, show(one example of a frame, the heaviest weight of its film)}.
@@ -22,6 +22,9 @@ export function example(scene, number) {
   };
 }
 
+// A film is written with few digits: 0 is a little, not nothing.
+const likely = (probability) => percent(probability || 1e-9);
+
 const reasoned = (scene) => ({ element: make("p.quiet", {}, scene.reason), show() {} });
 
 function cut(scene) {
@@ -39,21 +42,21 @@ function table(scene) {
   });
   const caption = make("caption.unseen", {}, "weights, outputs in rows, inputs in columns, the probability of the output last");
   const corner = make("td");
-  const head = make("thead", {}, make("tr", {}, corner, heads, make("th", { scope: "col" }, "P")));
+  const head = make("thead", {}, make("tr", {}, corner, heads, make("th", { scope: "col", title: "how likely the model finds each symbol" }, "P")));
   const made = make("table.heat", {}, caption, head, make("tbody", {}, lines.map((one) => one.row)));
   made.classList.toggle("long", scene.places.some((symbol) => visible(symbol).length > 2));
   made.classList.toggle("dense", scene.places.length > 16);
-  made.dir = /[\u0590-\u08ff]/.test(scene.places.join("")) ? "rtl" : "ltr";
+  made.dir = directionOf(scene.places);
   return {
     element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": "heatmap" }, made),
     show({ weights, probabilities = [] }, top) {
       lines.forEach(({ cells, chance }, step) => {
-        chance.textContent = step in probabilities ? percent(probabilities[step]) : "";
+        chance.textContent = step in probabilities ? likely(probabilities[step]) : "";
         cells.forEach((cell, place) => {
           const weight = weights[step][place] ?? 0;
           cell.dataset.weight = weight;
-          cell.title = percent(weight);
-          cell.textContent = weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "");
+          cell.title = rightward(percent(weight));
+          cell.textContent = short(weight);
           shade(cell, weight / top);
         });
       });
@@ -89,7 +92,7 @@ function sheet(scene) {
     show({ weights, probabilities = [] }, top) {
       last = { weights, top };
       steps.forEach(({ chance, canvas }, step) => {
-        chance.textContent = step in probabilities ? percent(probabilities[step]) : "";
+        chance.textContent = step in probabilities ? likely(probabilities[step]) : "";
         canvas.dataset.weights = weights[step].join(" ");
       });
       draw();

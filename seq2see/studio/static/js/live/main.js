@@ -35,7 +35,7 @@ function draw() {
 function introduce() {
   document.title = `${told.name}: training`;
   part("run").textContent = told.name;
-  part("task").textContent = [told.task, told.description].filter(Boolean).join(": ");
+  part("task").textContent = [told.task, told.description].filter(Boolean).join(": ").replaceAll("->", "→");
   if (!told.ready) return;
   fill(part("about"),
     folded("The five answers", () => make("div.answers", {}, make("pre", { dir: "ltr" }, told.answers.text)), { name: "answers" }),

@@ -12,7 +12,7 @@ export function samples(place, reports) {
     return;
   }
   const rows = last.samples.map((one) => make("tr", {},
-    cell("input", one.input ?? ""), cell("says", one.output ?? "", one.right), cell("should be", one.right ? "right" : one.reference ?? "")));
+    cell("input", one.input ?? ""), cell("says", one.output ?? "", one.right), cell("should be", one.reference ?? "")));
   const head = make("tr", {}, ["input", "the model says", "should be"].map((name) => make("th", { scope: "col" }, name)));
   const caption = make("caption.unseen", {}, `outputs of the report of update ${whole(last.update)}`);
   fill(place, make("p.quiet", {}, `Report of update ${whole(last.update)}`),

@@ -2,7 +2,7 @@
 
 import { make } from "../dom.js";
 import { plain, shade } from "../shade.js";
-import { percent, visible } from "../symbols.js";
+import { percent, rightward, visible } from "../symbols.js";
 import { top as topOf } from "../weights.js";
 import { listen } from "./pointing.js";
 
@@ -14,7 +14,7 @@ export function documentView({ shown, map, looks, on }) {
   const badges = [];
   const element = make("ol.document", { dir: "auto" });
   counts.forEach((count, sentence) => {
-    const badge = make("b.share", {}, "");
+    const badge = make("b.share", { dir: "ltr" }, "");
     badges.push(badge);
     const text = make("span.sentence");
     for (let at = 0; at < count; at++) {
@@ -32,7 +32,7 @@ export function documentView({ shown, map, looks, on }) {
     const lit = byWord ? words : badges;
     lit.forEach((one, place) => {
       shade(one, weights[place] / top);
-      one.title = percent(weights[place]);
+      one.title = rightward(percent(weights[place]));
       if (!byWord) one.textContent = percent(weights[place]);
     });
     if (!byWord) return;
@@ -51,7 +51,7 @@ function within(words, map) {
     for (const end = at + count; at < end; at++) {
       const weight = map.weights[sentence]?.[at] ?? 0;
       shade(words[at], (weight / top) * 0.8);
-      words[at].title = `${percent(weight)} of its sentence`;
+      words[at].title = rightward(`${percent(weight)} of its sentence`);
     }
   });
 }

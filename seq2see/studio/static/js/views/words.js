@@ -2,7 +2,7 @@
 
 import { make } from "../dom.js";
 import { plain, shade } from "../shade.js";
-import { gluedTo, percent, visible } from "../symbols.js";
+import { gluedTo, percent, rightward, visible } from "../symbols.js";
 import { listen } from "./pointing.js";
 
 export function wordsView({ symbols, tokens, map, on }) {
@@ -23,7 +23,7 @@ export function wordsView({ symbols, tokens, map, on }) {
     light(weights, top) {
       live.forEach((one, place) => {
         shade(one, weights[place] / top);
-        one.title = percent(weights[place]);
+        one.title = rightward(percent(weights[place]));
       });
     },
     clear: () => live.forEach(plain),
