@@ -250,8 +250,8 @@ _REPR.maxlevel, _REPR.maxlist, _REPR.maxdict, _REPR.maxstring, _REPR.maxother, _
 def shortened(value: object, most: int = 80) -> str:
     """What a client gave, for a message: of what is long or nested the beginning.
 
-    >>> shortened("a" * 100), shortened([[[[1]]]]), shortened(3.5)
-    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", '[[[[...]]]]', '3.5')
+    >>> shortened("a" * 200)[-40:], shortened([[[[1]]]]), shortened(3.5)
+    ("...aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", '[[[[...]]]]', '3.5')
     """
     text = "infinity" if isinstance(value, float) and math.isinf(value) else _REPR.repr(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -313,45 +313,35 @@ def _without_null(schema: Schema) -> Schema | None:
 
 def _looking(models: Sequence[Served]) -> Schema:
     name = _in_path("name", {"type": "string", "enum": [one.name for one in models]})
-    most = max((len(one.examples) for one in models), default=0)
-    files = sorted({key for one in models for key, kind in one.model.recipe.inputs.items() if kind.kind in FILES})
-    number: Schema = {"type": "integer", "minimum": 0, "maximum": max(most - 1, 0)}
-    inputs = _in_path("input", TEXT | ({"enum": files} if files else {"minLength": 1}))
-    file = {"schema": {"type": "string", "format": "binary"}}
-    kinds = dict.fromkeys(("image/*", "audio/*", "video/*", "application/octet-stream"), file)
+    listed = _get("models", "models", "The models that are served.", _ok("Models"))
+    about = "One model: its inputs, the five answers, examples."
+    details = _get("models", "model", about, _ok("ModelDetails"), [name], refusals=[404])
+    counters = {"description": "the counters", "content": {"text/plain": {"schema": TEXT}}}
     return {
-        "/api/models": {"get": _get("models", "models", "The models that are served.", _ok("Models"))},
-        "/api/models/{name}": {
-            "get": _get(
-                "models",
-                "model",
-                "One model: its inputs, the five answers, examples.",
-                _ok("ModelDetails"),
-                [name],
-                refusals=[404],
-            )
-        },
-        "/api/models/{name}/examples/{number}/{input}": {
-            "get": _get(
-                "models",
-                "example",
-                "The file of an example.",
-                {"description": "the file", "content": kinds},
-                [name, _in_path("number", number), inputs],
-                refusals=[404],
-            )
-        },
+        "/api/models": {"get": listed},
+        "/api/models/{name}": {"get": details},
+        **_example_path(models, name),
         **_run_paths([one.name for one in models]),
         "/health": {"get": _health()},
-        "/metrics": {
-            "get": _get(
-                "watch",
-                "metrics",
-                "Counters in Prometheus' text format.",
-                {"description": "the counters", "content": {"text/plain": {"schema": TEXT}}},
-            )
-        },
+        "/metrics": {"get": _get("watch", "metrics", "Counters in Prometheus' text format.", counters)},
     }
+
+
+def _example_path(models: Sequence[Served], name: Schema) -> Schema:
+    """None where no model has examples with files."""
+    files = sorted(
+        {key for one in models for key, settings in one.model.recipe.inputs.items() if settings.kind in FILES}
+    )
+    most = max((len(one.examples) for one in models), default=0)
+    if not files or not most:
+        return {}
+    number = _in_path("number", {"type": "integer", "minimum": 0, "maximum": most - 1})
+    file = {"schema": {"type": "string", "format": "binary"}}
+    kinds = dict.fromkeys(("image/*", "audio/*", "video/*", "application/octet-stream"), file)
+    ok = {"description": "the file", "content": kinds}
+    parameters = [name, number, _in_path("input", TEXT | {"enum": files})]
+    operation = _get("models", "example", "The file of an example.", ok, parameters, refusals=[404])
+    return {"/api/models/{name}/examples/{number}/{input}": {"get": operation}}
 
 
 def _health() -> Schema:

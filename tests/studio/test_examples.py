@@ -77,7 +77,7 @@ def test_a_file_that_goes_later_is_said_to_be_gone(serve: Serve, captions: Path,
     said = {"error": "example 0 of 'model': the file of 'image' is gone"}
     assert (answer.status_code, answer.json()) == (404, said)
     answer = client.post("/api/predict", json={"input": {"example": 0}})
-    assert (answer.status_code, answer.json()) == (422, {"error": "input 'image': a.png: no such file"})
+    assert (answer.status_code, answer.json()) == (409, {"error": "input 'image': a.png: no such file"})
 
 
 @pytest.fixture(scope="module")
