@@ -25,6 +25,8 @@ MAGIC = {
     b"%PDF": "a PDF document",
 }
 WIDE = ("utf-16", "utf-32")
+NOT_OF_FILES = ("unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined")
+"""Codecs of Python's that no file is written in: of its source code and of names of hosts."""
 _PROBE = 8192
 _PIECE = 1 << 20
 
@@ -62,6 +64,8 @@ def check_exists(path: Path) -> None:
 
 def check_encoding(encoding: str) -> None:
     try:
+        if codecs.lookup(encoding).name in NOT_OF_FILES:
+            raise LookupError(encoding)
         b"a\xff".decode(encoding, "ignore")
     except (LookupError, ValueError):  # ValueError: a NUL in the name, or a codec that reads no plain text
         raise UserError(

@@ -22,7 +22,7 @@ from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.video_settings import VideoInput
 from tests.clips import written
-from tests.fuzzing import mutate
+from tests.hostile.mutations import SEED, mutate_bytes
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -104,7 +104,7 @@ def fuzzed(kind: str, folder: Path, number: int, seed: int) -> Iterator[bytes]:
     made = {"image": pictures, "sound": sounds, "video": lambda: videos(folder)}
     whole, draw = list(made[kind]()), random.Random(seed)
     for _ in range(number):
-        yield mutate(draw.choice(whole), draw, others=whole)
+        yield mutate_bytes(draw.choice(whole), draw, others=whole)
 
 
 @pytest.mark.parametrize("kind", ["image", "sound", "video"])
@@ -135,7 +135,7 @@ def test_many_damaged_files_are_read_or_refused_by_processes(tmp_path: Path, kin
     pool = DecoderPool(waiting=10_000, seconds=20)
     try:
         problems = []
-        for number, content in enumerate(fuzzed(kind, tmp_path, 7000, seed=2)):
+        for number, content in enumerate(fuzzed(kind, tmp_path, 7000, seed=SEED)):
             path = tmp_path / f"{number % 100}.bin"
             path.write_bytes(content)
             (decoding,) = pool.submit([Job(str(path), settings)])  # type: ignore[list-item]

@@ -14,7 +14,7 @@ import yaml
 
 from seq2see.errors import UserError
 from seq2see.recipe import bounded_yaml, load_recipe, shipped
-from tests.hostile.mutations import mutate_bytes, mutate_settings, survived
+from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -241,7 +241,7 @@ def test_mutated_recipes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_mutated_recipes(tmp_path: Path) -> None:
-    assert read_mutated(tmp_path, 8000, seed=2)
+    assert read_mutated(tmp_path, 8000, seed=SEED)
 
 
 def test_mutated_recipes_on_the_command_line(tmp_path: Path, call: Call) -> None:

@@ -23,7 +23,7 @@ from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import DataSettings
 from seq2see.training.corpus import open_table
-from tests.hostile.mutations import mutate_bytes, survived
+from tests.hostile.mutations import SEED, mutate_bytes, survived
 
 Call = Callable[..., tuple[int, str, str]]
 MEGABYTE = 1 << 20
@@ -200,7 +200,7 @@ def test_json_that_python_cannot_read(tmp_path: Path) -> None:
         assert f"{path}, line 2: not JSON that can be read" in refused(path)
 
 
-@pytest.mark.parametrize("encoding", ["zlib", "rot13", "undefined", "idna", "punycode", "a\0b", "", "x" * 5000])
+@pytest.mark.parametrize("encoding", ["zlib", "rot13", "undefined", "idna", "unicode_escape", "a\0b", "", "x" * 5000])
 def test_encodings_that_are_none(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("a\tb\nc\td\n")
@@ -209,8 +209,8 @@ def test_encodings_that_are_none(tmp_path: Path, encoding: str) -> None:
 
 def test_encodings_that_give_no_text(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
-    path.write_bytes(b"a\tb\n\\ud800\td\n")
-    assert "line 2: half of a surrogate pair" in refused(path, encoding="unicode_escape")
+    path.write_bytes(b"a\tb\n+2AA-\td\n")
+    assert "line 2: half of a surrogate pair" in refused(path, encoding="utf-7")
 
 
 def test_a_pipe_is_no_table(tmp_path: Path) -> None:
@@ -281,4 +281,4 @@ def test_mutated_tables(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_mutated_tables(tmp_path: Path) -> None:
-    assert read_mutated(tmp_path, 8000, seed=2)
+    assert read_mutated(tmp_path, 8000, seed=SEED)

@@ -22,6 +22,7 @@ from seq2see.studio.settings import Limits
 from seq2see.studio.watched import Live, Watched
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
+from tests.hostile.mutations import SEED
 from tests.studio.conftest import LIMITS
 
 ROUTES = ("predict", "oracle", "explain", "score")
@@ -467,4 +468,4 @@ def test_bodies_changed_at_random_are_no_fault_of_the_server(client: TestClient)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_many_bodies_changed_at_random_are_no_fault_of_the_server(client: TestClient, seed: int) -> None:
-    attack(client, seed=100 + seed, rounds=4000)
+    attack(client, seed=100 * SEED + seed, rounds=4000)
