@@ -40,7 +40,7 @@ import seq2see
 
 CANARY = "canary-7b1f"
 """Stands in what the attacks send; it must not turn up in the log."""
-ALLOWED = {200, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 422, 429, 431, 503, 504}
+ALLOWED = {200, 400, 401, 403, 404, 405, 408, 409, 411, 413, 414, 415, 422, 429, 431, 503, 504}
 Reply = tuple[int, bytes]
 
 
@@ -201,7 +201,8 @@ class Server:
 
     def _watch(self) -> None:
         while self._watching:
-            self.peak = max(self.peak, memory(self.process.pid))
+            now = memory(self.process.pid)
+            self.peak = max(self.peak, now)
             sleep(0.02)
 
     def close(self) -> None:
@@ -290,9 +291,10 @@ class Witness:
 
 def honest(server: Server, folder: Path) -> Counter[int]:
     """The largest that is allowed of each kind, four at a time, as four clients would send them."""
-    large = picture(9_000, 7_000)
+    large, clear = picture(9_000, 7_000), flat_png(8_060, 8_060, depth=8, colour=6, channels=4)
     long, clip = sound(19.5, rate=48_000), film(250, 720)
     asks = [lambda: server.upload("image", "image", large, "photo.jpg") for _ in range(4)]
+    asks += [lambda: server.upload("image", "image", clear, "drawing.png") for _ in range(4)]
     asks += [lambda: server.upload("sound", "audio", long, "talk.wav") for _ in range(2)]
     asks += [lambda: server.upload("video", "video", clip, "clip.mp4") for _ in range(2)]
     return together(asks)
@@ -351,14 +353,16 @@ def attack_programs(server: Server, folder: Path) -> Counter[int]:
     return together([lambda body=body: server.upload("image", "image", body, "a.png") for body in kinds])
 
 
+MANY_KEYS = json.dumps({f"{CANARY}{number}": 0 for number in range(600_000)}).encode()
+
+
 def attack_keys(server: Server, folder: Path) -> Counter[int]:
-    many = json.dumps({f"{CANARY}{number}": 0 for number in range(600_000)}).encode()
     odd = [{"int": 1}, {"a[b": 1}, {"input": "a", "oracle": {"str": {"int": [1]}}}, {"rows": [{"str": 1}]}]
     odd += [{"input": "\ud800"}, {"input": "a", "seed": 1 << 80}, {"input": "a", "oracle": {"9" * 5000: [1]}}]
     odd += [{"input": CANARY * 20_000}, {"input": {"a": CANARY}}, {"input": [CANARY]}]
     routes = ("predict", "oracle", "explain", "score")
     asks = [lambda route=route, body=body: server.post(f"/api/{route}", body) for route in routes for body in odd]
-    asks += [lambda: server.post("/api/predict", many)] * 2
+    asks += [lambda: server.post("/api/predict", MANY_KEYS)] * 2
     return together([lambda ask=ask: bounded(ask()) for ask in asks])
 
 
