@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.font_manager import FontProperties
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST = 28  # characters of a symbol
 _DPI = 144
+_DRAWING = RLock()
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,20 @@ def letter(figure: Figure, *, report: bool) -> None:
         letters.fonts.report_missing(missing, drawn=BOXED)
 
 
+@contextmanager
+def drawing(settings: dict[Any, Any] | None = None) -> Iterator[None]:
+    """Matplotlib with these rcParams, and without its warnings of missing glyphs, which `report_missing` has given.
+
+    One thread at a time: rcParams and warning filters belong to the whole process, and threads that put them back out
+    of order would leave them changed.
+    """
+    from matplotlib import rc_context
+
+    with _DRAWING, rc_context(settings or {}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
 @lru_cache(maxsize=1)
 def _renderer() -> RendererAgg:
     from matplotlib.backends.backend_agg import RendererAgg
@@ -106,7 +124,6 @@ def _renderer() -> RendererAgg:
 @lru_cache(maxsize=4096)
 def _measure(text: str, families: tuple[str, ...], size: float, bold: bool) -> tuple[float, float, float]:
     properties = FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
-    with warnings.catch_warnings():  # what is missing has been told, or is the reader's to have
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+    with drawing():
         width, height, descent = _renderer().get_text_width_height_descent(text, properties, False)
     return width / _DPI, height / _DPI, descent / _DPI

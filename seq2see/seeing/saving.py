@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,16 +96,14 @@ def svg_of(figure: Figure) -> bytes:
 
 
 def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
-    from matplotlib import rc_context
-
     from seq2see.seeing.fonts import BASE
-    from seq2see.seeing.lettering import letter
+    from seq2see.seeing.lettering import drawing, letter
 
     letter(figure, report=suffix != ".svg")  # an SVG's glyphs are the reader's
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
     metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
-    with rc_context(settings), _no_glyph_warnings():
+    with drawing(settings):
         figure.savefig(
             target, dpi=dpi, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
         )
@@ -121,14 +118,6 @@ def checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
         close = nearest(suffix, formats)
         raise UserError(f"cannot write '{path}': unknown suffix '{path.suffix}'{close}; allowed: {allowed}")
     return path, suffix
-
-
-@contextmanager
-def _no_glyph_warnings() -> Iterator[None]:
-    """Missing characters have been reported once, with what to install; matplotlib warns of each of them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
 
 
 @contextmanager

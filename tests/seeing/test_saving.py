@@ -6,10 +6,14 @@ import sys
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
+from matplotlib import rcParams
+from matplotlib.figure import Figure
 from PIL import Image
 
 from seq2see.errors import UserError
@@ -97,3 +101,16 @@ assert "matplotlib" not in sys.modules and "torch" not in sys.modules
 """
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", program], check=True, cwd=root)
+
+
+def test_threads_that_draw_leave_the_process_as_it_was(
+    looks: Looks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first to begin is the first to end, so that each would put back what the other has changed."""
+    delays = iter((0.2, 0.4))
+    monkeypatch.setattr(Figure, "savefig", lambda *_, **__: sleep(next(delays)))
+    filters, settings = list(warnings.filters), dict(rcParams)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda number: save(looks, tmp_path / f"{number}.png"), range(2)))
+    assert warnings.filters == filters
+    assert dict(rcParams) == settings
