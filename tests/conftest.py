@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,9 @@ shapes.install(SHAPED_ROOMS)
 
 # Workers share the machine's cores, and sums over several threads do not always round alike.
 torch.set_num_threads(1)
+
+# A shell's background job ignores Ctrl-C, and so would the processes that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -60,7 +60,7 @@ def _characters(name: str, text: str, field: Field) -> str:
     if not isinstance(field, MediaField):
         return whole_characters(text)
     try:
-        if b"\0" not in os.fsencode(text):
+        if b"\0" not in os.fsencode(field.file(text)):
             return text
     except UnicodeEncodeError:
         pass

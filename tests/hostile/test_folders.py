@@ -22,6 +22,7 @@ import seq2see
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights
 from seq2see.pipeline.bundle import WEIGHTS
+from seq2see.pipeline.checksums import CHECKSUMS
 from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 
 Call = Callable[..., tuple[int, str, str]]
@@ -202,8 +203,12 @@ def test_what_is_no_file_is_not_opened(copy_of: Callable[[str], Path], name: str
             path.touch()
 
 
-def test_a_file_too_large_is_not_read(copy_of: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_file_too_large_is_not_read(copy_of: Callable[[str], Path], models: dict[str, Path], listed: bool) -> None:
+    """listed: with its checksum, which is not worth computing then."""
     folder = copy_of("bpe")
+    if listed:
+        shutil.copy(models["bpe"] / CHECKSUMS, folder)
     for name in ("recipe.yaml", "vocabulary-source.txt", "bpe-source.json", "baselines.json"):
         whole = (folder / name).read_bytes()
         os.truncate(folder / name, 1 << 40)  # a hole: it takes no room on the disk

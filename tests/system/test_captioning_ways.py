@@ -60,6 +60,7 @@ def told(folder: Path, number: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.filterwarnings("ignore:perplexity is given the places chosen")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_said_is_what_is_seen(tmp_path: Path, way: str) -> None:
     rows = told(tmp_path, 460)
