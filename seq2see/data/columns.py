@@ -239,13 +239,13 @@ def _as_given(
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
             f"--columns {pasted(given)}: {len(given)} columns given, {number} expected,"
-            f" in this order: {', '.join(names)}{_commas(table_columns)}"
+            f" in this order: {', '.join(names)}{_commas(table_columns[: len(names)], table_columns)}"
         )
     for column in given:
         if not present(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
-                f" the table has: {quoted(table_columns)}{_commas(table_columns)}"
+                f" the table has: {quoted(table_columns)}{_commas(table_columns[: len(given)], table_columns)}"
             )
     return Resolution(dict(zip(names, given, strict=False)))
 
@@ -273,11 +273,11 @@ def pasted(names: Sequence[str]) -> str:
     return shlex.quote(quoted(names, between=","))
 
 
-def _commas(table_columns: Sequence[str]) -> str:
-    """How to write names with commas in them, where there are any."""
+def _commas(example: Sequence[str], table_columns: Sequence[str]) -> str:
+    """How to write names with commas in them, where there are any; example: as many names as are expected."""
     if not any("," in name for name in table_columns):
         return ""
-    return f"; a name that holds a comma is written in quotes: --columns {pasted(table_columns)}"
+    return f"; a name that holds a comma is written in quotes, for example --columns {pasted(example)}"
 
 
 def _note(mapping: dict[str, str]) -> str:

@@ -70,7 +70,7 @@ def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
     """
     soundfile = imported("soundfile", extra="sound")
     with check_file(path, "sound").open("rb") as opened:
-        with decoding("not a sound that libsndfile can read"):
+        with decoding(f"not a sound that libsndfile can read (allowed: {', '.join(FORMATS)})"):
             file = soundfile.SoundFile(opened.fileno(), closefd=False)
         with file, decoding():
             if file.format not in FORMATS:

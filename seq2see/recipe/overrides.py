@@ -19,6 +19,8 @@ from seq2see.recipe.schema import Recipe
 from seq2see.recipe.transformers import unsaid
 
 Raw = dict[str, Any]
+MARKS = (",", ";", "|", "\t")
+"""Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
 SHOWN = 100
 """Characters of an override that a message repeats."""
 
@@ -102,6 +104,8 @@ def _parsed(override: str) -> tuple[str, Any]:
         raise UserError(f"--set {_shown(override)}: not KEY=VALUE, for example decoder.size=256")
     if path.count(".") >= MOST_DEPTH:
         raise UserError(f"--set {_shown(path)}: a key of {path.count('.') + 1} parts, at most {MOST_DEPTH}")
+    if value in MARKS:
+        return path, value
     try:
         return path, parse(value, origin="")
     except UserError as error:

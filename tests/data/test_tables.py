@@ -131,6 +131,12 @@ def test_a_tsv_is_read_by_its_tabs_unless_it_is_set_otherwise(put: Put) -> None:
     assert read(path, settings=DataSettings(delimiter=";")).columns == ["a", "b"]
 
 
+@pytest.mark.parametrize("given", ["comma", "tab", ",", ";", "|", "\t"])
+def test_a_delimiter_is_set_on_the_command_line_as_it_stands(given: str) -> None:
+    recipe = load_recipe({"inputs": {"source": {}}}, overrides=[f"data.delimiter={given}"])
+    assert recipe.data.delimiter == given
+
+
 def test_an_unknown_delimiter_is_refused_with_those_that_are_known() -> None:
     message = error_of(lambda: load_recipe({"inputs": {"source": {}}}, overrides=["data.delimiter=semi"]))
     assert "data.delimiter" in message
