@@ -155,6 +155,10 @@ def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
     answer = client.get("/", params={"token": token, "model": "a"}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/?model=a")
     assert "HttpOnly" in answer.headers["set-cookie"]
+    for path in ("//evil.example/", "///evil.example/", "/\\evil.example/", "/%2Fevil.example/"):
+        stranger = TestClient(app, base_url="http://example.org")
+        answer = stranger.get(f"http://example.org{path}?token={token}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
     assert client.get("/api/models").status_code == 200
 
 
