@@ -23,7 +23,7 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
-from seq2see.studio.openapi import document
+from seq2see.studio.openapi import ASKED, document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import media, reply
@@ -34,13 +34,6 @@ from seq2see.studio.service import Service
 from seq2see.studio.settings import GRACE, Limits
 
 Made = TypeVar("Made")
-ACTIONS: dict[str, type[asked.Asked]] = {
-    "predict": asked.Predict,
-    "oracle": asked.Oracle,
-    "explain": asked.Explain,
-    "score": asked.Score,
-}
-"""Each is a route /api/NAME, a kind of body and a method of Service."""
 
 
 def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | None = None, local: bool = True) -> Any:
@@ -56,7 +49,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     )
     _models(app, shelf)
     _watching(app, shelf, counters, limits)
-    for name, kind in ACTIONS.items():
+    for name, (kind, _) in ASKED.items():
         route = _action(name, kind, shelf, limits)
         app.post(f"/api/{name}")(route)
     add_run(app, shelf.run)
