@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
+from seq2see.errors import UserError
 from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
@@ -31,7 +32,7 @@ from seq2see.studio.runs import add_run
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
-from seq2see.studio.settings import GRACE, Limits
+from seq2see.studio.settings import GRACE, MEGABYTE, Limits
 
 Made = TypeVar("Made")
 
@@ -98,7 +99,14 @@ def _action(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
             record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
-        return await run_in_threadpool(reply, record)
+        made = await run_in_threadpool(reply, record)
+        size = len(made.body)
+        if size > limits.answer:
+            raise UserError(
+                f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {limits.answer / MEGABYTE:g} MB; "
+                "ask for fewer or shorter inputs, a smaller n_best or max_length, or without looks and maps"
+            )
+        return made
 
     answer.__name__ = name
     return answer

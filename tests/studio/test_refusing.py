@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,14 @@ def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestCli
     page = client.get("/")
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert "access-control-allow-origin" not in page.headers
+
+
+def test_an_answer_has_its_size(shelf: Shelf) -> None:
+    client = TestClient(make_app(shelf, replace(LIMITS, answer=2_000), Counters()), base_url="http://127.0.0.1:8000")
+    large = {**SPELLER, "input": "face", "beam": 4}
+    assert client.post("/api/predict", json=large).status_code == 409
+    small = {**large, "beam": 1, "looks": False, "shown": False}
+    assert client.post("/api/predict", json=small).status_code == 200
 
 
 def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
