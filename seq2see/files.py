@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import stat
+from itertools import islice
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, NoReturn
 
 from seq2see.errors import UserError
@@ -68,34 +71,82 @@ def read_json(path: Path, *, most: int, what: str) -> Any:
         raise UserError(f"{path}: damaged: not JSON: {error}") from None
 
 
-def parse_json(text: str) -> Any:
-    """A JSON value; ValueError says what is wrong, also with text that is nested too deeply to be read."""
+class HalfCharacter(ValueError):
+    """JSON that spells out half of a surrogate pair, which is not text."""
+
+
+def parse_json(text: str, *, constants: bool = False, halves: bool = False, depth: int | None = None) -> Any:
+    """A JSON value; ValueError says what is wrong, also with text that is nested too deeply to be read.
+
+    constants: NaN and Infinity may stand for numbers, as Python writes them; halves: halves of surrogate pairs may be
+    spelled out (otherwise a HalfCharacter); depth: of lists and objects within each other, at most.
+    """
 
     def refuse(word: str) -> NoReturn:
         raise ValueError(f"{word} is no number of JSON")
 
     try:
-        value = json.loads(text, parse_constant=refuse)
-        if "\\ud" in text.lower():
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        value = json.loads(text, parse_constant=None if constants else refuse)
+        if not halves and "\\ud" in text.lower() and SURROGATES.search(json.dumps(value, ensure_ascii=False)):
+            raise HalfCharacter("half of a surrogate pair (\\ud800 to \\udfff) is not text")
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair (\\ud800 to \\udfff) is not text") from None
+    if depth is not None and text.count("[") + text.count("{") > depth and _deeper(value, depth):
+        raise ValueError(f"lists and objects are nested too deeply; allowed: {depth} levels")
     return value
 
 
-def shortened(value: object, most: int = 80) -> str:
-    """A value as Python writes it, cut after so many characters.
+def _deeper(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [
+            part
+            for one in level
+            if isinstance(one, dict | list)
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
-    >>> shortened("a" * 100, 12)
-    "'aaaaaaaa..."
-    >>> shortened(10**5000)
-    'a number of 16610 bits'
+
+def shortened(value: object, most: int = 80, *, quotes: bool = True) -> str:
+    """A value as Python writes it, for a message: of what is long or nested the beginning. quotes: around a text.
+
+    >>> shortened("a" * 100, 12), shortened("a" * 100, 12, quotes=False), shortened([[[[[1]]]]]), shortened(3.5)
+    ("'aaaaaaaa...", 'aaaaaaaa...', '[[[[[...]]]]]', '3.5')
+    >>> shortened(10**5000), shortened(float("-inf"))
+    ('a number of 16610 bits', '-infinity')
     """
+    if isinstance(value, float) and math.isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    if isinstance(value, str | bytes):
+        value = value[:most]  # what is left out is not written first
     try:
-        text = repr(value)
+        text = _Brief(most).repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, or something that holds one
         bits = value.bit_length() if isinstance(value, int) else 0
         return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    start = 0 if quotes or not isinstance(value, str) else 1
+    if len(text) > most:
+        return f"{text[start : most - 3]}..."
+    return text[start : len(text) - start]
+
+
+class _Brief(Repr):
+    """Values as Python writes them, the beginning of each."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlevel = 4
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 8
+        self.maxstring = self.maxlong = self.maxother = most + 2
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """In its own order: the inherited one sorts all keys."""
+        if level <= 0 < len(x):
+            return "{...}"
+        items = islice(x.items(), self.maxdict)
+        parts = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}" for key, value in items]
+        return f"{{{', '.join([*parts, *(['...'] if len(x) > self.maxdict else [])])}}}"

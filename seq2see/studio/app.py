@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
+from seq2see.errors import UserError
 from seq2see.studio import asked
 from seq2see.studio.bodies import body_of
 from seq2see.studio.bounds import Bounds
@@ -23,7 +24,7 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
 from seq2see.studio.inputs import Reader
-from seq2see.studio.openapi import document
+from seq2see.studio.openapi import ASKED, document
 from seq2see.studio.pages import add_pages
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import media, reply
@@ -31,16 +32,9 @@ from seq2see.studio.runs import add_run
 from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
-from seq2see.studio.settings import GRACE, Limits
+from seq2see.studio.settings import GRACE, MEGABYTE, Limits
 
 Made = TypeVar("Made")
-ACTIONS: dict[str, type[asked.Asked]] = {
-    "predict": asked.Predict,
-    "oracle": asked.Oracle,
-    "explain": asked.Explain,
-    "score": asked.Score,
-}
-"""Each is a route /api/NAME, a kind of body and a method of Service."""
 
 
 def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | None = None, local: bool = True) -> Any:
@@ -56,7 +50,7 @@ def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | N
     )
     _models(app, shelf)
     _watching(app, shelf, counters, limits)
-    for name, kind in ACTIONS.items():
+    for name, (kind, _) in ASKED.items():
         route = _action(name, kind, shelf, limits)
         app.post(f"/api/{name}")(route)
     add_run(app, shelf.run)
@@ -105,7 +99,14 @@ def _action(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
             record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
-        return await run_in_threadpool(reply, record)
+        made = await run_in_threadpool(reply, record)
+        size = len(made.body)
+        if size > limits.answer:
+            raise UserError(
+                f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {limits.answer / MEGABYTE:g} MB; "
+                "ask for fewer or shorter inputs, a smaller n_best or max_length, or without looks and maps"
+            )
+        return made
 
     answer.__name__ = name
     return answer

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from reprlib import Repr
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
 from seq2see.errors import UserError, nearest
+from seq2see.files import shortened
 from seq2see.search.options import COLDEST, HOTTEST, STRONGEST
 
 LENGTH = 2000
@@ -221,7 +220,7 @@ def _check_keys(given: Mapping[str, Any], owner: type[BaseModel], path: str) -> 
     unknown = given.keys() - set(allowed)
     if unknown:
         keys = (key for key in given if key in unknown)
-        problems = (f"unknown key '{path}{shortened(key)[1:-1]}'{nearest(key, allowed)}" for key in keys)
+        problems = (f"unknown key '{path}{shortened(key, quotes=False)}'{nearest(key, allowed)}" for key in keys)
         raise Invalid(f"{_listed(problems, len(unknown))}; allowed: {', '.join(allowed)}")
 
 
@@ -235,23 +234,9 @@ def _listed(problems: Iterable[str], count: int) -> str:
 def _problem(error: Mapping[str, Any]) -> str:
     path = ".".join(map(str, error["loc"]))
     if error["type"] == "nested":
-        inner = [shortened(part)[1:-1] for part in error["ctx"]["path"]]
+        inner = [shortened(part, quotes=False) for part in error["ctx"]["path"]]
         return f"{'.'.join([path, *inner])}: {error['ctx']['message']}"
     if error["type"] == "missing":
         return f"{path}: missing"
     message = str(error["msg"]).replace("Input should be", "should be").replace("valid ", "")
     return f"{path}: {message}, got {shortened(error['input'])}"
-
-
-_REPR = Repr()
-_REPR.maxlevel, _REPR.maxlist, _REPR.maxdict, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 3, 4, 4, 76, 76, 76
-
-
-def shortened(value: object, most: int = 80) -> str:
-    """What a client gave, for a message: of what is long or nested the beginning.
-
-    >>> shortened("a" * 200)[-40:], shortened([[[[1]]]]), shortened(3.5)
-    ("...aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", '[[[[...]]]]', '3.5')
-    """
-    text = "infinity" if isinstance(value, float) and math.isinf(value) else _REPR.repr(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
+from seq2see.files import HalfCharacter, parse_json, shortened
 from seq2see.studio.aside import BYTES, aside
-from seq2see.studio.asked import Invalid, shortened
+from seq2see.studio.asked import Invalid
 from seq2see.studio.refusing import Refused
 from seq2see.studio.scratch import Scratch
 
@@ -48,6 +49,7 @@ async def body_of(request: Request, scratch: Scratch, names: Names, read: Callab
         body = await request.body()
         return await aside(lambda: read(parsed(body)), large=len(body) > BYTES)
     if kind == FORM:
+        _check_charset(request.headers["content-type"])
         try:
             async with request.form(max_files=FILES, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
                 model = form.get("model")
@@ -61,58 +63,22 @@ async def body_of(request: Request, scratch: Scratch, names: Names, read: Callab
 
 
 def parsed(body: bytes) -> Any:
-    """JSON, strictly: NaN and Infinity are none. No thread gets a turn while Python reads JSON, so there may not be any
-    number of values."""
+    """JSON in UTF-8, strictly: NaN and Infinity are none. No thread gets a turn while Python reads JSON, so there may
+    not be any number of values."""
     _check_values(body.count(b","))
     try:
-        value = strict_json(body)
-    except (ValueError, RecursionError) as error:
+        return parse_json(body.decode("utf-8-sig"), depth=DEPTH)
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"the body is not UTF-8 text (byte {error.start})") from None
+    except ValueError as error:
         raise Refused(400, f"the body is no JSON: {error}") from None
-    _check_characters(value, escaped=b"\\u" in body)
-    return value
 
 
-def strict_json(text: str | bytes, *, constants: bool = False) -> Any:
-    """JSON as its standard has it, nested to a bounded depth; a ValueError or RecursionError where it is not.
-
-    constants: NaN and Infinity may stand for numbers, as Python writes them.
-    """
-
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON number")
-
-    value = json.loads(text, parse_constant=None if constants else refuse)
-    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    if opened > DEPTH and _deeper(value, DEPTH):
-        raise ValueError(f"lists and objects are nested too deeply; allowed: {DEPTH} levels")
-    return value
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels):
-        level = [
-            part
-            for one in level
-            if isinstance(one, dict | list)
-            for part in (one.values() if isinstance(one, dict) else one)
-            if isinstance(part, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _check_characters(value: Any, *, escaped: bool) -> None:
-    """Half of a character (a lone surrogate) is no text: it cannot be written as UTF-8, and no table can hold it. In
-    JSON it comes as an escape, otherwise what is read is UTF-8 already."""
-    if not escaped:
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = ascii(error.object[error.start])
-        raise Refused(400, f"the body holds half of a character ({half}, a lone surrogate)") from None
+def _check_charset(content_type: str) -> None:
+    """Of a form: whoever may choose among Python's codecs gets halves of surrogate pairs past all checks."""
+    charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in ("utf-8", "utf8"):
+        raise Refused(415, f"charset '{shortened(charset, quotes=False)}' is not read; allowed: utf-8")
 
 
 def _check_values(commas: int) -> None:
@@ -125,10 +91,10 @@ async def _fields(form: FormData, scratch: Scratch, names: Mapping[str, bool]) -
     found: dict[str, str | Upload] = {}
     for number, (key, value) in enumerate(form.multi_items()):
         if key in found:
-            raise Invalid(f"{shortened(key)[1:-1]}: given twice in the form")
+            raise Invalid(f"{shortened(key, quotes=False)}: given twice in the form")
         if isinstance(value, UploadFile):
             if key not in names:
-                name = shortened(key)[1:-1]
+                name = shortened(key, quotes=False)
                 raise Invalid(f"file '{name}': no input has this name; the model's inputs: {', '.join(names)}")
             found[key] = await _kept(value, scratch, number)
         else:
@@ -164,12 +130,13 @@ def _option(key: str, value: str) -> Any:
     if key in TEXTS and not value.lstrip().startswith("["):
         return value
     try:
-        made = strict_json(value)
-    except (ValueError, RecursionError):
+        made = parse_json(value, depth=DEPTH)
+    except HalfCharacter as error:
+        raise Refused(400, f"{shortened(key, quotes=False)}: {error}") from None
+    except ValueError:
         return value
     if made is None or (key in TEXTS and not all(isinstance(symbol, str) for symbol in made)):
         return value  # what is not given is left out of a form
-    _check_characters(made, escaped="\\u" in value)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Bodies that are too large or too slow, before anybody reads them."""
+"""Headers and bodies that are too large, bodies that are too slow, before anybody reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import refusal
-from seq2see.studio.settings import MEGABYTE, Limits
+from seq2see.studio.settings import HEADER_BYTES, MEGABYTE, Limits
 
 DRAINED = 8
 """A body of up to so many times the limit is read and thrown away, so that its sender hears why it was refused."""
@@ -28,6 +28,10 @@ class Bounds:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if _header_bytes(scope) > HEADER_BYTES:
+            message = f"the header is too large; allowed: {HEADER_BYTES:,} bytes"
+            await refusal(431, message, headers=CLOSE)(scope, receive, send)
             return
         body = _Body(receive, self._limits)
         said = Headers(scope=scope).get("content-length", "")
@@ -73,6 +77,12 @@ class _Body:
         self._seen += len(message.get("body", b""))
         self._done = message["type"] != "http.request" or not message.get("more_body", False)
         return message
+
+
+def _header_bytes(scope: Scope) -> int:
+    """As large as the header was; a server that parses whole pieces as they come takes more than it would wait for."""
+    first = len(scope["method"]) + len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
+    return first + sum(len(name) + len(value) + len(b": \r\n") for name, value in scope["headers"])
 
 
 def _said(limits: Limits) -> str:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
+import sys
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from seq2see.studio.settings import Limits
+from seq2see.studio.settings import HEADER_BYTES, Limits
+
+if sys.platform == "linux":
+    from fcntl import ioctl
+    from termios import TIOCOUTQ
 
 TICK = 1.0
 """Seconds between two looks at all connections."""
@@ -24,9 +31,13 @@ LINGER = 1.0
 """Seconds that a connection which was refused stays open, so that its client reads why."""
 LINGERING = 64
 """Connections that may stay open for that; beyond, the oldest is cut off."""
-HEADER_BYTES = 1 << 16
-PACE = 1 << 14
-"""Bytes of an answer that a client has to read within `Limits.send` seconds (or all that is left of it)."""
+PACE, SPANS = 1 << 14, 4
+"""Bytes of an answer that a client has to read in `Limits.send` seconds, on average over so many times these seconds:
+the client's kernel acknowledges what was read in steps, which may be several times larger."""
+SEND_BUFFER = 1 << 17
+"""Bytes of an answer that the kernel takes in advance; the rest is kept here, where it is counted."""
+FAST = 1 << 20
+"""Bytes in a second that a client is thought to read before anything is known of it."""
 RETRY = {"Retry-After": "5"}
 
 
@@ -46,8 +57,9 @@ class Connections:
         return (one for those in self._open.values() for one in those)
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """uvicorn's protocol, h11 or httptools, with these bounds."""
-        return type("Protocol", (BoundedConnection, AutoHTTPProtocol), {"bounds": self})
+        """uvicorn's protocol with these bounds. It is always h11, whatever else is installed: httptools has no limit
+        for the header of a request that comes while another one is being answered."""
+        return type("Protocol", (BoundedConnection, H11Protocol), {"bounds": self})
 
     def admit(self, connection: BoundedConnection) -> bool:
         """Whether there is room for one more; where there is none, the one that has kept us waiting longest goes."""
@@ -78,6 +90,17 @@ class Connections:
         if not same:
             self._open.pop(connection.address, None)
 
+    def make_room(self) -> None:
+        """Where the answers that wait to be read are too large together, whoever reads most slowly is cut off."""
+        waiting = [one for one in [*self, *self._refused] if one.waiting_bytes]
+        excess = sum(one.waiting_bytes for one in waiting) - self.limits.unread
+        now = monotonic()
+        for one in sorted(waiting, key=lambda one: one.speed(now)):
+            if excess <= 0:
+                return
+            excess -= one.waiting_bytes
+            one.evict()
+
     def _most(self, address: str) -> int:
         """Everybody behind a proxy on this machine comes from its own address, which has no limit of its own."""
         local = not address or ip_address(address.partition("/")[0]).is_loopback
@@ -99,16 +122,17 @@ class BoundedConnection(asyncio.Protocol):
 
     bounds: ClassVar[Connections]
     header_since: float | None
-    transport: asyncio.Transport
+    transport: CountingTransport
     cycle: Any
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         now = monotonic()
         self.address = _address(transport)
-        self.since, self.header_since, self._header_bytes = now, now, 0
-        self._unsent, self._moved = 0, now
+        self.since, self.header_since = now, now
+        self._begun, self._begun_at, self._read, self._deadline = now, 0, 0, now
         self.refused = False
-        super().connection_made(transport)
+        _limit_send_buffer(transport)
+        super().connection_made(CountingTransport(transport, self))  # type: ignore[arg-type]
         if not self.bounds.admit(self):
             message = "too many connections; try again in a moment"
             self._refuse(503, message, RETRY)
@@ -118,14 +142,10 @@ class BoundedConnection(asyncio.Protocol):
             self.transport.close()
             return
         if self.header_since is None and not self.busy:
-            self.header_since, self._header_bytes = monotonic(), 0
+            self.header_since = monotonic()
         super().data_received(data)
         if self.busy:
             self.header_since = None
-            return
-        self._header_bytes += len(data)
-        if self._header_bytes > HEADER_BYTES and not self.transport.is_closing():
-            self._refuse(431, f"the header is too large; allowed: {HEADER_BYTES:,} bytes")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.bounds.leave(self)
@@ -135,13 +155,33 @@ class BoundedConnection(asyncio.Protocol):
         self.since = monotonic()
         super().on_response_complete()  # type: ignore[misc]
 
-    def resume_writing(self) -> None:
-        self._moved = monotonic()
-        super().resume_writing()
-
     def send_400_response(self, msg: str) -> None:
-        """uvicorn's word for what is no HTTP, in our shape."""
-        self._refuse(400, msg)
+        """uvicorn calls this while it handles the error of h11, which knows whether it was the size of the header."""
+        if getattr(sys.exception(), "error_status_hint", None) == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+            self._refuse(431, f"the header is too large; allowed: {HEADER_BYTES:,} bytes")
+        else:
+            self._refuse(400, msg)
+
+    def writes(self) -> None:
+        """More of an answer is about to be written; where the client has read all that came before, its time begins."""
+        if self.transport.unread == 0:
+            self._begun, self._begun_at = monotonic(), self.transport.written
+            self._read, self._deadline = self._begun_at, self._begun + self.bounds.limits.send
+
+    def wrote(self) -> None:
+        if self.waiting_bytes > SEND_BUFFER:
+            self.bounds.make_room()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of answers that are kept here until the client reads."""
+        size: int = self.transport.get_write_buffer_size()
+        return size
+
+    def speed(self, now: float) -> float:
+        """Bytes in a second that the client has read of what it is being sent; new ones count as fast at first."""
+        read = self.transport.written - self.transport.unread - self._begun_at
+        return (read + FAST) / (now - self._begun + 1)
 
     @property
     def busy(self) -> bool:
@@ -156,11 +196,11 @@ class BoundedConnection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """Close what has kept us waiting too long."""
         limits = self.bounds.limits
-        unsent = self.transport.get_write_buffer_size()
-        if unsent == 0 or unsent + PACE <= self._unsent:
-            self._moved, self._unsent = now, unsent
-        self._unsent = max(self._unsent, unsent)
-        if now - self._moved > limits.send or (self.refused and now - self.since > LINGER):
+        unread = self.transport.unread
+        read, before = self.transport.written - unread, self._read
+        earned = (read - before) / PACE * limits.send
+        self._read, self._deadline = read, min(self._deadline + earned, now + SPANS * limits.send)
+        if (unread and now > self._deadline) or (self.refused and now - self.since > LINGER):
             self.transport.abort()
         elif self.header_since is not None and not self.refused and now - self.header_since > limits.header:
             self._refuse(408, f"the header did not come in time; allowed: {limits.header:g} s")
@@ -172,6 +212,8 @@ class BoundedConnection(asyncio.Protocol):
     def _refuse(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         """An answer without a request. It is closed after the client's next word or a second: a connection that is
         closed with bytes unread is reset, and its client may never see the answer."""
+        if self.refused or self.transport.is_closing():
+            return
         self.refused, self.since = True, monotonic()
         self.bounds.dismiss(self)
         body = json.dumps({"error": message}).encode()
@@ -181,6 +223,47 @@ class BoundedConnection(asyncio.Protocol):
         self.transport.write(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + body)
         if self.transport.can_write_eof():
             self.transport.write_eof()
+
+
+class CountingTransport:
+    """A transport that counts what is written to it, and so knows how much of that the client has not read yet."""
+
+    def __init__(self, transport: asyncio.Transport, connection: BoundedConnection):
+        self._transport, self._connection = transport, connection
+        self._socket: socket.socket | None = transport.get_extra_info("socket")
+        self.written = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self._connection.writes()
+        self.written += len(data)
+        self._transport.write(data)
+        self._connection.wrote()
+
+    @property
+    def unread(self) -> int:
+        """Bytes that wait here, and (on Linux) those that the client's kernel has not acknowledged."""
+        size: int = self._transport.get_write_buffer_size()
+        return size + (_unacknowledged(self._socket) if self._socket is not None else 0)
+
+
+def _unacknowledged(connection: socket.socket) -> int:
+    if sys.platform != "linux":
+        return 0
+    try:
+        found: int = struct.unpack("i", ioctl(connection.fileno(), TIOCOUTQ, bytes(4)))[0]
+    except (OSError, ValueError):  # closed meanwhile, or no TCP
+        return 0
+    return found
+
+
+def _limit_send_buffer(transport: asyncio.BaseTransport) -> None:
+    """Where the kernel took megabytes in advance, nobody here could tell a slow reader from one who does not read."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
 
 
 def _evict(connections: list[BoundedConnection]) -> bool:

@@ -14,7 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see.errors import UserError
-from seq2see.studio.asked import Invalid, shortened
+from seq2see.files import shortened
+from seq2see.studio.asked import Invalid
 from seq2see.studio.refusing import Refused
 from seq2see.studio.replies import refusal
 
@@ -86,7 +87,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path, method = shortened(request.url.path)[1:-1], shortened(request.method)[1:-1]
+    path, method = shortened(request.url.path, quotes=False), shortened(request.method, quotes=False)
     messages = {404: f"nothing is at {path}; /docs lists what there is", 405: f"{method}: not here"}
     message = messages.get(error.status_code, str(error.detail))
     return refusal(error.status_code, message, headers=dict(error.headers or {}))
@@ -94,7 +95,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _parameters(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    names = ", ".join(shortened(str(one["loc"][-1]))[1:-1] for one in error.errors()[:10])
+    names = ", ".join(shortened(str(one["loc"][-1]), quotes=False) for one in error.errors()[:10])
     return refusal(422, f"{names}: cannot be read; /docs lists what is allowed")
 
 

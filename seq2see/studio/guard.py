@@ -90,7 +90,8 @@ class Guard:
             return None
         if scope["method"] == "GET" and self._same(query.pop("token", None)):
             rest = f"?{urlencode(query)}" if query else ""
-            answer = RedirectResponse(f"{scope['path']}{rest}", status_code=303)
+            path = scope["path"].lstrip("/\\")  # a second slash would make it another host's address
+            answer = RedirectResponse(f"/{path}{rest}", status_code=303)
             answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict")
             return answer
         message = "a token is needed: header 'Authorization: Bearer TOKEN', or open /?token=TOKEN in the browser"

@@ -14,7 +14,8 @@ from seq2see.api import Model
 from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job
 from seq2see.errors import UserError, counted
-from seq2see.studio.asked import Invalid, shortened
+from seq2see.files import shortened
+from seq2see.studio.asked import Invalid
 from seq2see.studio.bodies import Upload
 from seq2see.studio.media import Decoded, MediaDecoder
 from seq2see.studio.scratch import Scratch

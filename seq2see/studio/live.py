@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from seq2see import __version__
 from seq2see.errors import UserError
-from seq2see.studio.asked import shortened
+from seq2see.files import shortened
 from seq2see.studio.bounds import Bounds
 from seq2see.studio.failing import Faults, tell_failures
 from seq2see.studio.guard import Guard
@@ -32,7 +32,9 @@ def live_app(run: Watched) -> Any:
 
     def find(name: str | None) -> Watched:
         if name not in (None, run.name):
-            raise Refused(404, f"model: '{shortened(name)[1:-1]}' is not being trained here; allowed: {run.name}")
+            raise Refused(
+                404, f"model: '{shortened(name, quotes=False)}' is not being trained here; allowed: {run.name}"
+            )
         return run
 
     app = FastAPI(title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)

@@ -14,6 +14,7 @@ from typing import Any
 from seq2see import __version__
 from seq2see.recipe.kinds import first_line
 from seq2see.studio import asked
+from seq2see.studio.bodies import FORM, JSON
 from seq2see.studio.guard import COOKIE
 from seq2see.studio.inputs import EXAMPLE
 from seq2see.studio.served import FILES, Served
@@ -22,7 +23,6 @@ from seq2see.studio.settings import Limits
 
 Schema = dict[str, Any]
 
-JSON, FORM = "application/json", "multipart/form-data"
 NULL: Schema = {"type": "null"}
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": ["number", "null"]}
@@ -139,6 +139,7 @@ ASKED: dict[str, tuple[type[asked.Asked], str]] = {
     "explain": (asked.Explain, "Explanation"),
     "score": (asked.Score, "Scores"),
 }
+"""Each is a route /api/NAME and a method of Service; its body, and the schema of its answer."""
 
 
 def _asking(models: Sequence[Served], limits: Limits) -> Schema:

@@ -13,10 +13,11 @@ from seq2see.api import Model, load
 from seq2see.data.columns import OUTPUT
 from seq2see.data.media import MediaField
 from seq2see.errors import UserError, nearest
+from seq2see.files import shortened
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.predictor import why_no_looks
-from seq2see.studio.asked import Invalid, shortened
+from seq2see.studio.asked import Invalid
 from seq2see.studio.batching import Batcher
 from seq2see.studio.counters import Counters
 from seq2see.studio.examples import examples_of
@@ -112,7 +113,7 @@ class Shelf:
                 raise Invalid(f"model: missing; allowed: {names}")
             return next(iter(self._models.values()))
         if name not in self._models:
-            unknown = shortened(name)[1:-1]
+            unknown = shortened(name, quotes=False)
             raise Refused(404, f"model: '{unknown}' is not served{nearest(name, self._models)}; allowed: {names}")
         return self._models[name]
 

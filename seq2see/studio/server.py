@@ -15,7 +15,7 @@ from seq2see.errors import UserError
 from seq2see.studio.connections import Connections
 from seq2see.studio.ending import SPARE, Ending, Server
 from seq2see.studio.guard import is_loopback
-from seq2see.studio.settings import GRACE, Limits
+from seq2see.studio.settings import GRACE, HEADER_BYTES, Limits
 
 TOKEN = "SEQ2SEE_TOKEN"
 SHORTEST = 12
@@ -81,6 +81,7 @@ def server_of(app: Any, limits: Limits | None = None) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=GRACE + SPARE,
     )

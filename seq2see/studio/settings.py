@@ -9,6 +9,8 @@ from seq2see.data.decoder_pool import MEMORY, PROCESSES, RESULT, SECONDS, WAITIN
 MEGABYTE = 1_000_000
 GRACE = 5
 """Seconds that work under way has when the server ends."""
+HEADER_BYTES = 1 << 16
+"""Of a request's header, its first line counted."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Limits:
     rows, padded: inputs that are read in one batch, and their symbols with those that fill them up to the longest;
     patience: seconds for an answer; upload: seconds for a body; connections: open at once, connections_each: of them
     from one address (other than this machine's own); header: seconds for the header of a request; send: seconds in
-    which a client has to read on in its answer.
+    which a client has to read on in its answer; answer: bytes of one; unread: bytes of
+    all answers that wait for their clients to read.
 
     Files are decoded by so many `decoders`, processes with so many bytes of `decoder_memory` each; `decoder_seconds`:
     for each file; `decoder_waiting`: files that may wait for that; `decoded`: bytes of what the files of all requests
@@ -38,6 +41,8 @@ class Limits:
     connections_each: int = 64
     header: float = 10.0
     send: float = 30.0
+    answer: int = 100 * MEGABYTE
+    unread: int = 250 * MEGABYTE
     decoders: int = PROCESSES
     decoder_memory: int = MEMORY
     decoder_seconds: float = SECONDS

@@ -12,12 +12,13 @@ from typing import Any
 
 from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
+from seq2see.files import parse_json
 from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.media_settings import MediaSettings
-from seq2see.studio.bodies import strict_json
+from seq2see.studio.bodies import DEPTH
 from seq2see.studio.tail import Tail
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS, Report
@@ -166,8 +167,8 @@ def _is_record(line: bytes, *, constants: bool = False) -> bool:
     """Whether a line is one JSON object, and not nested beyond all measure; constants: NaN may stand in it, which is
     told as null (films are told as they are written)."""
     try:
-        return isinstance(strict_json(line, constants=constants), dict)
-    except (ValueError, RecursionError):
+        return isinstance(parse_json(line.decode(), constants=constants, halves=True, depth=DEPTH), dict)
+    except ValueError:
         return False
 
 

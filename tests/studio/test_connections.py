@@ -7,13 +7,14 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import httpx
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from seq2see.studio.app import make_app
 from seq2see.studio.connections import BoundedConnection, Connections, _address
@@ -155,6 +156,51 @@ def test_who_never_reads_is_cut_off() -> None:
         assert len(get(port, "/large").content) == LARGE
 
 
+def small_window(port: int) -> socket.socket:
+    """A connection whose client's kernel reads little in advance."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    made.settimeout(60)
+    made.connect(("127.0.0.1", port))
+    made.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    return made
+
+
+def test_who_reads_slowly_but_fast_enough_is_not_cut_off() -> None:
+    """16 KB are to be read in each second, and five times as much is; the kernels at both ends take more at once."""
+    with serving(Small(), Limits(send=1.0)) as (port, connections), small_window(port) as slow:
+        until, read = monotonic() + 5, 0
+        while monotonic() < until:
+            read += len(slow.recv(1 << 14))
+            assert len(connections) == 1, f"cut off after {read:,} bytes"
+            sleep(0.2)
+        assert any(one.transport.get_write_buffer_size() for one in connections), "this was not slow"
+
+
+def test_who_reads_too_little_is_cut_off() -> None:
+    with serving(Small(), Limits(send=0.5)) as (port, connections), small_window(port) as slow:
+        assert eventually(lambda: len(connections) == 1)
+
+        def gone() -> bool:
+            with suppress(ConnectionError):
+                slow.recv(10)
+            return len(connections) == 0
+
+        assert eventually(gone)
+
+
+def test_answers_that_wait_to_be_read_are_bounded_and_the_slowest_goes() -> None:
+    limits = Limits(send=600, unread=LARGE * 3 // 2)
+    with serving(Small(), limits) as (port, connections), ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(small_window(port))
+            assert eventually(lambda: any(one.waiting_bytes for one in connections))
+            sleep(1.0)
+            assert sum(one.waiting_bytes for one in connections) <= limits.unread
+        assert eventually(lambda: len(connections) == 1)
+        assert len(get(port, "/large").content) == LARGE, "who reads is not cut off for those who do not"
+
+
 def test_what_is_no_http_is_refused_as_json() -> None:
     with serving(Small(), Limits()) as (port, _), connected(port, b"\x16\x03\x01 hello\r\n\r\n") as other:
         status, headers, record = answered(other)
@@ -216,14 +262,12 @@ def test_whose_connection_it_is(peer: Any, address: str) -> None:
     assert _address(Transport()) == address
 
 
-def test_both_protocols_of_uvicorn_can_be_bounded() -> None:
-    assert issubclass(Connections(Limits()).protocol(), BoundedConnection)
-    for needed in ("cycle", "on_response_complete", "send_400_response", "resume_writing"):
-        from uvicorn.protocols.http.auto import AutoHTTPProtocol
-        from uvicorn.protocols.http.h11_impl import H11Protocol
-
-        for base in (AutoHTTPProtocol, H11Protocol):
-            assert hasattr(base, needed) or needed in base.__init__.__code__.co_names
+def test_the_protocol_is_h11_whatever_is_installed() -> None:
+    made = Connections(Limits()).protocol()
+    assert issubclass(made, BoundedConnection)
+    assert issubclass(made, H11Protocol)
+    for needed in ("cycle", "on_response_complete", "send_400_response"):
+        assert hasattr(H11Protocol, needed) or needed in H11Protocol.__init__.__code__.co_names
 
 
 # ------------------------------------------------------------------- who hangs up
@@ -236,6 +280,43 @@ def one(speller: Path) -> Iterator[tuple[int, Served]]:
     with serving(make_app(shelf, limits, Counters()), limits) as (port, _):
         yield port, next(iter(shelf))
     shelf.close()
+
+
+def header(size: int) -> bytes:
+    """A request of nearly that many bytes, without the empty line that ends it."""
+    start = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX: "
+    return start + b"a" * (size - len(start) - 10) + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status"),
+    [
+        ([header(60_000) + b"\r\n"], 200),
+        ([header(60_000)[:20_000], header(60_000)[20_000:50_000], header(60_000)[50_000:], b"\r\n"], 200),
+        ([header(100_000) + b"\r\n"], 431),
+        ([header(100_000), b"\r\n"], 431),
+        ([header(400_000)[at : at + 20_000] for at in range(0, 400_000, 20_000)], 431),
+        ([b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"], 431),
+    ],
+)
+def test_a_header_has_its_size_in_whatever_pieces_it_comes(
+    one: tuple[int, Served], caplog: pytest.LogCaptureFixture, pieces: list[bytes], status: int
+) -> None:
+    port, _ = one
+    with connected(port) as client:
+        for piece in pieces:
+            try:
+                client.sendall(piece)
+            except ConnectionError:
+                break  # refused already
+            sleep(0.05)
+        try:
+            found, headers, record = answered(client)
+        except ConnectionError:
+            assert status == 431, "whoever writes on after it was refused may not see the answer"
+        else:
+            assert (found, headers["connection"], "error" in record) == (status, "close", status != 200)
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
 
 BODIES: dict[str, dict[str, Any]] = {

@@ -99,12 +99,29 @@ def test_no_value_of_any_key_is_a_fault_of_the_server(client: TestClient, route:
         (b'{"input": ' + b"9" * 5000 + b"}", 400),
         (b'{"temperature": 1e999}', 422),
         (b'{"input": "a", "input": "face", "model": "speller"}', 200),
-        ('{"input": "é", "model": "speller"}'.encode("utf-16"), 200),
+        ('{"input": "é", "model": "speller"}'.encode("utf-16"), 400),
+        ('{"input": "é", "model": "speller"}'.encode("utf-32"), 400),
+        ('{"input": "é", "model": "speller"}'.encode("utf-8-sig"), 200),
+        (b'{"input": "a\xed\xa0\x80", "model": "speller"}', 400),
+        (b'{"input": "face", "prefix": ["\xed\xbf\xbf"], "model": "speller"}', 400),
     ],
 )
 def test_bodies_that_are_hardly_json(client: TestClient, content: bytes, status: int) -> None:
     for route in ROUTES[:1] if status == 200 else ROUTES:
         assert post(client, route, content)[0] == status
+
+
+@pytest.mark.parametrize("charset", ["raw_unicode_escape", "utf-7", "idna", "utf-16", "no-such"])
+def test_forms_are_utf_8(client: TestClient, charset: str) -> None:
+    fields = {"model": "speller", "input": "a\\ud800"}
+    content = "".join(f'--b\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{fields[key]}\r\n' for key in fields)
+    kind = "multipart/form-data; boundary=b; charset="
+
+    def status(charset: str) -> int:
+        headers = {"Content-Type": kind + charset}
+        return client.post("/api/predict", content=f"{content}--b--\r\n".encode(), headers=headers).status_code
+
+    assert (status(charset), status("UTF-8")) == (415, 200)
 
 
 def test_forms_that_are_hardly_forms(client: TestClient) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,14 @@ def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestCli
     assert "access-control-allow-origin" not in page.headers
 
 
+def test_an_answer_has_its_size(shelf: Shelf) -> None:
+    client = TestClient(make_app(shelf, replace(LIMITS, answer=2_000), Counters()), base_url="http://127.0.0.1:8000")
+    large = {**SPELLER, "input": "face", "beam": 4}
+    assert client.post("/api/predict", json=large).status_code == 409
+    small = {**large, "beam": 1, "looks": False, "shown": False}
+    assert client.post("/api/predict", json=small).status_code == 200
+
+
 def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
     token = "a-long-enough-token"
     app = make_app(shelf, LIMITS, Counters(), token=token, local=False)
@@ -155,6 +164,10 @@ def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
     answer = client.get("/", params={"token": token, "model": "a"}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/?model=a")
     assert "HttpOnly" in answer.headers["set-cookie"]
+    for path in ("//evil.example/", "///evil.example/", "/\\evil.example/", "/%2Fevil.example/"):
+        stranger = TestClient(app, base_url="http://example.org")
+        answer = stranger.get(f"http://example.org{path}?token={token}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
     assert client.get("/api/models").status_code == 200
 
 
