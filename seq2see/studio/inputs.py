@@ -123,10 +123,10 @@ class Reader:
         except (binascii.Error, ValueError) as error:
             raise UserError(f"input '{name}': the data: URL is damaged: {error}") from None
         suffix = re.sub(r"[^a-z0-9]", "", head[1].lower().removeprefix("x-"))[:8]
-        path = self.scratch.file(f"sent-{len(self.names)}.{suffix}")
-        path.write_bytes(content)
-        self.names[str(path)] = f"{name}.{suffix}"
-        return str(path)
+        with self.scratch.open(f"sent-{len(self.names)}.{suffix}") as file:
+            file.write(content)
+        self.names[file.name] = f"{name}.{suffix}"
+        return file.name
 
     def _check_length(self, name: str, value: str) -> None:
         reads_files = isinstance(self.model.bundle.fields.inputs[name], MediaField)
