@@ -91,6 +91,11 @@ class Reader:
                             names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")
         self.held += await self.media.decode(jobs, names=names)
 
+    def close(self) -> None:
+        """The request has ended. What it held is let go now: a task that was broken off is not freed at once, and all
+        requests share the memory for files."""
+        self.held.clear()
+
     def file_names(self) -> dict[str, str]:
         """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
         files = [name for name, one in self.model.bundle.fields.inputs.items() if isinstance(one, MediaField)]

@@ -186,7 +186,8 @@ def serve(
     made = Served(name, model, batcher, media=media if media.serve(model) else None)
     if folder is not None:
         first = Path(folders_of(folder)[0])
-        found = examples_of(model, first, files)
+        with media.on_demand():
+            found = examples_of(model, first, files)
         made.examples, made.outside = found.rows, found.outside
         run = Watched(name, first, answers=lambda: made.details["answers"][0])
         made.run = run if run.recorded and len(model.bundles) == 1 else None

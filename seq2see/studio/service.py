@@ -53,7 +53,7 @@ class Service:
             _alone(body)
             return await self._followed(body, body.target, given)
         rows, questions = await self._read(given, lambda rows: self._questions(body, rows), shown=body.shown)
-        found = await self._answered(self.served.batcher.ask(questions))
+        found = await self._answered(self._ask(questions))
 
         def told() -> dict[str, Any]:
             notices = self._noticed(rows, body.prefix) + unreached(questions[0].oracle, found)
@@ -70,9 +70,9 @@ class Service:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
         (row,), questions = await self._read([body.input], lambda rows: self._questions(free, rows), shown=body.shown)
-        (before,) = await self._answered(self.served.batcher.ask(questions))
+        (before,) = await self._answered(self._ask(questions))
         edited = await self._aside(lambda: self._edited(body, row, [token.text for token in before.tokens]))
-        (after,) = await self._answered(self.served.batcher.ask([edited]))
+        (after,) = await self._answered(self._ask([edited]))
 
         def told() -> dict[str, Any]:
             notices = self._noticed([row], None) + unreached(edited.oracle, [after])
@@ -98,7 +98,7 @@ class Service:
                 said = predict(bundles, [row], options, replace_unknown=False)[0]
             return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
-        (made,) = await self._answered([self.served.batcher.do(work)])
+        (made,) = await self._answered([self._do(work)])
         notices = await self._aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
@@ -110,7 +110,7 @@ class Service:
         pairs = self._pairs(body)
         inputs, outputs = [one.input for one in pairs], [one.output for one in pairs]
         _, rows = await self._read(inputs, lambda rows: self._scored(rows, outputs))
-        (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
+        (each,) = await self._answered([self._do(lambda: score_rows(model.bundles, rows))])
 
         def told() -> dict[str, Any]:
             total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
@@ -236,9 +236,15 @@ class Service:
             return None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
 
         rows, oracle = await self._read(given, checked, shown=body.shown)
-        tasks = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
+        tasks = [self._do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(tasks)
         return await self._aside(lambda: self._told(body, rows, found, self._noticed(rows, target, what="target")))
+
+    def _ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
+        return self.served.batcher.ask(questions, held=self.reader.held)
+
+    def _do(self, work: Callable[[], Made]) -> Future[Made]:
+        return self.served.batcher.do(work, held=self.reader.held)
 
     async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""

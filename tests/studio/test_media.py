@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
+import json
+import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -296,6 +299,84 @@ def test_a_request_that_is_cancelled_takes_its_files_along(tmp_path: Path) -> No
     try:
         asyncio.run(cancelled())
         assert reached(lambda: media.pool.running == 0)
+    finally:
+        media.close()
+
+
+def test_a_batch_under_way_needs_nothing_of_clients_that_hang_up(
+    captions: Path,
+    running: Callable[..., tuple[str, Shelf]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    url, shelf = running(captions)
+    (served,) = shelf
+    sizes, gathered, began, go = list[int](), threading.Event(), threading.Event(), threading.Event()
+
+    def begin(rows: int) -> None:
+        sizes.append(rows)
+        began.set()
+        assert go.wait(PATIENT)
+
+    monkeypatch.setattr(served.batcher, "_told", begin)
+    served.batcher.do(lambda: gathered.wait(PATIENT))
+    picture = "data:image/png;base64," + base64.b64encode(png()).decode()
+    body = {"input": picture, "shown": False}
+    with (
+        httpx.Client(base_url=url, trust_env=False, timeout=PATIENT) as client,
+        ThreadPoolExecutor(4) as threads,
+        ExitStack() as leaving,
+    ):
+        try:
+            for _ in range(2):
+                leaving.enter_context(hung_up(url, body))
+            staying = [threads.submit(client.post, "/api/predict", json=body) for _ in range(2)]
+            assert reached(lambda: served.batcher.waiting == 4)
+            gathered.set()
+            assert began.wait(PATIENT)
+            leaving.close()
+            assert reached(lambda: len(list(tmp_path.iterdir())) == 2), "their files are gone"
+            gc.collect()
+        finally:
+            gathered.set()
+            go.set()
+        assert [one.result(PATIENT).status_code for one in staying] == [200, 200]
+    assert sizes == [4]
+    assert shelf.media is not None
+    kept = shelf.media._decoded
+    assert reached(lambda: not kept)
+
+
+@contextmanager
+def hung_up(url: str, body: dict[str, Any]) -> Iterator[None]:
+    """A client that sends a request, and leaves at the end without having read an answer."""
+    content = json.dumps(body).encode()
+    host, port = url.removeprefix("http://").rstrip("/").split(":")
+    head = f"POST /api/predict HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        yield
+
+
+def test_a_file_of_two_requests_stays_while_one_of_them_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    job = Job(str(tmp_path / "a.png"), ImageInput(height=16, width=16))
+    media = MediaDecoder(LIMITS, pool(processes=1))
+
+    async def decoded_twice() -> list[Any]:
+        asked = [media.decode({job.key: job}, names={job.key: "a file"}) for _ in range(2)]
+        return list(await asyncio.gather(*asked))
+
+    try:
+        held = asyncio.run(decoded_twice())
+        for _ in range(2):
+            assert isinstance(job.settings, ImageInput)
+            assert media.picture(job.path, job.settings).shape == (3, 16, 16)
+            held.pop()
+            gc.collect()
+        with pytest.raises(RuntimeError):
+            media.picture(job.path, job.settings)  # a model's thread waits for no decoder
     finally:
         media.close()
 
