@@ -77,8 +77,9 @@ class Reader:
             self._check_length(name, value)
         return row
 
-    async def decode(self, rows: Sequence[Row], *, shown: bool) -> None:
-        """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them."""
+    async def decode(self, rows: Sequence[Row], *, shown: bool, until: float) -> None:
+        """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them; until:
+        the moment by which the request is to be answered."""
         if self.media is None:
             return
         jobs, names, known = dict[str, Job](), dict[str, str](), self.file_names()
@@ -89,7 +90,7 @@ class Reader:
                         for job in column.jobs(row[name], shown=shown and bundle is self.model.bundle):
                             jobs[job.key] = job
                             names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")
-        self.held += await self.media.decode(jobs, names=names)
+        self.held += await self.media.decode(jobs, names=names, until=until)
 
     def close(self) -> None:
         """The request has ended. What it held is let go now: a task that was broken off is not freed at once, and all

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.api import Model
-from seq2see.data.decoder_pool import DecoderPool, Unavailable
+from seq2see.data.decoder_pool import FAILED, DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
 from seq2see.data.media import FileDecoder, MediaField
 from seq2see.data.media_files import Job, MediaError
@@ -34,6 +35,9 @@ from seq2see.studio.settings import MEGABYTE, Limits
 
 THREADS = 4
 """For what is done with files apart from decoding them: written down on the way in, drawn on the way out."""
+
+STALLED = 0.9
+"""The share of the patience after which decoders that answer nothing are a problem: clients leave when it is over."""
 
 Made = TypeVar("Made")
 
@@ -63,6 +67,7 @@ class MediaDecoder(FileDecoder):
         )
         self._decoded: WeakValueDictionary[str, Decoded] = WeakValueDictionary()
         self._on_demand = False
+        self._stalled = -FAILED
         self._threads = ThreadPoolExecutor(THREADS, "seq2see-media")
 
     def serve(self, model: Model) -> bool:
@@ -87,12 +92,38 @@ class MediaDecoder(FileDecoder):
         """Work with files by a thread of their own."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def decode(self, jobs: Mapping[str, Job], *, names: Mapping[str, str]) -> list[Decoded]:
+    def problem(self) -> str | None:
+        """Why no file is decoded: no process can be started, or all of them are busy and none has answered for about
+        as long as clients wait. They leave then, so that counts until there is an answer, for a minute at most."""
+        if self.pool.failure is not None:
+            return self.pool.failure
+        self._note_stall()
+        if monotonic() - self._stalled < FAILED and self.pool.answered < self._stalled:
+            return f"no file was decoded within {STALLED * self._limits.patience:g} s, and all decoders are busy"
+        return None
+
+    def _note_stall(self) -> None:
+        if self.pool.stalled > STALLED * self._limits.patience:
+            self._stalled = monotonic()
+
+    async def decode(
+        self, jobs: Mapping[str, Job], *, names: Mapping[str, str], until: float | None = None
+    ) -> list[Decoded]:
         """Decode files by the keys of their jobs. The caller holds what is returned as long as it needs it: meanwhile
-        all methods of this decoder find it. names: how messages begin, by the same keys."""
+        all methods of this decoder find it. names: how messages begin, by the same keys; until: the moment by which
+        the whole request is to be answered."""
         held: list[Decoded] = []
         try:
-            await self._decode_all(jobs, names, held)
+            patience = self._limits.patience
+            async with asyncio.timeout(patience if until is None else max(until - monotonic(), 0.0)):
+                await self._decode_all(jobs, names, held)
+        except TimeoutError:
+            held.clear()
+            message = f"the files could not be decoded within {patience:g} s; send fewer, or try later"
+            raise Refused(504, message) from None
+        except Unavailable as error:
+            held.clear()
+            raise _unavailable(error) from None
         except BaseException:
             held.clear()  # now: an error is not freed at once, and what its traceback leads to neither
             raise
@@ -103,15 +134,8 @@ class MediaDecoder(FileDecoder):
         held += filter(None, map(self._decoded.get, jobs))
         missing = [job for key, job in jobs.items() if key not in self._decoded]
         first = {job.path: job for job in reversed(missing)}  # what cannot be decoded once is not tried again
-        try:
-            async with asyncio.timeout(self._limits.patience):
-                await self._decode(list(first.values()), names, held)
-                await self._decode([job for job in missing if first[job.path] is not job], names, held)
-        except TimeoutError:
-            message = f"the files could not be decoded within {self._limits.patience:g} s; send fewer, or try later"
-            raise Refused(504, message) from None
-        except Unavailable as error:
-            raise _unavailable(error) from None
+        await self._decode(list(first.values()), names, held)
+        await self._decode([job for job in missing if first[job.path] is not job], names, held)
 
     async def _decode(self, jobs: Sequence[Job], names: Mapping[str, str], held: list[Decoded]) -> None:
         decodings = self.pool.submit(jobs) if jobs else []
@@ -125,6 +149,7 @@ class MediaDecoder(FileDecoder):
                 held.append(self._decoded.setdefault(key, Decoded(arrays)))  # another request may have decoded it too
                 self._check_memory(held)
         finally:
+            self._note_stall()
             self.pool.stop(decodings)
 
     def close(self) -> None:

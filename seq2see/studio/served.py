@@ -137,7 +137,7 @@ class Shelf:
         record: dict[str, Any] = {"models": list(self._models), "queues": queues}
         if self.media is not None:
             pool = self.media.pool
-            failing["decoding"] = pool.failure
+            failing["decoding"] = self.media.problem()
             full["decoding"] = "too many files wait" if pool.waiting >= pool.most_waiting else None
             counts = {"waiting": pool.waiting, "running": pool.running, "processes": pool.processes}
             record["decoding"] = counts

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from seq2see.data.columns import OUTPUT
@@ -41,11 +42,15 @@ Made = TypeVar("Made")
 
 @dataclass
 class Service:
-    """One model answering one request; reader: of its inputs."""
+    """One model answering one request; reader: of its inputs. All that it waits for together, files and turns of the
+    model, takes no longer than `limits.patience` from now on."""
 
     served: Served
     reader: Reader
     limits: Limits
+
+    def __post_init__(self) -> None:
+        self._until = monotonic() + self.limits.patience
 
     async def predict(self, body: asked.Predict) -> dict[str, Any]:
         given = self._inputs(body)
@@ -165,7 +170,7 @@ class Service:
         if self.reader.media is None:
             return await asyncio.to_thread(read_all)
         rows = await self._aside(read)
-        await self.reader.decode(rows, shown=shown)
+        await self.reader.decode(rows, shown=shown, until=self._until)
         return rows, await self._aside(lambda: make(rows))
 
     def _edited(self, body: asked.Oracle, row: Row, said: list[str]) -> Question:
@@ -250,7 +255,7 @@ class Service:
         """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""
         waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, self.limits.patience)
+            return await asyncio.wait_for(waiting, max(self._until - monotonic(), 0.0))
         except TimeoutError:
             message = f"no answer within {self.limits.patience:g} s; ask for less (inputs, beam, max_length), or later"
             raise Refused(504, message) from None

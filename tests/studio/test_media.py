@@ -397,6 +397,51 @@ def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path
         shelf.close()
 
 
+def test_health_tells_of_decoders_that_answer_nothing(captions: Path, serving: Serving) -> None:
+    """Every request gets 504 then, and takes its files along: that they are gone is no sign of health."""
+    client, _ = serving(captions, limits=replace(LIMITS, patience=2.0), seconds=600)
+
+    def fails() -> bool:
+        assert client.post("/api/predict", **sent(b"hang")).status_code == 504
+        return client.get("/health").status_code == 503
+
+    assert client.get("/health").status_code == 200
+    assert reached(fails)
+    told = client.get("/health").json()
+    assert told["status"] == "failing"
+    assert told["problems"][0].startswith("decoding: ")
+    assert reached(lambda: client.post("/api/predict", **sent(png())).status_code == 200)
+    assert client.get("/health").status_code == 200
+
+
+def test_one_file_that_hangs_is_no_problem_where_others_are_decoded(captions: Path, serving: Serving) -> None:
+    client, _ = serving(captions, limits=replace(LIMITS, patience=1.0), seconds=600, processes=2)
+    assert client.post("/api/predict", **sent(b"hang")).status_code == 504
+    assert client.get("/health").status_code == 200
+
+
+def test_files_and_answer_share_the_seconds_of_a_request(
+    captions: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, shelf = serving(captions, limits=replace(LIMITS, patience=600))
+    (served,) = shelf
+    release, now, decode = threading.Event(), [0.0], MediaDecoder.decode
+
+    async def slow(*given: Any, **how: Any) -> Any:
+        found = await decode(*given, **how | {"until": None})
+        now[0] += 600
+        return found
+
+    monkeypatch.setattr("seq2see.studio.service.monotonic", lambda: now[0])
+    monkeypatch.setattr(MediaDecoder, "decode", slow)
+    busy = served.batcher.do(lambda: release.wait(PATIENT))
+    try:
+        assert client.post("/api/predict", **sent(png())).status_code == 504
+        assert not busy.done()
+    finally:
+        release.set()
+
+
 def test_files_wait_for_no_file_that_is_refused_with_a_full_queue() -> None:
     """What cannot be submitted is a 503 of its own, not a fault."""
     media = MediaDecoder(LIMITS, pool())
