@@ -54,6 +54,8 @@ MISDEEDS: dict[bytes, Callable[[], Any]] = {
     b"print": _print,
     b"grow": lambda: [np.ones(1 << 33, np.uint8)],
     b"large": lambda: [np.zeros(600_000_000, np.uint8)],
+    b"many": lambda: [np.zeros(100, np.uint8)] * 200,
+    b"halves": lambda: [np.zeros(800_000, np.uint8)] * 2,
     b"strange": lambda: [np.zeros(2, np.complex128)],
     b"swell": _swell,
     b"who": _who,

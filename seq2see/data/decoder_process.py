@@ -1,8 +1,9 @@
 """A process that decodes files for a server, so that no file can take the server's memory, time or control.
 
 It reads jobs from its standard input and writes arrays to its standard output, until the input ends. A message is its
-length in four bytes, then JSON; the bytes of the arrays that a message announces follow it. There is no pickle: a
-decoder that a file has taken over can send wrong pixels, and no more. Nothing here imports torch.
+length in four bytes, then JSON; the bytes of the arrays that a message announces follow it. There is no pickle: even a
+decoder that a file has taken over cannot take over the server through what it sends. That is no sandbox: such a decoder
+still runs as the server's user and may do what that user may, within the limits below. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def _video(path: str, settings: Any) -> Arrays:
 
 DECODERS: dict[str, Decode] = {"image": _image, "sound": _sound, "video": _video}
 """By the kind of the settings."""
+ARRAYS = {"image": 1, "sound": 2, "video": 2}
+"""How many arrays each of them gives."""
 
 
 def send(stream: BinaryIO, message: Mapping[str, Any]) -> None:

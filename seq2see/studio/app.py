@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
@@ -98,7 +98,8 @@ def _action(
             reader = Reader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
-            record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
+            with closing(reader):
+                record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
         made = await run_in_threadpool(reply, record)
         size = len(made.body)
         if size > limits.answer:

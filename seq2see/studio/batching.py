@@ -6,9 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -50,12 +48,22 @@ class Question:
         return (self.room + 1) * max(hypotheses(self.options) // 2, 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Asked:
-    """A question, or work of another kind that wants the model for itself, and where its answer goes."""
+    """A question, or work of another kind that wants the model for itself, and where its answer goes; held: what must
+    be kept in memory until then."""
 
     work: Question | Callable[[], Any]
-    future: Future[Any]
+    held: Sequence[object]
+    future: Future[Any] = field(default_factory=Future)
+
+    def answer(self, answer: Any) -> None:
+        self.held = ()
+        self.future.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        self.held = ()
+        self.future.set_exception(error)
 
 
 class Batcher:
@@ -106,13 +114,17 @@ class Batcher:
             return f"it has been busy with one batch for more than {patience:g} s"
         return None
 
-    def ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
-        """The answers to come, in the order of the questions; all of a request are taken, or none."""
-        return self._put(questions)
+    def ask(self, questions: Sequence[Question], *, held: Sequence[object] = ()) -> list[Future[Prediction]]:
+        """The answers to come, in the order of the questions; all of a request are taken, or none.
 
-    def do(self, work: Callable[[], Any]) -> Future[Any]:
+        held: what the model needs to answer them. It is kept until then, even where nobody waits for it any more: a
+        batch cannot do without one of its rows.
+        """
+        return self._put(questions, held)
+
+    def do(self, work: Callable[[], Any], *, held: Sequence[object] = ()) -> Future[Any]:
         """Whatever else needs the model, when its turn comes."""
-        return self._put([work])[0]
+        return self._put([work], held)[0]
 
     def stop(self) -> None:
         """Begin nothing more; what still waits is cancelled."""
@@ -129,8 +141,8 @@ class Batcher:
         self.stop()
         self._thread.join(grace)
 
-    def _put(self, work: Sequence[Question | Callable[[], Any]]) -> list[Future[Any]]:
-        asked = [_Asked(one, Future()) for one in work]
+    def _put(self, work: Sequence[Question | Callable[[], Any]], held: Sequence[object]) -> list[Future[Any]]:
+        asked = [_Asked(one, tuple(held)) for one in work]
         with self._changed:
             if self._closed or len(self._queue) + len(asked) > self._most:
                 message = f"too many inputs wait for this model (allowed: {self._most:,}); try again in a moment"
@@ -138,30 +150,37 @@ class Batcher:
             self._queue.extend(asked)
             self._changed.notify()
         for one in asked:
-            one.future.add_done_callback(partial(self._leave, one))
+            one.future.add_done_callback(self._leave)
         return [one.future for one in asked]
 
-    def _leave(self, asked: _Asked, future: Future[Any]) -> None:
+    def _leave(self, future: Future[Any]) -> None:
         """Nobody waits for this answer any more: it is not begun with."""
         if not future.cancelled():
             return
-        with self._changed, suppress(ValueError):  # a batch may hold it already, which leaves it out
-            self._queue.remove(asked)
-            self._changed.notify()
+        with self._changed:  # a batch may hold it already, which leaves it out
+            for number, asked in enumerate(self._queue):
+                if asked.future is future:
+                    del self._queue[number]
+                    self._changed.notify()
+                    return
 
     def _work(self) -> None:
         while (batch := self._next()) is not None:
-            running = [asked for asked in batch if asked.future.set_running_or_notify_cancel()]
-            self._begun, self._running = monotonic(), len(running)
-            questions = [(asked.work, asked.future) for asked in running if isinstance(asked.work, Question)]
-            for asked in running:
-                if not isinstance(asked.work, Question):
-                    _settle(asked.future, asked.work)
-            if questions:
-                start = perf_counter()
-                self._answer(questions)
-                self._company.answered(len(questions), perf_counter() - start)
-            self._begun, self._running = None, 0
+            self._run(batch)
+            batch.clear()  # what it holds is not kept until the next one comes
+
+    def _run(self, batch: Sequence[_Asked]) -> None:
+        running = [asked for asked in batch if asked.future.set_running_or_notify_cancel()]
+        self._begun, self._running = monotonic(), len(running)
+        questions = [asked for asked in running if isinstance(asked.work, Question)]
+        for asked in running:
+            if not isinstance(asked.work, Question):
+                _settle(asked, asked.work)
+        if questions:
+            start = perf_counter()
+            self._answer(questions)
+            self._company.answered(len(questions), perf_counter() - start)
+        self._begun, self._running = None, 0
 
     def _next(self) -> list[_Asked] | None:
         """The oldest question with all that are asked in its manner; None once closed."""
@@ -196,20 +215,20 @@ class Batcher:
             if not seconds or not self._changed.wait(seconds):
                 return
 
-    def _answer(self, asked: list[tuple[Question, Future[Any]]]) -> None:
+    def _answer(self, asked: list[_Asked]) -> None:
         """Halve a batch that fails until the one at fault is alone."""
         try:
-            found = self._predict([question for question, _ in asked])
+            found = self._predict([one.work for one in asked if isinstance(one.work, Question)])
         except Exception as error:  # noqa: BLE001 - handed on to whoever asked
             if len(asked) == 1:
-                asked[0][1].set_exception(error)
+                asked[0].fail(error)
                 return
             half = len(asked) // 2
             self._answer(asked[:half])
             self._answer(asked[half:])
             return
-        for (_, future), prediction in zip(asked, found, strict=True):
-            future.set_result(prediction)
+        for one, prediction in zip(asked, found, strict=True):
+            one.answer(prediction)
 
     def _predict(self, questions: list[Question]) -> list[Prediction]:
         if self._told is not None:
@@ -232,8 +251,10 @@ class Batcher:
         )
 
 
-def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+def _settle(asked: _Asked, work: Callable[[], Any]) -> None:
     try:
-        future.set_result(work())
+        answer = work()
     except Exception as error:  # noqa: BLE001 - handed on to whoever asked
-        future.set_exception(error)
+        asked.fail(error)
+    else:
+        asked.answer(answer)

@@ -144,8 +144,7 @@ async def _kept(upload: UploadFile, scratch: Scratch, number: int) -> Upload:
     """A file under a name of ours: the client's may be anything, its suffix is kept where it is an ordinary one."""
     name = Path(upload.filename or "file").name
     suffix = Path(name).suffix if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", Path(name).suffix) else ""
-    path = scratch.file(f"upload-{number}{suffix}")
-    with path.open("wb") as file:
+    with scratch.open(f"upload-{number}{suffix}") as file:
         while chunk := await upload.read(CHUNK):
             await run_in_threadpool(file.write, chunk)
-    return Upload(path, name)
+    return Upload(Path(file.name), name)

@@ -78,8 +78,9 @@ class Reader:
             self._check_length(name, value)
         return row
 
-    async def decode(self, rows: Sequence[Row], *, shown: bool) -> None:
-        """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them."""
+    async def decode(self, rows: Sequence[Row], *, shown: bool, until: float) -> None:
+        """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them; until:
+        the moment by which the request is to be answered."""
         if self.media is None:
             return
         jobs, names, known = dict[str, Job](), dict[str, str](), self.file_names()
@@ -90,7 +91,12 @@ class Reader:
                         for job in column.jobs(row[name], shown=shown and bundle is self.model.bundle):
                             jobs[job.key] = job
                             names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")
-        self.held += await self.media.decode(jobs, names=names)
+        self.held += await self.media.decode(jobs, names=names, until=until)
+
+    def close(self) -> None:
+        """The request has ended. What it held is let go now: a task that was broken off is not freed at once, and all
+        requests share the memory for files."""
+        self.held.clear()
 
     def file_names(self) -> dict[str, str]:
         """{path: what a client calls it}: uploads by the names they came with, examples by the last part of theirs."""
@@ -124,10 +130,10 @@ class Reader:
         except (binascii.Error, ValueError) as error:
             raise UserError(f"input '{name}': the data: URL is damaged: {error}") from None
         suffix = re.sub(r"[^a-z0-9]", "", head[1].lower().removeprefix("x-"))[:8]
-        path = self.scratch.file(f"sent-{len(self.names)}.{suffix}")
-        path.write_bytes(content)
-        self.names[str(path)] = f"{name}.{suffix}"
-        return str(path)
+        with self.scratch.open(f"sent-{len(self.names)}.{suffix}") as file:
+            file.write(content)
+        self.names[file.name] = f"{name}.{suffix}"
+        return file.name
 
     def _check_length(self, name: str, value: str) -> None:
         reads_files = isinstance(self.model.bundle.fields.inputs[name], MediaField)

@@ -138,7 +138,7 @@ class Shelf:
         record: dict[str, Any] = {"models": list(self._models), "queues": queues}
         if self.media is not None:
             pool = self.media.pool
-            failing["decoding"] = pool.failure
+            failing["decoding"] = self.media.problem()
             full["decoding"] = "too many files wait" if pool.waiting >= pool.most_waiting else None
             counts = {"waiting": pool.waiting, "running": pool.running, "processes": pool.processes}
             record["decoding"] = counts
@@ -187,7 +187,8 @@ def serve(
     made = Served(name, model, batcher, media=media if media.serve(model) else None)
     if folder is not None:
         first = Path(folders_of(folder)[0])
-        found = examples_of(model, first, files)
+        with media.on_demand():
+            found = examples_of(model, first, files)
         made.examples, made.outside = found.rows, found.outside
         run = Watched(name, first, answers=lambda: made.details["answers"][0])
         made.run = run if run.recorded and len(model.bundles) == 1 else None

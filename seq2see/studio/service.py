@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from seq2see.data.columns import OUTPUT
@@ -41,11 +42,15 @@ Made = TypeVar("Made")
 
 @dataclass
 class Service:
-    """One model answering one request; reader: of its inputs."""
+    """One model answering one request; reader: of its inputs. All that it waits for together, files and turns of the
+    model, takes no longer than `limits.patience` from now on."""
 
     served: Served
     reader: Reader
     limits: Limits
+
+    def __post_init__(self) -> None:
+        self._until = monotonic() + self.limits.patience
 
     async def predict(self, body: asked.Predict) -> dict[str, Any]:
         given = self._inputs(body)
@@ -53,7 +58,7 @@ class Service:
             _alone(body)
             return await self._followed(body, body.target, given)
         rows, questions = await self._read(given, lambda rows: self._questions(body, rows), shown=body.shown)
-        found = await self._answered(self.served.batcher.ask(questions))
+        found = await self._answered(self._ask(questions))
 
         def told() -> dict[str, Any]:
             notices = self._noticed(rows, body.prefix) + unreached(questions[0].oracle, found)
@@ -70,9 +75,9 @@ class Service:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
         (row,), questions = await self._read([body.input], lambda rows: self._questions(free, rows), shown=body.shown)
-        (before,) = await self._answered(self.served.batcher.ask(questions))
+        (before,) = await self._answered(self._ask(questions))
         edited = await self._aside(lambda: self._edited(body, row, [token.text for token in before.tokens]))
-        (after,) = await self._answered(self.served.batcher.ask([edited]))
+        (after,) = await self._answered(self._ask([edited]))
 
         def told() -> dict[str, Any]:
             notices = self._noticed([row], None) + unreached(edited.oracle, [after])
@@ -98,7 +103,7 @@ class Service:
                 said = predict(bundles, [row], options, replace_unknown=False)[0]
             return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
 
-        (made,) = await self._answered([self.served.batcher.do(work)])
+        (made,) = await self._answered([self._do(work)])
         notices = await self._aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
@@ -110,7 +115,7 @@ class Service:
         pairs = self._pairs(body)
         inputs, outputs = [one.input for one in pairs], [one.output for one in pairs]
         _, rows = await self._read(inputs, lambda rows: self._scored(rows, outputs))
-        (each,) = await self._answered([self.served.batcher.do(lambda: score_rows(model.bundles, rows))])
+        (each,) = await self._answered([self._do(lambda: score_rows(model.bundles, rows))])
 
         def told() -> dict[str, Any]:
             total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
@@ -165,7 +170,7 @@ class Service:
         if self.reader.media is None:
             return await asyncio.to_thread(read_all)
         rows = await self._aside(read)
-        await self.reader.decode(rows, shown=shown)
+        await self.reader.decode(rows, shown=shown, until=self._until)
         return rows, await self._aside(lambda: make(rows))
 
     def _edited(self, body: asked.Oracle, row: Row, said: list[str]) -> Question:
@@ -236,15 +241,21 @@ class Service:
             return None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
 
         rows, oracle = await self._read(given, checked, shown=body.shown)
-        tasks = [self.served.batcher.do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
+        tasks = [self._do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         found = await self._answered(tasks)
         return await self._aside(lambda: self._told(body, rows, found, self._noticed(rows, target, what="target")))
+
+    def _ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
+        return self.served.batcher.ask(questions, held=self.reader.held)
+
+    def _do(self, work: Callable[[], Made]) -> Future[Made]:
+        return self.served.batcher.do(work, held=self.reader.held)
 
     async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""
         waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, self.limits.patience)
+            return await asyncio.wait_for(waiting, max(self._until - monotonic(), 0.0))
         except TimeoutError:
             message = f"no answer within {self.limits.patience:g} s; ask for less (inputs, beam, max_length), or later"
             raise Refused(504, message) from None

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.data.decoder_pool import DecoderPool, Unavailable
+from seq2see.data.decoder_pool import START, DecoderPool, Unavailable
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.pictures import read_picture
 from seq2see.data.sound_files import decoded
@@ -116,7 +117,7 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_decoded(tmp_pat
         made.close()
 
 
-@pytest.mark.parametrize("content", ["crash", "exit", "bug", "grow", "large", "strange"])
+@pytest.mark.parametrize("content", ["crash", "exit", "bug", "grow", "large", "many", "strange"])
 def test_whatever_a_file_does_to_its_decoder_is_that_files_problem(
     patient: DecoderPool, tmp_path: Path, content: str
 ) -> None:
@@ -216,6 +217,69 @@ def test_processes_that_cannot_be_started_are_said(tmp_path: Path) -> None:
             assert made.failure is not None
         finally:
             made.close()
+
+
+def test_the_limit_of_a_result_holds_for_all_of_its_arrays(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"halves")
+    made = pool(processes=1, result=1_000_000)
+    try:
+        with pytest.raises(MediaError, match="more than 1 MB"):
+            made.submit([Job(str(tmp_path / "a.mp4"), VideoInput())])[0].result(60)
+    finally:
+        made.close()
+
+
+def exhausted(*_: object, **__: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_system_without_threads_is_reported_and_the_next_file_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: bool
+) -> None:
+    """Be it that a process is to be started, or is there already."""
+    made = pool(processes=1)
+    try:
+        if started:
+            made.submit([good(tmp_path)])[0].result(60)
+        with monkeypatch.context() as broken:
+            broken.setattr("threading.Timer.start", exhausted)
+            with pytest.raises(Unavailable):
+                made.submit([good(tmp_path)])[0].result(60)
+        assert made.failure is not None
+        assert made.running == 0
+        assert made.submit([good(tmp_path)])[0].result(60)[0].shape == (3, 16, 16)
+        assert made.failure is None
+    finally:
+        made.close()
+
+
+def test_a_pool_whose_threads_cannot_start_takes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pool(processes=1)
+    try:
+        with monkeypatch.context() as broken:
+            broken.setattr("threading.Thread.start", exhausted)
+            with pytest.raises(Unavailable):
+                made.submit([good(tmp_path)])
+        assert made.failure is not None
+        assert made.waiting == 0
+        assert made.submit([good(tmp_path)])[0].result(60)[0].shape == (3, 16, 16)
+    finally:
+        made.close()
+
+
+def test_the_end_does_not_wait_for_a_process_that_is_being_started(tmp_path: Path) -> None:
+    made = DecoderPool(processes=1, command=[sys.executable, "-c", "import time; time.sleep(600)"])
+    (decoding,) = made.submit([good(tmp_path)])
+    until = monotonic() + 60
+    while not made.running and monotonic() < until:
+        sleep(0.01)
+    closing = threading.Thread(target=made.close, daemon=True)
+    closing.start()
+    closing.join(START / 2)
+    assert not closing.is_alive()
+    with pytest.raises(Unavailable):
+        decoding.result(60)
 
 
 def test_a_library_that_is_missing_is_no_files_fault(tmp_path: Path) -> None:

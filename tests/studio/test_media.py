@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
+import json
+import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -300,6 +303,84 @@ def test_a_request_that_is_cancelled_takes_its_files_along(tmp_path: Path) -> No
         media.close()
 
 
+def test_a_batch_under_way_needs_nothing_of_clients_that_hang_up(
+    captions: Path,
+    running: Callable[..., tuple[str, Shelf]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    url, shelf = running(captions)
+    (served,) = shelf
+    sizes, gathered, began, go = list[int](), threading.Event(), threading.Event(), threading.Event()
+
+    def begin(rows: int) -> None:
+        sizes.append(rows)
+        began.set()
+        assert go.wait(PATIENT)
+
+    monkeypatch.setattr(served.batcher, "_told", begin)
+    served.batcher.do(lambda: gathered.wait(PATIENT))
+    picture = "data:image/png;base64," + base64.b64encode(png()).decode()
+    body = {"input": picture, "shown": False}
+    with (
+        httpx.Client(base_url=url, trust_env=False, timeout=PATIENT) as client,
+        ThreadPoolExecutor(4) as threads,
+        ExitStack() as leaving,
+    ):
+        try:
+            for _ in range(2):
+                leaving.enter_context(hung_up(url, body))
+            staying = [threads.submit(client.post, "/api/predict", json=body) for _ in range(2)]
+            assert reached(lambda: served.batcher.waiting == 4)
+            gathered.set()
+            assert began.wait(PATIENT)
+            leaving.close()
+            assert reached(lambda: len(list(tmp_path.iterdir())) == 2), "their files are gone"
+            gc.collect()
+        finally:
+            gathered.set()
+            go.set()
+        assert [one.result(PATIENT).status_code for one in staying] == [200, 200]
+    assert sizes == [4]
+    assert shelf.media is not None
+    kept = shelf.media._decoded
+    assert reached(lambda: not kept)
+
+
+@contextmanager
+def hung_up(url: str, body: dict[str, Any]) -> Iterator[None]:
+    """A client that sends a request, and leaves at the end without having read an answer."""
+    content = json.dumps(body).encode()
+    host, port = url.removeprefix("http://").rstrip("/").split(":")
+    head = f"POST /api/predict HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        yield
+
+
+def test_a_file_of_two_requests_stays_while_one_of_them_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    job = Job(str(tmp_path / "a.png"), ImageInput(height=16, width=16))
+    media = MediaDecoder(LIMITS, pool(processes=1))
+
+    async def decoded_twice() -> list[Any]:
+        asked = [media.decode({job.key: job}, names={job.key: "a file"}) for _ in range(2)]
+        return list(await asyncio.gather(*asked))
+
+    try:
+        held = asyncio.run(decoded_twice())
+        for _ in range(2):
+            assert isinstance(job.settings, ImageInput)
+            assert media.picture(job.path, job.settings).shape == (3, 16, 16)
+            held.pop()
+            gc.collect()
+        with pytest.raises(RuntimeError):
+            media.picture(job.path, job.settings)  # a model's thread waits for no decoder
+    finally:
+        media.close()
+
+
 def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path) -> None:
     media = MediaDecoder(LIMITS, DecoderPool(command=[str(tmp_path / "nowhere")]))
     counters = Counters()
@@ -314,6 +395,51 @@ def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path
         assert any(problem.startswith("decoding: ") for problem in health.json()["problems"])
     finally:
         shelf.close()
+
+
+def test_health_tells_of_decoders_that_answer_nothing(captions: Path, serving: Serving) -> None:
+    """Every request gets 504 then, and takes its files along: that they are gone is no sign of health."""
+    client, _ = serving(captions, limits=replace(LIMITS, patience=2.0), seconds=600)
+
+    def fails() -> bool:
+        assert client.post("/api/predict", **sent(b"hang")).status_code == 504
+        return client.get("/health").status_code == 503
+
+    assert client.get("/health").status_code == 200
+    assert reached(fails)
+    told = client.get("/health").json()
+    assert told["status"] == "failing"
+    assert told["problems"][0].startswith("decoding: ")
+    assert reached(lambda: client.post("/api/predict", **sent(png())).status_code == 200)
+    assert client.get("/health").status_code == 200
+
+
+def test_one_file_that_hangs_is_no_problem_where_others_are_decoded(captions: Path, serving: Serving) -> None:
+    client, _ = serving(captions, limits=replace(LIMITS, patience=1.0), seconds=600, processes=2)
+    assert client.post("/api/predict", **sent(b"hang")).status_code == 504
+    assert client.get("/health").status_code == 200
+
+
+def test_files_and_answer_share_the_seconds_of_a_request(
+    captions: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, shelf = serving(captions, limits=replace(LIMITS, patience=600))
+    (served,) = shelf
+    release, now, decode = threading.Event(), [0.0], MediaDecoder.decode
+
+    async def slow(*given: Any, **how: Any) -> Any:
+        found = await decode(*given, **how | {"until": None})
+        now[0] += 600
+        return found
+
+    monkeypatch.setattr("seq2see.studio.service.monotonic", lambda: now[0])
+    monkeypatch.setattr(MediaDecoder, "decode", slow)
+    busy = served.batcher.do(lambda: release.wait(PATIENT))
+    try:
+        assert client.post("/api/predict", **sent(png())).status_code == 504
+        assert not busy.done()
+    finally:
+        release.set()
 
 
 def test_files_wait_for_no_file_that_is_refused_with_a_full_queue() -> None:
