@@ -158,7 +158,9 @@ def _baselines(path: Path) -> list[Baseline]:
         return []
     text = read_text(path, most=MOST_BASELINES, what="a list of trivial models")
     if (brackets := text.count("[") + text.count("{")) > MOST_BRACKETS:
-        raise UserError(f"{path}: damaged: {brackets:,} opening brackets; trivial models have at most {MOST_BRACKETS:,}")
+        raise UserError(
+            f"{path}: damaged: {brackets:,} opening brackets; trivial models have at most {MOST_BRACKETS:,}"
+        )
     try:
         stored: Any = parse_json(text)
     except ValueError as error:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 from safetensors.torch import load_file, save_file
 
 import seq2see
@@ -308,6 +308,28 @@ def test_mutated_folders(copy_of: Callable[[str], Path], models: dict[str, Path]
 @pytest.mark.slow
 def test_many_mutated_folders(copy_of: Callable[[str], Path], models: dict[str, Path]) -> None:
     assert load_mutated(copy_of, sorted(models), 4000, seed=SEED)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_mutated_hashes_of_rows(copy_of: Callable[[str], Path], table: Path, call: Call, command: str) -> None:
+    """The file that only `evaluate` looks into, bytes and whole tensors of it."""
+    draw, codes, folder = random.Random(7), [], copy_of("word")
+    path = folder / TRAINED_ROWS
+    whole = path.read_bytes()
+    stored = load(whole)
+    for number in range(12):
+        if number % 2:
+            name, kind = draw.choice(sorted(stored)), draw.choice([np.float64, np.int64, np.uint8, np.uint64])
+            changed = stored[name].astype(kind)[: draw.randrange(3)]
+            path.write_bytes(save({**stored, name: changed}))
+        else:
+            path.write_bytes(mutate_bytes(whole, draw))
+        code, _, err = call(command, folder, *(["--data", table] if command == "evaluate" else ["one two"]))
+        codes.append(code)
+        assert code in (0, 2), err
+        assert "Traceback" not in err
+        assert code == 0 or TRAINED_ROWS in err
+    assert 2 in codes
 
 
 def test_mutated_folders_on_the_command_line(copy_of: Callable[[str], Path], call: Call) -> None:

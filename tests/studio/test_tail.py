@@ -61,7 +61,7 @@ def test_a_large_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monke
     assert [tail.since(3, parts[0].file).lines for _ in range(3)][-1] == [b"d"]
     with path.open("ab") as file:
         file.write(b"ished\ne\n")
-    assert tail.since(4, parts[0].file).lines == [b"e"]
+    assert [tail.since(4, parts[0].file).lines for _ in range(2)][-1] == [b"e"]
 
 
 def test_a_file_that_begins_with_a_long_line_is_known_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
