@@ -20,7 +20,7 @@ from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
-from seq2see.files import MEGABYTE, parse_json, read_text
+from seq2see.files import MEBIBYTE, parse_json, read_text
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.checksums import check_files, write_checksums
 from seq2see.pipeline.counting import skeleton
@@ -31,7 +31,7 @@ from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.scores import with_plugins
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
-MOST_BASELINES = 32 * MEGABYTE
+MOST_BASELINES = 32 * MEBIBYTE
 """Of baselines.json. The largest are a bag of words (5 million counts of some 3 bytes) and the counts of a million
 symbols."""
 MOST_BRACKETS = 1 << 20

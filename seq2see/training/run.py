@@ -20,7 +20,7 @@ from seq2see.data.records import Data, is_path
 from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
-from seq2see.files import MEGABYTE, read_json, shortened
+from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.checksums import CHECKSUMS, changed_files, check_files
@@ -209,7 +209,7 @@ def _begun(folder: Path, sources: Sources) -> bool:
 
 def known_sources(path: Path) -> Sources:
     """What a run remembers of where its rows come from."""
-    stored = read_json(path, most=MEGABYTE, what="where a run's rows come from")
+    stored = read_json(path, most=MEBIBYTE, what="where a run's rows come from")
     try:
         return TypeAdapter(Sources).validate_python(stored, strict=False)
     except ValidationError as error:
