@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from seq2see.errors import UserError
 
-MEGABYTE = 1 << 20
+MEBIBYTE = 1 << 20
 SURROGATES = re.compile("[\ud800-\udfff]")
 """Halves of surrogate pairs: no characters, so that no encoding has them. Python takes them for bytes that are no text
 (command line, names of files), JSON can spell them out."""

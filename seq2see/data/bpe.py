@@ -17,7 +17,7 @@ from seq2see.data.output import write_bytes
 from seq2see.data.symbols import LearnedSplitter, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
-from seq2see.files import MEGABYTE, read_json, shortened
+from seq2see.files import MEBIBYTE, read_json, shortened
 
 SPACE = "▁"
 DEFAULT_SIZE = 8000
@@ -80,7 +80,7 @@ class Pieces(LearnedSplitter):
     def load(self, path: Path) -> None:
         """Only pieces and merges are taken from the file: patterns and filters that a tokenizer's file may also hold
         are not run."""
-        stored = read_json(path, most=256 * MEGABYTE, what="a BPE file")
+        stored = read_json(path, most=256 * MEBIBYTE, what="a BPE file")
         try:
             vocabulary, merges = _learned(stored)
             self._use(Tokenizer(BPE(vocab=vocabulary, merges=merges, unk_token="<unk>")))

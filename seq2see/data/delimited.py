@@ -15,10 +15,15 @@ from seq2see.data.sources import MOST_CELL, MOST_COLUMNS, MOST_ROW, RowError, li
 from seq2see.errors import UserError, listing
 
 Numbered = tuple[int, str]
-Record = tuple[int, list[str]]
+Record = tuple[int, list[str], int]
+"""The line it begins on, its fields, and its characters."""
 MOST_FIELDS = 10 * MOST_COLUMNS
 """Fields that a line is cut into: enough to say that there are too many."""
 TOO_LONG = "record too long"
+
+# The csv module has one limit for the whole process, by default of 131,072 characters. It is raised once, before any
+# thread reads, so that our own limits hold instead of it (`_quoted_records`); a larger one of the user's stays.
+csv.field_size_limit(max(csv.field_size_limit(), MOST_ROW))
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 """Delimiters with their names; of those that fit a .csv equally well, and give as many fields, the first is taken."""
@@ -57,11 +62,11 @@ class Delimited(Format):
         width = len(names)
         records = self._records()
         next(records)
-        for line, values in records:
+        for line, values, size in records:
             if len(values) != width:
                 self.bad(RowError(self._ragged(line, values)))
                 continue
-            yield Row(dict(zip(names, values, strict=True)), line)
+            yield Row(dict(zip(names, values, strict=False)), line, size)
 
     def _ragged(self, line: int, values: list[str]) -> str:
         width = len(self._columns)
@@ -92,8 +97,8 @@ class Delimited(Format):
 
     def _records(self) -> Iterator[Record]:
         """Records with the line each begins on; empty lines are no records (unless there is but one column)."""
-        numbered = self._after_blank(lines(self.path, encoding=self.settings.encoding, bad=self.bad))
-        first = next(numbered, None)
+        numbered = lines(self.path, encoding=self.settings.encoding, bad=self.bad)
+        first = next(((number, text) for number, text in numbered if text.strip()), None)
         if first is None:
             return
         if self._delimiter is None:
@@ -102,19 +107,12 @@ class Delimited(Format):
             numbered = chain(looked_at, numbered)
         single = self.delimiter not in first[1]
         records = self._quoted_records(first, numbered) if self._quoting else self._plain_records(first, numbered)
-        for line, values in records:
+        for record in records:
+            values = record[1]
             if len(values) > 1 or any(values):
-                yield line, values
+                yield record
             elif single:
-                yield line, [""]
-
-    @staticmethod
-    def _after_blank(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
-        for number, text in numbered:
-            if text.strip():
-                yield number, text
-                break
-        yield from numbered
+                yield record[0], [""], 0
 
     def _choose_delimiter(self, beginning: Sequence[str]) -> str:
         """The delimiter of the settings, or else the suffix's own; a kind may know better from the first lines."""
@@ -122,26 +120,28 @@ class Delimited(Format):
         return {name: one for one, name in DELIMITERS.items()}.get(given, given) if given is not None else self.usual
 
     def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
+        delimiter = self.delimiter
         for number, text in chain([first], rest):
-            yield number, text.split(self.delimiter, MOST_FIELDS)
+            yield number, text.split(delimiter, MOST_FIELDS), len(text)
 
     def _quoted_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
-        csv.field_size_limit(MOST_CELL)
         feed = _Feed(chain([first], rest))
         reader = csv.reader(feed, delimiter=self.delimiter, strict=True)
         while True:
             feed.begin()
             try:
                 values = next(reader)
+                if feed.characters > MOST_CELL and max(map(len, values)) > MOST_CELL:
+                    raise csv.Error(TOO_LONG)
             except StopIteration:
                 return
             except csv.Error as error:
                 self.bad(RowError(self._broken_quotes(feed.began, feed.latest, str(error))))
                 continue
-            yield feed.began, values
+            yield feed.began, values, feed.characters
 
     def _broken_quotes(self, began: int, latest: int, error: str) -> str:
-        if "field limit" in error or error == TOO_LONG:
+        if error == TOO_LONG:
             return (
                 f"{self.path}, lines {began} to {latest}: a record of more than {MOST_CELL:,} characters in a field or "
                 f"{MOST_ROW:,} in all; is a quote opened at line {began} and never closed?"
@@ -164,7 +164,7 @@ class _Feed:
 
     def begin(self) -> None:
         """A record begins with the next line."""
-        self.began = self.latest = self._characters = 0
+        self.began = self.latest = self.characters = 0
 
     def __iter__(self) -> _Feed:
         return self
@@ -172,8 +172,8 @@ class _Feed:
     def __next__(self) -> str:
         number, text = next(self._numbered)
         self.began, self.latest = self.began or number, number
-        self._characters += len(text) + 1
-        if self._characters > MOST_ROW:
+        self.characters += len(text) + 1
+        if self.characters > MOST_ROW:
             raise csv.Error(TOO_LONG)
         return text + "\n"
 

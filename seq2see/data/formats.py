@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq2see.data.sources import RowError
 from seq2see.recipe.schema import DataSettings
 from seq2see.registry import Registry
 
+UNKNOWN = -1
 
-@dataclass(frozen=True)
-class Row:
-    """Values by column, and the line of the file (the row's number in formats without lines) where they begin."""
+
+class Row(NamedTuple):
+    """Values by column, and the line of the file (the row's number in formats without lines) where they begin.
+
+    size: characters of the row as it is written, or more: no value of it has more than these. It spares measuring every
+    value. Of rows that are read in blocks, where the whole block is within the limit of a value, it may be their mean.
+    """
 
     values: dict[str, Any]
     line: int
+    size: int = UNKNOWN
 
 
 class Format(ABC):
@@ -30,6 +35,8 @@ class Format(ABC):
     """Whether the first line names the columns."""
     named = True
     """Whether the file itself says how its columns are called."""
+    in_memory = False
+    """Whether the rows are held in memory, so that there is no file that they could have been unpacked from."""
 
     def __init__(self, path: Path, settings: DataSettings, *, bad: Callable[[RowError], None]):
         self.path = path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2see.data.formats import Format, Row, formats
+from seq2see.data.formats import UNKNOWN, Format, Row, formats
 from seq2see.data.output import text_file
 from seq2see.data.sources import RowError, lines
 from seq2see.errors import UserError, listing, nearest
@@ -29,9 +29,10 @@ class JsonLines(Format):
         return self._columns
 
     def rows(self) -> Iterator[Row]:
-        for line, values in self._objects():
-            missing = [name for name in self._columns if name not in values]
-            if missing:
+        expected = set(self._columns)
+        for line, values, size in self._objects():
+            if not expected <= values.keys():
+                missing = [name for name in self._columns if name not in values]
                 self.bad(
                     RowError(
                         f"{self.path}, line {line}: key '{missing[0]}' is missing{nearest(missing[0], values)};"
@@ -39,14 +40,17 @@ class JsonLines(Format):
                     )
                 )
                 continue
-            yield Row(values, line)
+            yield Row(values, line, size)
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any], int]]:
+        """(line, object, its size: of one with lists or objects in it, which take more than they are written with, it
+        is not known)."""
         for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
-            if not text.strip():
+            if not text or text.isspace():
                 continue
             try:
-                yield line, _object(text)
+                flat = "[" not in text and text.count("{") == 1
+                yield line, _object(text), len(text) if flat else UNKNOWN
             except ValueError as error:
                 self.bad(RowError(f"{self.path}, line {line}{error}"))
 
@@ -70,7 +74,7 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
         raise ValueError(f': {kind}, where an object {{"column": value}} is expected')
-    if "\\ud" in text.lower():
+    if "\\u" in text and "\\ud" in text.lower():
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:

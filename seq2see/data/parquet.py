@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from seq2see.data.formats import Format, Row, formats
+from seq2see.data.formats import UNKNOWN, Format, Row, formats
 from seq2see.data.sources import MOST_CELL, MOST_ROW, RowError, opened
 from seq2see.errors import UserError, imported, listing
 
@@ -46,8 +46,11 @@ class Parquet(Format):
         number = 0
         with self._file() as file:
             for batch in file.iter_batches(batch_size=self._rows_at_once(file.metadata)):
-                if _size(batch) <= MOST_BATCH and (rows := _values(batch)) is not None:
-                    yield from (Row(values, number + i) for i, values in enumerate(rows, start=1))
+                size = _size(batch)
+                if size <= MOST_BATCH and (rows := _values(batch)) is not None:
+                    mean = _mean(batch, size)
+                    for line, values in enumerate(rows, start=number + 1):
+                        yield Row(values, line, mean)
                 else:
                     yield from self._one_by_one(batch, number)
                 number += batch.num_rows
@@ -158,6 +161,14 @@ def _unreadable(row: Any) -> str:
 def _size(rows: Any) -> int:
     """Bytes of rows once every value is made, texts that they share counted for each."""
     return sum(_decoded(column) for column in rows.columns)
+
+
+def _mean(rows: Any, size: int) -> int:
+    """The mean size of rows that are so many bytes together; UNKNOWN where one of them might hold a value that is too
+    long. Numbers count with 8 bytes, and so does nothing at all, which takes no room in the file."""
+    size += 8 * rows.num_rows * sum(not hasattr(column, "dictionary_decode") for column in rows.columns)
+    nested = any(column.type.num_fields for column in rows.columns)
+    return UNKNOWN if nested or size > MOST_CELL else -(-size // max(rows.num_rows, 1))
 
 
 def _decoded(array: Any) -> int:

@@ -27,7 +27,7 @@ class Plain(Format):
 
     def rows(self) -> Iterator[Row]:
         for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
-            yield Row({COLUMN: text}, line)
+            yield Row({COLUMN: text}, line, len(text))
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:

@@ -104,6 +104,7 @@ class InMemory(Format):
     """The first row's keys are the columns."""
 
     unit = "row"
+    in_memory = True
 
     def __init__(self, records: Sequence[Record], path: Path, settings: DataSettings, **options: Any):
         super().__init__(path, settings, **options)

@@ -6,10 +6,10 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, cast
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import SURROGATES
@@ -27,8 +27,11 @@ MAGIC = {
 WIDE = ("utf-16", "utf-32")
 NOT_OF_FILES = ("unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined")
 """Codecs of Python's that no file is written in: of its source code and of names of hosts."""
+AT_ONCE = ("utf-8", "ascii", "iso8859-1")
+"""Codecs by which many lines together are the same as each alone, and no half of a surrogate pair can come of them."""
 _PROBE = 8192
-_PIECE = 1 << 20
+_BLOCK, _PIECE = 1 << 16, 1 << 20
+"""Bytes read at once: at first, and at most where lines are long."""
 
 
 MOST_ROW = 1 << 24
@@ -112,30 +115,71 @@ def _ends_in_returns(start: str) -> bool:
     return "\r" in start[:-1] and "\n" not in start
 
 
-Text = TypeVar("Text", str, bytes)
+def _too_long(path: Path, number: int) -> str:
+    return f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the most that a row may have"
 
 
-def _pieces(
-    path: Path, readline: Callable[[int], Text], newline: Text, bad: Callable[[RowError], None]
-) -> Iterator[tuple[int, Text]]:
+def _pieces(path: Path, readline: Callable[[int], str], bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
     """Numbered lines with their ends. One that is too long goes to `bad`; if that returns, the rest of it is skipped in
     pieces, so that memory stays bounded."""
     number = 0
     while line := readline(MOST_ROW + 1):
         number += 1
-        if len(line) <= MOST_ROW or line.endswith(newline):
+        if len(line) <= MOST_ROW or line.endswith("\n"):
             yield number, line
             continue
-        bad(RowError(f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the most that a row may have"))
-        while (line := readline(_PIECE)) and not line.endswith(newline):
+        bad(RowError(_too_long(path, number)))
+        while (line := readline(_PIECE)) and not line.endswith("\n"):
             pass
 
 
 def _narrow_lines(
     path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None], *, returns: bool
 ) -> Iterator[tuple[int, str]]:
-    """Line by line, so that an error knows its line and the rest of the file can still be read."""
-    numbered = _split_at_returns(path, file, bad) if returns else _pieces(path, file.readline, b"\n", bad)
+    """Lines of encodings in which a newline is one byte. Those in which that byte means nothing else are decoded block
+    by block, all others (and a block with an error in it) line by line: an error knows its line, and the rest of the
+    file can still be read."""
+    if returns:
+        yield from _decoded(path, _split_at_returns(path, file, bad), encoding, bad)
+        return
+    at_once = codecs.lookup(encoding).name in AT_ONCE
+    for first, block in _blocks(path, file, bad):
+        if first == 1:
+            block = block.removeprefix(codecs.BOM_UTF8)
+        try:
+            text = block.decode(encoding) if at_once else None
+        except UnicodeError:
+            text = None
+        if text is None:
+            yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
+            continue
+        found = text.removesuffix("\n").split("\n")
+        yield from enumerate([line.rstrip("\r") for line in found] if "\r" in text else found, start=first)
+
+
+def _blocks(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, many at once, with the number of the first. One that is too long goes to `bad`; if that returns, the
+    rest of it is skipped, so that memory stays bounded."""
+    number, rest, most = 1, b"", min(_PIECE, MOST_ROW)
+    while piece := file.read(min(max(_BLOCK, len(rest)), most)):
+        rest += piece
+        if len(rest) > MOST_ROW and rest.find(b"\n", 0, MOST_ROW + 1) < 0:  # the others were read at once, with `piece`
+            bad(RowError(_too_long(path, number)))
+            number += 1
+            while (end := rest.find(b"\n")) < 0 and rest:
+                rest = file.read(most)
+            rest = rest[end + 1 :]
+        if end := rest.rfind(b"\n") + 1:
+            yield number, rest[:end]
+            number += rest.count(b"\n", 0, end)
+            rest = rest[end:]
+    if rest:
+        yield number, rest
+
+
+def _decoded(
+    path: Path, numbered: Iterable[tuple[int, bytes]], encoding: str, bad: Callable[[RowError], None]
+) -> Iterator[tuple[int, str]]:
     for number, raw in numbered:
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -163,7 +207,7 @@ def _split_at_returns(path: Path, file: BinaryIO, bad: Callable[[RowError], None
     """Lines of bytes with any kind of end. Latin-1 is the encoding that gives every byte back as it was."""
     text = io.TextIOWrapper(file, encoding="latin-1")
     try:
-        for number, line in _pieces(path, text.readline, "\n", bad):
+        for number, line in _pieces(path, text.readline, bad):
             yield number, line.encode("latin-1")
     finally:
         text.detach()
@@ -176,7 +220,7 @@ def _wide_lines(
     number = 0
     try:
         with io.TextIOWrapper(file, encoding=encoding, newline=None if returns else "\n") as text:
-            for number, line in _pieces(path, text.readline, "\n", bad):
+            for number, line in _pieces(path, text.readline, bad):
                 yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
     except UnicodeError as error:
         raise UserError(f"{path}, after line {number}: not {encoding}: {error}") from None

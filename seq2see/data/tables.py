@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,13 +134,17 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         self._forget()
-        row, characters, most = None, 0, max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
+        row, characters = None, 0
+        most = math.inf if self._format.in_memory else max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
         for row in self._format.rows():
-            sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
-            if max(sizes, default=0) > MOST_CELL:
-                self.bad(RowError(self._too_long(row, sizes)))
-                continue
-            characters += sum(sizes)
+            size = row.size
+            if not 0 <= size <= MOST_CELL:
+                sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
+                if max(sizes, default=0) > MOST_CELL:
+                    self.bad(RowError(self._too_long(row, sizes)))
+                    continue
+                size = sum(sizes)
+            characters += size
             if characters > most:
                 raise UserError(
                     f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "

@@ -24,6 +24,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.output import write_bytes
 from seq2see.data.turning import BACKWARDS, forwards
 from seq2see.errors import UserError, counted
+from seq2see.files import read_bytes, shortened
 from seq2see.recipe import Recipe
 from seq2see.recipe.media_settings import MediaSettings
 from seq2see.recipe.schema import ImageOutput
@@ -33,6 +34,9 @@ MOST = 1 << 20
 """Rows kept at most (16 MB). Of larger tables those are kept whose inputs have the lowest hashes: an even sample."""
 BLOCK, BLOCKS = 1 << 14, 16
 """Size and number of the blocks hashed of a larger file, evenly spread, its first and last bytes among them."""
+
+MOST_BYTES = 16 * MOST + (1 << 16)
+"""Of the file: two hashes of 8 bytes for every row, and a header."""
 
 Hashes = NDArray[np.uint64]
 Row = Mapping[str, str]
@@ -96,17 +100,22 @@ class TrainedRows:
     def load(cls, folder: Path) -> TrainedRows | None:
         """None where a folder has no such file, as those of earlier versions."""
         path = folder / FILE
-        if not path.is_file():
+        if not path.exists():
             return None
+        content = read_bytes(path, most=MOST_BYTES, what="a file of hashes of rows")
         try:
-            stored = load(path.read_bytes())
-            found = cls(stored["inputs"], stored["pairs"], int(stored["highest"][0]))
-        except (SafetensorError, KeyError, IndexError, ValueError, TypeError) as error:
-            raise UserError(f"{path}: damaged: {error}") from None
-        whole = [one.dtype == np.uint64 and one.ndim == 1 for one in (found.inputs, found.pairs)]
-        if not all(whole):
-            raise UserError(f"{path}: damaged: rows of whole numbers of 8 bytes expected")
-        return found
+            stored = load(content)
+            inputs, pairs, highest = (stored[name] for name in ("inputs", "pairs", "highest"))
+        except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+            raise UserError(f"{path}: damaged, not a file of hashes of rows: {shortened(str(error))}") from None
+        if any(one.dtype != np.uint64 or one.ndim != 1 for one in (inputs, pairs, highest)):
+            raise UserError(f"{path}: damaged: inputs, pairs and highest have to be lists of numbers of type U64")
+        if len(inputs) != len(pairs) or len(highest) != 1:
+            raise UserError(
+                f"{path}: damaged: {len(inputs):,} hashes of inputs, {len(pairs):,} of pairs and {len(highest):,} "
+                "highest; as many pairs as inputs and one highest are expected"
+            )
+        return cls(inputs, pairs, int(highest[0]))
 
 
 @dataclass

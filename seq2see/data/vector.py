@@ -19,7 +19,7 @@ from seq2see.data.numbers import as_many, parsed
 from seq2see.data.output import write_bytes
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
-from seq2see.files import MEGABYTE, read_json, shortened
+from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.recipe.schema import VectorInput, VectorOutput
 
 NUMBERS = 256
@@ -133,7 +133,7 @@ class VectorField(NumericField):
     def load(cls, folder: Path, name: str, settings: VectorInput | VectorOutput, *, output: bool) -> Self:
         path = file_of(folder, "numbers", name, suffix=".json")
         field = cls(settings, output=output)
-        stored = read_json(path, most=256 * MEGABYTE, what="a file of means and deviations")
+        stored = read_json(path, most=256 * MEBIBYTE, what="a file of means and deviations")
         try:
             field.mean, field.deviation = (_numbers(stored[key]) for key in ("mean", "deviation"))
         except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
-from seq2see.files import MEGABYTE, read_bytes
+from seq2see.files import MEBIBYTE, read_bytes
 
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 HEADER = "# symbols"
-MOST_BYTES = 256 * MEGABYTE
+MOST_BYTES = 256 * MEBIBYTE
 LONGEST_COUNT = 18
 """Digits of a count that 64 bits hold."""
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}

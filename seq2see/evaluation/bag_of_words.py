@@ -13,6 +13,8 @@ from seq2see.evaluation.baselines import BASELINES, Rewriter
 
 MOST_WORDS = 50_000
 """Words kept, the most frequent ones: what is rarer tells little, and the baseline lies in the model's folder."""
+MOST_COUNTS = 5_000_000
+"""Counts kept, one of each word for each label: with more than 100 labels fewer words are kept."""
 
 
 @BASELINES.register("bag-of-words")
@@ -51,7 +53,7 @@ class BagOfWords(Rewriter):
         whole: Counter[str] = Counter()
         for label in names:
             whole.update(words[label])
-        kept = sorted(whole, key=lambda word: (-whole[word], word))[:MOST_WORDS]
+        kept = sorted(whole, key=lambda word: (-whole[word], word))[: min(MOST_WORDS, MOST_COUNTS // len(names))]
         return cls({name: labels[name] for name in names}, {word: [words[n][word] for n in names] for word in kept})
 
     def predict(self, inputs: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
-from seq2see.files import MEGABYTE, read_json
+from seq2see.files import MEBIBYTE, parse_json, read_text
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.checksums import check_files, write_checksums
 from seq2see.pipeline.counting import skeleton
@@ -31,6 +31,12 @@ from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.scores import with_plugins
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
+MOST_BASELINES = 32 * MEBIBYTE
+"""Of baselines.json. The largest are a bag of words (5 million counts of some 3 bytes) and the counts of a million
+symbols."""
+MOST_BRACKETS = 1 << 20
+"""... and of its lists and mappings, which take twenty times the memory that they take in the file: a bag of words has
+50,000. Brackets inside words count too."""
 
 
 @dataclass
@@ -150,7 +156,15 @@ def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
 def _baselines(path: Path) -> list[Baseline]:
     if not path.exists():
         return []
-    stored: Any = read_json(path, most=1024 * MEGABYTE, what="a list of trivial models")
+    text = read_text(path, most=MOST_BASELINES, what="a list of trivial models")
+    if (brackets := text.count("[") + text.count("{")) > MOST_BRACKETS:
+        raise UserError(
+            f"{path}: damaged: {brackets:,} opening brackets; trivial models have at most {MOST_BRACKETS:,}"
+        )
+    try:
+        stored: Any = parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: not JSON: {error}") from None
     if not isinstance(stored, list) or not all(isinstance(one, dict) for one in stored):
         raise UserError(f"{path}: damaged: a list of trivial models ({{'name': ...}}) expected, got {str(stored)[:40]}")
     try:

@@ -22,7 +22,8 @@ KEY = "seq2see-sha256"
 UNSIGNED = "0" * 64
 """Stands in the metadata in place of the checksum while that is computed."""
 
-LARGEST_HEADER = 100_000_000
+MOST_HEADER = 1 << 24
+"""Bytes of a safetensors file's header; a model of a thousand weights has a tenth of a megabyte."""
 LARGEST_LIST = 1_000_000
 LARGEST_FILE = 1 << 30
 BLOCK = 1 << 20
@@ -53,7 +54,7 @@ def check_signed(path: Path) -> None:
 def _intact(file: BinaryIO) -> bool:
     start = file.read(8)
     size = int.from_bytes(start, "little")
-    if size > LARGEST_HEADER:
+    if size > MOST_HEADER:
         return True  # no safetensors file: whoever reads it says so
     header = file.read(size)
     field = SIGNED.search(header)

@@ -12,11 +12,9 @@ from torch import Tensor, nn
 
 from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
-from seq2see.pipeline.checksums import KEY, UNSIGNED, check_signed, signed
+from seq2see.pipeline.checksums import KEY, MOST_HEADER, UNSIGNED, check_signed, signed
 from seq2see.pipeline.devices import machine_memory
 
-MOST_HEADER = 1 << 24
-"""Bytes of a weights file's header; a model of a thousand weights has a tenth of a megabyte."""
 NAMED = 3
 """Weights that a message names; the others are counted."""
 LONGEST_NAME = 100

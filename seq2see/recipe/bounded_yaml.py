@@ -6,7 +6,6 @@ aliases double with every line, so that a few hundred bytes could stand for giga
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import yaml
@@ -83,6 +82,7 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         _check_scalar(node)
+        _check_keys(node)
         inside = [self._measured[id(one)][1] for one in _children(node)]
         self._measured[id(node)] = self._nodes - before, 1 + max(inside, default=0)
         return node
@@ -111,15 +111,16 @@ class _Loader(yaml.SafeLoader):
             raise _refused(f"{shortened(node.value)} is too large: whole numbers go up to 2**63", node.start_mark)
         return value
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """A key given twice would be accepted and do nothing, once: refused."""
-        seen = set()
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        for key in (key for key, _ in pairs if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                raise _refused(f"key {shortened(key.value)} is given twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+
+def _check_keys(node: Any) -> None:
+    """A key given twice would be accepted and do nothing, once: refused. Checked before merges (`<<`) bring in keys
+    that a mapping's own replace."""
+    seen = set()
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    for key in (key for key, _ in pairs if isinstance(key, yaml.ScalarNode)):
+        if key.value in seen:
+            raise _refused(f"key {shortened(key.value)} is given twice", key.start_mark)
+        seen.add(key.value)
 
 
 def _check_scalar(node: Any) -> None:

@@ -70,9 +70,6 @@ def compare(
     if not tables:
         open_table(first, sources.data, columns)
     check_folder(folder)
-    if tables:
-        with alone(folder):
-            write_tables(tables)
     told = [Lines()] if listeners is None else listeners
     contest = _Contest(folder, sources, metric, told)
     if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
@@ -84,6 +81,7 @@ def compare(
     for reason in impossible:
         contest.say(f"left out: {reason}")
     with alone(folder):
+        write_tables(tables)
         return contest.held(made, seeds=seeds, left_out=impossible)
 
 

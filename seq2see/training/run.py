@@ -20,7 +20,7 @@ from seq2see.data.records import Data, is_path
 from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
-from seq2see.files import MEGABYTE, read_json, shortened
+from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.checksums import CHECKSUMS, changed_files, check_files
@@ -31,7 +31,7 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.weights import fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.training.capacity import check_fits
-from seq2see.training.checkpoints import checkpoint_paths, latest_checkpoint
+from seq2see.training.checkpoints import checkpoint_paths, recover_checkpoint
 from seq2see.training.corpus import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
@@ -124,9 +124,10 @@ def train(
 def _train(
     recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener], resume: bool, start: Bundle | None
 ) -> Bundle:
+    checkpoint, damaged = None, dict[Path, str]()
     if resume:  # before the rows are read and anything is written
         check_files(folder, free=RECIPE)
-        latest_checkpoint(folder / CHECKPOINTS)
+        checkpoint, damaged = recover_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -162,6 +163,9 @@ def _train(
         prepare=partial(_prepare, bundle, corpus),
         film=Film(bundle, corpus.dev, folder=folder) if settings.film else None,
     )
+    if checkpoint is not None:
+        trainer.restore(checkpoint, damaged)
+        checkpoint = None  # several times the size of the model
     trainer.run(resume=resume)
     return bundle
 
@@ -205,7 +209,7 @@ def _begun(folder: Path, sources: Sources) -> bool:
 
 def known_sources(path: Path) -> Sources:
     """What a run remembers of where its rows come from."""
-    stored = read_json(path, most=MEGABYTE, what="where a run's rows come from")
+    stored = read_json(path, most=MEBIBYTE, what="where a run's rows come from")
     try:
         return TypeAdapter(Sources).validate_python(stored, strict=False)
     except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -22,7 +22,6 @@ from seq2see.training.checkpoints import (
     Checkpoint,
     CheckpointSchedule,
     Standing,
-    recover_checkpoint,
     save_checkpoint,
     set_aside,
 )
@@ -79,7 +78,8 @@ class Trainer:
         self._clock = time.perf_counter()
 
     def run(self, *, resume: bool = False) -> None:
-        """Train to the end of the run (or from where it was stopped), and leave the best weights in the bundle.
+        """Train to the end of the run, and leave the best weights in the bundle. resume: go on with a run that
+        `restore` has taken up.
 
         A signal ends it after the update under way, with a checkpoint; then KeyboardInterrupt (SIGINT) or SystemExit
         (SIGTERM) is raised."""
@@ -115,9 +115,7 @@ class Trainer:
     # ------------------------------------------------------------ the parts of a run
 
     def _begin(self, resume: bool) -> None:
-        if resume:
-            self._restore()
-        else:
+        if not resume:
             self.checkpoint()  # a run that is killed before its next one can go on from here
         self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
         if self.film is not None:
@@ -126,12 +124,10 @@ class Trainer:
         self._clock = time.perf_counter()
         self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
 
-    def _restore(self) -> None:
-        """Take up the run at its newest checkpoint that is whole, and say which that is."""
+    def restore(self, found: Checkpoint, damaged: Mapping[Path, str]) -> None:
+        """Take up a run at its newest checkpoint that is whole, and say which that is. damaged: what is wrong with each
+        newer one."""
         folder = self.folder / CHECKPOINTS
-        found, damaged = recover_checkpoint(folder)
-        if found is None:
-            raise UserError(f"{self.folder}: nothing to resume, there is no checkpoint in {CHECKPOINTS}/")
         if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
             raise UserError(
                 f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "

@@ -11,6 +11,7 @@ from PIL import Image
 
 import seq2see
 from seq2see.api import Model
+from seq2see.data import tables
 from seq2see.data.records import as_lines, records_of, table_of
 from seq2see.errors import Notice, UserError
 from seq2see.recipe.schema import DataSettings
@@ -172,3 +173,13 @@ def test_paths_are_those_of_the_process(tmp_path: Path, monkeypatch: pytest.Monk
 def test_half_of_a_pair_of_surrogates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="row 1"):
         run([{"latin": "\ud800", "native": "x"}], tmp_path / "run")
+
+
+def test_rows_in_memory_may_be_as_many_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no file that they could have been unpacked from; a value too long is one here too."""
+    monkeypatch.setattr(tables, "MOST_UNPACKED", 1_000)
+    monkeypatch.setattr(tables, "MOST_CELL", 500)
+    rows = [{"x": [0.5] * 20, "y": "b" * 100}] * 50
+    assert len(list(table_of(rows, settings=DataSettings()))) == 50
+    with pytest.raises(UserError, match="row 2, column 'y': 501 characters, at most 500"):
+        list(table_of([*rows[:1], {"x": [], "y": "b" * 501}], settings=DataSettings()))

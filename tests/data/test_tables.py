@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
+import random
 import sys
 import types
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from seq2see.data import sources
+from seq2see.data.sources import RowError
 from seq2see.data.tables import Table, read, write
 from seq2see.errors import MissingExtra
 from seq2see.recipe import load_recipe
@@ -164,9 +168,49 @@ def test_a_single_column_may_hold_empty_values(put: Put, suffix: str) -> None:
 
 
 def test_fields_of_a_megabyte_are_read(put: Put) -> None:
-    limit = csv.field_size_limit()
     assert len(values(read(put("x.csv", "en,de\n" + "a" * 1_000_000 + ",b\n")))[0]["en"]) == 1_000_000
-    csv.field_size_limit(limit)
+
+
+def test_reading_leaves_the_limit_of_the_csv_module_alone(put: Put) -> None:
+    """It is one for the whole process, and may be the user's own."""
+    limit = csv.field_size_limit()
+    try:
+        for own in (1 << 30, 5_000):
+            csv.field_size_limit(own)
+            assert len(list(read(put("x.csv", 'en,de\n"a","b"\n')))) == 1
+            assert csv.field_size_limit() == own
+    finally:
+        csv.field_size_limit(limit)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-7", "shift_jis"])
+def test_lines_read_in_blocks_are_those_read_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    draw, path = random.Random(3), tmp_path / "x.txt"
+    monkeypatch.setattr(sources, "_BLOCK", 7)
+    monkeypatch.setattr(sources, "_PIECE", 16)
+    monkeypatch.setattr(sources, "MOST_ROW", 20)
+    pieces = [b"a", b"bcd", "ä\u2028é".encode(), b"\xff", b"\r", b"\n", b"\r\n", b"\n\n", b"x" * 15, b"+2AA-", b"\x82"]
+    for _ in range(300):
+        content = b"start\n" + b"".join(draw.choices(pieces, k=draw.randrange(30)))
+        path.write_bytes(content)
+        expected, wrong, found = [], [], list[RowError]()
+        for number, raw in enumerate(io.BytesIO(content), start=1):
+            try:
+                text = raw.decode(encoding)
+                text.encode("utf-8")
+                too_long = len(raw.removesuffix(b"\n")) > 20
+            except UnicodeError:
+                too_long = True
+            if too_long:
+                wrong.append(number)
+            else:
+                expected.append((number, text.rstrip("\r\n")))
+        assert (
+            list(sources.lines(path, encoding=encoding, bad=lambda error, found=found: found.append(error))) == expected
+        )
+        assert [str(error).split("line ")[1].split(":")[0].split(",")[0] for error in found] == list(map(str, wrong))
 
 
 def test_json_lines_keep_types_and_further_keys(put: Put) -> None:

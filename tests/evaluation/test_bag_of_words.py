@@ -28,6 +28,14 @@ def test_it_goes_into_a_folder_and_comes_back() -> None:
     assert again.measure(["accuracy", "macro_f1", "perplexity"], rows) == {"accuracy": 1.0, "macro_f1": 1.0}
 
 
+def test_with_many_labels_fewer_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file has a count of every word for every label, and has to stay one that can be read."""
+    monkeypatch.setattr("seq2see.evaluation.bag_of_words.MOST_COUNTS", 5)
+    model = BagOfWords.fit(ROWS)
+    assert len(model.counts) == 2
+    assert set(model.counts) < set(" ".join(text for text, _ in ROWS).split())
+
+
 def test_it_needs_rows() -> None:
     with pytest.raises(UserError, match="needs training rows"):
         BagOfWords.fit([])

@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
+from safetensors.numpy import load, save
 from safetensors.torch import load_file, save_file
 
 import seq2see
+from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights
 from seq2see.pipeline.bundle import WEIGHTS
@@ -190,7 +193,15 @@ def test_a_bad_file_is_named(copy_of: Callable[[str], Path], kind: str, name: st
 
 
 @pytest.mark.parametrize(
-    "name", ["recipe.yaml", "model.safetensors", "bpe-source.json", "vocabulary-source.txt", "baselines.json"]
+    "name",
+    [
+        "recipe.yaml",
+        "model.safetensors",
+        "bpe-source.json",
+        "vocabulary-source.txt",
+        "baselines.json",
+        "trained_rows.safetensors",
+    ],
 )
 def test_what_is_no_file_is_not_opened(copy_of: Callable[[str], Path], name: str) -> None:
     path = copy_of("bpe") / name
@@ -209,7 +220,7 @@ def test_a_file_too_large_is_not_read(copy_of: Callable[[str], Path], models: di
     folder = copy_of("bpe")
     if listed:
         shutil.copy(models["bpe"] / CHECKSUMS, folder)
-    for name in ("recipe.yaml", "vocabulary-source.txt", "bpe-source.json", "baselines.json"):
+    for name in ("recipe.yaml", "vocabulary-source.txt", "bpe-source.json", "baselines.json", TRAINED_ROWS):
         whole = (folder / name).read_bytes()
         os.truncate(folder / name, 1 << 40)  # a hole: it takes no room on the disk
         tracemalloc.start()
@@ -219,6 +230,34 @@ def test_a_file_too_large_is_not_read(copy_of: Callable[[str], Path], models: di
         assert name in message
         assert peak < 50_000_000
         (folder / name).write_bytes(whole)
+
+
+U64 = np.array([1, 2], np.uint64)
+BAD_HASHES: dict[str, dict[str, Any]] = {
+    "an infinite highest": {"highest": np.array([np.inf])},
+    "a highest below 0": {"highest": np.array([-1])},
+    "no highest": {"highest": U64[:0]},
+    "two highest": {"highest": U64},
+    "fewer pairs than inputs": {"pairs": U64[:1]},
+    "inputs in two dimensions": {"inputs": U64.reshape(1, 2)},
+    "hashes that are fractions": {"inputs": np.array([0.5, 1.5]), "pairs": np.array([0.5, 1.5])},
+}
+
+
+@pytest.mark.parametrize("changed", BAD_HASHES.values(), ids=BAD_HASHES)
+def test_bad_hashes_of_rows_are_refused(copy_of: Callable[[str], Path], changed: dict[str, Any]) -> None:
+    path = copy_of("word") / TRAINED_ROWS
+    path.write_bytes(save({"inputs": U64, "pairs": U64, "highest": U64[:1]}))
+    seq2see.load(path.parent)
+    path.write_bytes(save({"inputs": U64, "pairs": U64, "highest": U64[:1], **changed}))
+    assert refused(path.parent).startswith(f"{path}: damaged")
+
+
+def test_many_small_lists_of_baselines_are_not_read(copy_of: Callable[[str], Path]) -> None:
+    """Each takes many times more memory than the two characters it is written with."""
+    path = copy_of("word") / "baselines.json"
+    path.write_bytes(b'[{"name":"x","a":[' + b"[]," * 20_000_000 + b"[]]}]")
+    assert refused(path.parent).startswith(f"{path}: ")
 
 
 def test_only_pieces_and_merges_are_taken_from_a_tokenizer(copy_of: Callable[[str], Path]) -> None:
@@ -274,6 +313,28 @@ def test_mutated_folders(copy_of: Callable[[str], Path], models: dict[str, Path]
 @pytest.mark.slow
 def test_many_mutated_folders(copy_of: Callable[[str], Path], models: dict[str, Path]) -> None:
     assert load_mutated(copy_of, sorted(models), 4000, seed=SEED)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_mutated_hashes_of_rows(copy_of: Callable[[str], Path], table: Path, call: Call, command: str) -> None:
+    """The file that only `evaluate` looks into, bytes and whole tensors of it."""
+    draw, codes, folder = random.Random(7), [], copy_of("word")
+    path = folder / TRAINED_ROWS
+    whole = path.read_bytes()
+    stored = load(whole)
+    for number in range(12):
+        if number % 2:
+            name, kind = draw.choice(sorted(stored)), draw.choice([np.float64, np.int64, np.uint8, np.uint64])
+            changed = stored[name].astype(kind)[: draw.randrange(3)]
+            path.write_bytes(save({**stored, name: changed}))
+        else:
+            path.write_bytes(mutate_bytes(whole, draw))
+        code, _, err = call(command, folder, *(["--data", table] if command == "evaluate" else ["one two"]))
+        codes.append(code)
+        assert code in (0, 2), err
+        assert "Traceback" not in err
+        assert code == 0 or TRAINED_ROWS in err
+    assert 2 in codes
 
 
 def test_mutated_folders_on_the_command_line(copy_of: Callable[[str], Path], call: Call) -> None:

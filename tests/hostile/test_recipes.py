@@ -85,6 +85,16 @@ def test_a_few_honest_anchors_are_fine(tmp_path: Path) -> None:
     assert {one["max_length"] for one in inputs.values()} == {20}
 
 
+def test_a_merged_mapping_may_replace_what_it_merged() -> None:
+    """Also where it is itself merged elsewhere: its keys are then those of the merge and its own."""
+    text = "z: &z {x: 1, y: 1}\ntop: {inner: &a {<<: *z, x: 2}}\nb: {<<: *a, y: 3}\n"
+    parsed = bounded_yaml.parse(text, origin="r")
+    assert parsed == {"z": {"x": 1, "y": 1}, "top": {"inner": {"x": 2, "y": 1}}, "b": {"x": 2, "y": 3}}
+    for twice in (text.replace("x: 2", "x: 2, x: 3"), text.replace("y: 3", "<<: *z")):
+        with pytest.raises(UserError, match="is given twice"):
+            bounded_yaml.parse(twice, origin="r")
+
+
 BAD = {
     "!!float abc": "decoder: {size: !!float abc}",
     "!!int": "decoder: {size: !!int ''}",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from seq2see.data.output import write_bytes
+from seq2see.studio import tail as limits
 from seq2see.studio.tail import Tail
 
 
@@ -36,3 +41,66 @@ def test_a_file_that_is_written_anew_is_told_from_its_beginning(tmp_path: Path) 
     path.unlink()
     gone = tail.since(4, new.file)
     assert (gone.first, gone.lines) == (0, [])
+
+
+def test_a_large_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that are too long are left out, wherever they end; all others come, each once."""
+    monkeypatch.setattr(limits, "MOST_READ", 10)
+    monkeypatch.setattr(limits, "MOST_LINE", 6)
+    path = tmp_path / "lines"
+    path.write_bytes(b"first\n" + b"x" * 45 + b"\nb\n1234567\nc\n" + b"y" * 33)
+    tail = Tail(path)
+    parts = [tail.since(0)]
+    while not parts[-1].whole:
+        assert len(parts) < 20
+        parts.append(tail.since(parts[-1].following, parts[-1].file))
+    assert len(parts) > 3
+    assert [line for part in parts for line in part.lines] == [b"first", b"b", b"c"]
+    with path.open("ab") as file:
+        file.write(b"y\nd\nunfin")
+    assert [tail.since(3, parts[0].file).lines for _ in range(3)][-1] == [b"d"]
+    with path.open("ab") as file:
+        file.write(b"ished\ne\n")
+    assert [tail.since(4, parts[0].file).lines for _ in range(2)][-1] == [b"e"]
+
+
+def test_a_file_that_begins_with_a_long_line_is_known_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_READ", 10)
+    monkeypatch.setattr(limits, "MOST_LINE", 6)
+    path = tmp_path / "lines"
+    path.write_bytes(b"x" * 25 + b"\na\n")
+    tail = Tail(path)
+    names = {tail.since(0).file for _ in range(4)}
+    assert len(names) == 1
+    assert tail.since(0).lines == [b"a"]
+    path.write_bytes(b"z" * 25 + b"\nb\n")
+    assert [tail.since(1, *names).lines for _ in range(4)][-1] == [b"b"]
+
+
+def test_no_more_lines_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_KEPT", 3 * (limits.OVERHEAD + 1))
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\nb\nc\nd\n")
+    part = Tail(path).since(0)
+    assert (part.lines, part.whole) == ([b"a", b"b", b"c"], True)
+
+
+def test_a_file_without_lines_takes_little_memory_and_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.touch()
+    os.truncate(path, 100 << 20)  # a hole: it takes no room on the disk
+    tail = Tail(path)
+    tracemalloc.start()
+    parts = [tail.since(0) for _ in range(8)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * limits.MOST_READ
+    assert [part.whole for part in parts[-2:]] == [True, True]
+    with path.open("ab") as file:
+        file.write(b"\nlast\n")
+    assert tail.since(0).lines == [b"last"]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lines")
+    assert Tail(tmp_path / "lines").since(0).lines == []

@@ -197,6 +197,25 @@ def test_two_processes_do_not_meet_in_one_folder(data: Path, tmp_path: Path) -> 
     compare(data, tmp_path, updates=1, vary=["attention.score=dot"])
 
 
+def test_another_comparison_does_not_replace_the_rows_of_this_one(tmp_path: Path) -> None:
+    """Rows in memory are written into the folder by whoever holds it, and stay there until the comparison ends."""
+    own, others = ([{"source": text, "output": text} for text in texts] for texts in (["ab", "ba"] * 8, ["b", "a"] * 8))
+    recipe = {**tiny.ROWS, "training": {**tiny.ROWS["training"], "minutes": 0.001}}
+
+    class Meddler(Told):
+        """Runs another comparison in the same folder as soon as it is told something."""
+
+        def said(self, message: str) -> None:
+            if not self.notes:
+                seq2see.compare(tiny.ROWS, others, vary=["attention.score=dot"], updates=1, out=tmp_path, listeners=[])
+            super().said(message)
+
+    seq2see.compare(recipe, own, vary=["attention.score=dot"], out=tmp_path, listeners=[meddler := Meddler()])
+    assert meddler.notes
+    written = (tmp_path / "data" / "train.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in written] == own
+
+
 def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     (tmp_path / RESULTS).write_text(json.dumps({"run": "a"}) + "\n" + json.dumps({"run": "b"}) + "\n")
     with pytest.raises(UserError, match=r"results.jsonl: damaged"):

@@ -14,12 +14,14 @@ import pytest
 import yaml
 from safetensors import safe_open
 from safetensors.torch import save
+from torch import Tensor
 
 import seq2see
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights as disk
 from seq2see.pipeline.checksums import CHECKSUMS, KEY
 from seq2see.pipeline.weights import read_tensors
+from seq2see.training import checkpoints
 from seq2see.training.averaging import still_there
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
@@ -300,3 +302,15 @@ def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path:
         run(ROWS, words(tmp_path / "words.tsv", seed=9), folder, late, updates=20, listeners=[Leaver()], overwrite=True)
     with pytest.raises(UserError, match=r"not a whole model, model\.safetensors is missing"):
         seq2see.load(folder)
+
+
+def test_a_checkpoint_is_read_once_when_a_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> dict[str, Tensor]:
+        read.append(path)
+        return read_tensors(path)
+
+    monkeypatch.setattr(checkpoints, "read_tensors", counted)
+    run(ROWS, None, folder, resume=True, updates=21)
+    assert [path.name for path in read] == ["update-000000020.safetensors"]
