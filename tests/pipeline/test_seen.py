@@ -16,6 +16,7 @@ from seq2see.api import Model
 from seq2see.data import trained_rows
 from seq2see.data.trained_rows import FILE, Recorder, RowHasher, seen_by
 from seq2see.errors import Notice, UserError
+from seq2see.pipeline.checksums import CHECKSUMS
 from seq2see.recipe import load_recipe
 from tests.pipeline.conftest import PAIRS, SMALL
 from tests.system.small import Told, write_table
@@ -88,6 +89,7 @@ def test_a_saved_and_loaded_model_remembers(model: Model, table: Path, tmp_path:
 def test_a_folder_of_an_earlier_version_makes_no_claim(model: Model, table: Path, tmp_path: Path) -> None:
     model.save(tmp_path / "saved")
     (tmp_path / "saved" / FILE).unlink()
+    (tmp_path / "saved" / CHECKSUMS).unlink()  # earlier versions wrote neither
     assert measured(seq2see.load(tmp_path / "saved"), table, told=None) is None
     (tmp_path / "saved" / FILE).write_bytes(b"no such file")
     with pytest.raises(UserError, match="damaged"):
