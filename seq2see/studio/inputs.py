@@ -23,6 +23,12 @@ from seq2see.studio.settings import Limits
 
 DATA = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
 EXAMPLE = "example"
+LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "texts": ("texts", (str,)),
+    "set": ("texts", (str,)),
+    "vector": ("numbers", (int, float)),
+}
+"""Kinds of inputs that may be given as lists: what of, for a message, and its types."""
 HIDDEN = "this model has some, files that may not be shown; `seq2see serve MODEL --files FOLDER` shows those in FOLDER"
 
 Row = dict[str, str]
@@ -50,9 +56,14 @@ class Reader:
         """One input as a row by the recipe's names; Invalid where it has not the form that the schema states, another
         UserError where the model cannot read what it holds."""
         try:
-            row = self._row(given)
+            values = self._values(given)
+            for name, value in values.items():
+                self._check_form(name, value)
         except UserError as error:
             raise Invalid(str(error)) from None
+        row = self.model.row(values)
+        for name, text in row.items():
+            self._check_length(name, text)
         if row and not any(value.strip() for value in row.values()):
             raise UserError("input: it is empty")
         empty = [name for name in self.model.recipe.needed if not row[name].strip()]
@@ -60,7 +71,8 @@ class Reader:
             raise UserError(f"input: {', '.join(empty)}: empty, and the model needs it")
         return row
 
-    def _row(self, given: Any) -> Row:
+    def _values(self, given: Any) -> dict[str, Any]:
+        """The values by the names of the inputs; files are in place."""
         inputs = list(self.model.recipe.inputs)
         if isinstance(given, Mapping) and set(given) == {EXAMPLE} and EXAMPLE not in inputs:
             return self._example(given[EXAMPLE])
@@ -73,10 +85,25 @@ class Reader:
                 raise UserError(f"input: the model reads {', '.join(inputs)}: give {{name: value}} with each of them")
             given = {inputs[0]: given}
         known: Mapping[str, Any] = given or {}
-        row = self.model.row({name: self._value(name, value) for name, value in known.items()})
-        for name, value in row.items():
+        if set(known) != set(inputs):
+            names = shortened(", ".join(map(str, known)), quotes=False)
+            raise UserError(f"input: the model reads the inputs {', '.join(inputs)}, got {names or 'none'}")
+        return {name: self._value(name, value) for name, value in known.items()}
+
+    def _check_form(self, name: str, value: Any) -> None:
+        """What the schema says of a value; Python's own lists may hold more than JSON's should."""
+        kind = self.model.recipe.inputs[name].kind
+        if isinstance(value, str):
             self._check_length(name, value)
-        return row
+        elif kind in LISTS and isinstance(value, list):
+            expected, types = LISTS[kind]
+            wrong = [one for one in value if not isinstance(one, types) or isinstance(one, bool)]
+            if wrong or (not value and kind == "vector"):
+                got = f"{shortened(wrong[0])} in it" if wrong else "an empty one"
+                raise UserError(f"input '{name}': expected a list of {expected}, got {got}")
+        else:
+            allowed = f"text or a list of {LISTS[kind][0]}" if kind in LISTS else "text"
+            raise UserError(f"input '{name}': expected {allowed}, got {shortened(value)}")
 
     async def decode(self, rows: Sequence[Row], *, shown: bool, until: float) -> None:
         """Decode the files of rows, all that is needed to predict from them, and, where wanted, to show them; until:

@@ -26,7 +26,7 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {"model": "speller"}, 422, "input: missing; the model reads source"),
         ("predict", {**SPELLER, "input": ""}, 409, "input: it is empty"),
         ("predict", {"model": "judge", "input": {"first": "ab", "second": " "}}, 409, "input: second: empty"),
-        ("predict", {**SPELLER, "input": 5}, 422, "input 'source': expected text, got int"),
+        ("predict", {**SPELLER, "input": 5}, 422, "input 'source': expected text, got 5"),
         ("predict", {**SPELLER, "input": "a" * 1001}, 422, "1,001 characters; allowed: at most 1,000"),
         ("predict", {**SPELLER, "input": {"text": "a"}}, 422, "the model reads the inputs source"),
         ("predict", {**SPELLER, "input": {"example": 99}}, 422, "example: 99 is none; allowed: 0 to"),

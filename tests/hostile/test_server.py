@@ -1,0 +1,53 @@
+"""A server with models of every kind of input is as its OpenAPI document says, whatever it is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from seq2see.studio.app import make_app
+from seq2see.studio.counters import Counters
+from seq2see.studio.served import shelf_of
+from tests.studio.test_openapi import QUIET, SMALL, failures, outside
+
+
+@QUIET
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["set", "vector", "label"])
+def test_models_of_lists_are_as_the_document_says(models: dict[str, Path], kind: str) -> None:
+    shelf = shelf_of([str(models[kind])], SMALL, Counters())
+    try:
+        assert failures(outside(shelf), phases=["coverage", "fuzzing"], examples=1) == []
+    finally:
+        shelf.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "status"),
+    [
+        ("set", ["one", "two"], 200),
+        ("set", [False], 422),
+        ("set", [1, 2.5], 422),
+        ("set", ["one two"], 409),
+        ("label", ["one two", "two"], 200),
+        ("label", [1], 422),
+        ("vector", [1, 2.5], 200),
+        ("vector", ["1", "2"], 422),
+        ("vector", [], 422),
+        ("vector", [1], 409),
+        ("vector", [1e300, 1], 409),
+        ("vector", {"x": 1}, 422),
+        ("word", ["one"], 422),
+    ],
+)
+def test_the_form_of_a_value_is_422_and_its_content_409(
+    models: dict[str, Path], kind: str, value: Any, status: int
+) -> None:
+    shelf = shelf_of([str(models[kind])], SMALL, Counters())
+    client = TestClient(make_app(shelf, SMALL, Counters()), base_url="http://127.0.0.1:8000")
+    answer = client.post("/api/predict", json={"input": value})
+    shelf.close()
+    assert answer.status_code == status, answer.text
