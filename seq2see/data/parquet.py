@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +25,17 @@ MOST_VALUES = 1_000_000
 """Values in the lists of a row, on average over a group of rows."""
 MOST_UNPACKED = 100
 """How many times larger than the .gz file what is in it may be, beyond MOST_BATCH."""
+PROBE_SECONDS = 60
+LONGEST_REASON = 200
+PROBE = """
+import os, sys
+from pyarrow.parquet import ParquetFile
+metadata = ParquetFile(os.fdopen(0, "rb")).metadata
+for number in range(metadata.num_row_groups):
+    group = metadata.row_group(number)
+    for i in range(group.num_columns):
+        group.column(i)
+"""
 
 
 @formats.register("parquet")
@@ -31,6 +44,7 @@ class Parquet(Format):
     for is known before it is made: a value that is repeated a million times costs as much as one."""
 
     unit = "row"
+    _probed = False
 
     def columns(self) -> list[str]:
         with self._file() as file:
@@ -108,6 +122,7 @@ class Parquet(Format):
             if packed:
                 self._unpack(source, unpacked)
             place = unpacked if packed else source
+            self._probe(place)
             try:
                 schema = parquet.ParquetFile(place).schema
                 texts = [one.path for one in map(schema.column, range(len(schema))) if one.physical_type == TEXT]
@@ -117,6 +132,24 @@ class Parquet(Format):
                 raise
             except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise UserError(f"{self.path}: not a Parquet file, or a damaged one: {error}") from None
+
+    def _probe(self, file: IO[bytes]) -> None:
+        """Have another process read what the file says of its columns, once: pyarrow aborts the process that reads it
+        where some of it is damaged, and no exception tells of that."""
+        if self._probed:
+            return
+        file.seek(0)
+        command = [sys.executable, "-P", "-c", PROBE]
+        try:
+            done = subprocess.run(command, stdin=file, capture_output=True, check=False, timeout=PROBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            message = f"what it says of its columns takes more than {PROBE_SECONDS} s to read"
+            raise UserError(f"{self.path}: {message}") from None
+        file.seek(0)
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason is known"]
+            raise UserError(f"{self.path}: not a Parquet file, or a damaged one: {lines[-1].strip()[:LONGEST_REASON]}")
+        self._probed = True
 
     def _unpack(self, source: BinaryIO, unpacked: IO[bytes]) -> None:
         most = max(MOST_BATCH, MOST_UNPACKED * self.path.stat().st_size)

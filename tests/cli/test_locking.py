@@ -33,8 +33,8 @@ from pathlib import Path
 from seq2see.training.locking import alone
 with alone(Path(sys.argv[1])):
     child = os.fork() if sys.argv[2:] == ["fork"] else None
-    if child != 0:
-        print(child, flush=True)
+    if not child:  # of the two the child, which has left the lock to its parent by then
+        print(os.getpid(), flush=True)
     sys.stdin.read()
     if child == 0:
         os._exit(0)
