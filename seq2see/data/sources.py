@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -210,7 +210,8 @@ def _split_at_returns(path: Path, file: BinaryIO, bad: Callable[[RowError], None
         for number, line in _pieces(path, text.readline, bad):
             yield number, line.encode("latin-1")
     finally:
-        text.detach()
+        with suppress(ValueError):  # whoever stops reading may have closed the file before
+            text.detach()
 
 
 def _wide_lines(

@@ -22,6 +22,8 @@ from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.recipe.schema import VectorInput, VectorOutput
 
+FARTHEST = 1e15
+"""Deviations from the mean beyond which a network's sums could overflow."""
 NUMBERS = 256
 """So many take about as much room in a batch as a symbol of text."""
 
@@ -100,7 +102,14 @@ class VectorField(NumericField):
         return Numbers(self._spoilt(self._standard(bits.view(np.float32))))
 
     def batch(self, values: Sequence[str]) -> Numbers:
-        return Numbers(self._standard(np.stack([self._parsed(value) for value in values])))
+        with np.errstate(over="ignore"):
+            standard = self._standard(np.stack([self._parsed(value) for value in values]))
+        if not bool((standard.abs() <= FARTHEST).all()):
+            raise UserError(
+                f"numbers that are more than {FARTHEST:g} deviations from those the model was trained on; it has no "
+                "answer for them"
+            )
+        return Numbers(standard)
 
     def _standard(self, numbers: NDArray[np.floating]) -> Float[Tensor, "batch numbers"]:
         return torch.from_numpy(((numbers - self.mean) / self.deviation).astype(np.float32))

@@ -138,10 +138,11 @@ def _put(raw: Raw, path: str, value: Any) -> None:
 
 def _drop(raw: Raw, path: str) -> None:
     *parents, last = path.split(".")
-    here = raw
+    here: Any = raw
     for key in parents:
-        here = here.get(key, {})
-    here.pop(last, None)
+        here = here.get(key, {}) if isinstance(here, dict) else {}
+    if isinstance(here, dict):  # what is no mapping is refused when all of it is checked
+        here.pop(last, None)
 
 
 def _given(path: str, changes: Iterable[str]) -> bool:

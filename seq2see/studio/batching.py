@@ -144,7 +144,9 @@ class Batcher:
     def _put(self, work: Sequence[Question | Callable[[], Any]], held: Sequence[object]) -> list[Future[Any]]:
         asked = [_Asked(one, tuple(held)) for one in work]
         with self._changed:
-            if self._closed or len(self._queue) + len(asked) > self._most:
+            if self._closed:
+                raise Refused(503, "the server is closing", headers={"Retry-After": "1"})
+            if len(self._queue) + len(asked) > self._most:
                 message = f"too many inputs wait for this model (allowed: {self._most:,}); try again in a moment"
                 raise Refused(503, message, headers={"Retry-After": "1"})
             self._queue.extend(asked)

@@ -107,6 +107,8 @@ def _from_form(fields: Sequence[tuple[str, str | Upload]], names: Mapping[str, b
     asked: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     for key, value in fields:
+        if key == "output" and value == "":
+            continue  # an empty field of a form is one that was not filled in
         if key in names:
             inputs[key] = value if isinstance(value, Upload) else _input(value, file=names[key])
         else:

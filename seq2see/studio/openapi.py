@@ -211,7 +211,7 @@ class _Body:
                     name
                 )
         inputs = {name: self._field(settings.kind) for name, settings in self._recipe.inputs.items()}
-        outputs = {"output": self._characters} if self._kind is asked.Score else {}
+        outputs = {"output": self._characters | {"minLength": 1}} if self._kind is asked.Score else {}
         made = self._object(options | outputs | inputs, [*inputs, *outputs])
         return made | {"description": "the same keys as fields; inputs by their names, as files or texts"}
 

@@ -265,3 +265,11 @@ def test_mutated_recipes_on_the_command_line(tmp_path: Path, call: Call) -> None
         assert code in (0, 2), err
         assert "Traceback" not in err
     assert 2 in codes
+
+
+@pytest.mark.parametrize("decoder", ["none", 5, [1], None])
+def test_an_override_of_a_kind_meets_a_decoder_that_is_none(decoder: object) -> None:
+    with pytest.raises(UserError, match="decoder"):
+        load_recipe(
+            {"inputs": {"source": {}}, "output": {"kind": "label"}, "decoder": decoder}, overrides=["output.kind=text"]
+        )
