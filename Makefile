@@ -44,10 +44,10 @@ demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve th
 	@$(BIN)/seq2see demo $(ARGS)
 
 test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope $(ARGS)
 
 slow: $(STAMP) ## the tests that `make test` leaves out
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder -m slow $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope -m slow $(ARGS)
 
 lint: $(STAMP) ## style, format, directions between the rooms
 	$(BIN)/ruff check .

@@ -36,7 +36,6 @@ torch.set_num_threads(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).resolve().parent.parent
-LONG = ("system", "studio", "test_tutorials.py", "test_seeds.py")
 
 
 @pytest.fixture(autouse=True)
@@ -67,8 +66,3 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes lend a test no name: gzip writes the time of day into them, and workers have to agree on every name."""
     return argname if isinstance(val, bytes) else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take minutes come first: whichever worker gets the last file, the others do not wait for it long."""
-    items.sort(key=lambda item: item.path.parent.name not in LONG and item.path.name not in LONG)
