@@ -65,10 +65,11 @@ class Resolution:
             if blank is not None:
                 table.leave_out(self.mapping[blank], row.line)
                 continue
+            written = {name: values[name] for name in self.files if name in values}
             if not self._counted(table, row, values) or not self._usable(table, row, values):
                 continue
             used += 1
-            yield Values({**values, **self.known}, table, row.line)
+            yield Values({**values, **self.known}, table, row.line, written=written)
         table.judge()
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
@@ -111,18 +112,27 @@ class Resolution:
 
 
 class Values(dict[str, str]):
-    """One row by the recipe's names, and where it stands: 'pairs.tsv, line 12'."""
+    """One row by the recipe's names, and where it stands: 'pairs.tsv, line 12'.
 
-    __slots__ = ("line", "table")
+    written: paths of files as the table has them, relative to its folder; the values themselves are whole paths.
+    """
 
-    def __init__(self, values: Mapping[str, str], table: Table, line: int):
+    __slots__ = ("line", "table", "written")
+
+    def __init__(self, values: Mapping[str, str], table: Table, line: int, *, written: Mapping[str, str]):
         super().__init__(values)
         self.table = table
         self.line = line
+        self.written = written
 
     @property
     def where(self) -> str:
         return self.table.place(self.line)
+
+
+def as_written(row: Mapping[str, str], name: str) -> str:
+    """A value as the table has it: the same wherever the table and its files lie."""
+    return row.written.get(name, row[name]) if isinstance(row, Values) else row[name]
 
 
 def place_of(row: Mapping[str, str], number: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeVar
 
+from seq2see.data.columns import as_written
 from seq2see.errors import UserError, counted
 
 Values = TypeVar("Values", bound=Mapping[str, str])
@@ -42,10 +43,10 @@ class Split:
 
 
 def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:
-    """A number below 2 ** 64 that depends on the values alone, the same on every machine and in every run."""
+    """A number below 2 ** 64 that depends on the values alone, the same on every machine, in every folder and run."""
     digest = blake2b(digest_size=8)
     for name in names:
-        value = row[name].encode("utf-8")
+        value = as_written(row, name).encode("utf-8", "surrogatepass")
         digest.update(len(value).to_bytes(8, "little") + value)
     return int.from_bytes(digest.digest(), "little")
 

@@ -42,7 +42,10 @@ def named(value: str) -> str:
 def turned_row(recipe: Recipe, row: Mapping[str, str], **changes: str) -> Mapping[str, str]:
     """The same row, all its videos read the other way; changes: further values that become others by that."""
     values = {**row, **{name: turned(row[name]) for name in recipe.videos}, **changes}
-    return Values(values, row.table, row.line) if isinstance(row, Values) else values
+    if not isinstance(row, Values):
+        return values
+    written = {name: turned(path) if name in recipe.videos else path for name, path in row.written.items()}
+    return Values(values, row.table, row.line, written=written)
 
 
 def both_ways(recipe: Recipe, rows: Iterable[Mapping[str, str]]) -> Iterator[Mapping[str, str]]:

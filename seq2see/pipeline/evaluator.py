@@ -60,7 +60,7 @@ def judge(
     check_metrics(names, recipe)
     if recipe.data.stream:
         return Judged(_stream_report(bundles, rows, _told(progress, "symbols scored")), [], [])
-    questions = some(group(rows), most)
+    questions = some(rows, most)
     chosen = [rows[number] for question in questions for number in question.rows]
     spoken = [name for name in names if name not in (PERPLEXITY, LOOKS)]
     predictions: list[Prediction] = []
@@ -84,14 +84,15 @@ def _told(progress: Progress | None, what: str) -> Told | None:
     return None if progress is None else partial(progress, what)
 
 
-def some(questions: list[Question], most: int) -> list[Question]:
-    """At most so many (0: all), chosen by what they ask and not by where they stand: tables are often sorted."""
+def some(rows: Sequence[Row], most: int) -> list[Question]:
+    """At most so many distinct inputs of the rows (0: all), chosen by what they hold and not by where they stand:
+    tables are often sorted."""
+    questions = group(rows)
     if not most or len(questions) <= most:
         return questions
 
     def number(question: Question) -> int:
-        asked = question.inputs or {OUTPUT: question.references[0]}
-        return number_of(asked, sorted(asked))
+        return number_of(rows[question.rows[0]], sorted(question.inputs) or [OUTPUT])
 
     return sorted(questions, key=number)[:most]
 

@@ -14,7 +14,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.references import group
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError, counted
 from seq2see.evaluation.faithfulness import Faithfulness, Weighed, faithfulness
@@ -50,7 +49,7 @@ def faithful(
     """The agreement of attention with occlusion and with gradients. most: at most so many distinct inputs (0: all);
     places: at most so many of each input, drawn at random, always the same (0: all)."""
     _check(bundle)
-    chosen = [rows[question.rows[0]] for question in some(group(rows), most)]
+    chosen = [rows[question.rows[0]] for question in some(rows, most)]
     weighed: dict[str, list[Weighed]] = {name: [] for name in bundle.recipe.looked_at}
     with kept_for([bundle], [], None):  # files as they are: what was made of them cannot be hidden in part
         for number, row in enumerate(chosen, start=1):

@@ -181,6 +181,9 @@ class _Body:
         self._kind, self._served, self._limits, self._alone = kind, served, limits, alone
         self._recipe = served.model.recipe
         self._characters = {"type": "string", "maxLength": limits.characters}
+        self._form_text = self._characters | {
+            "type": ["string", "number", "boolean"]
+        }  # a form has only texts: 0 is "0"
 
     def json(self) -> list[Schema]:
         """One schema for each way of giving inputs."""
@@ -207,11 +210,11 @@ class _Body:
         options = {name: schema for name, schema in options.items() if schema is not None}
         for name in ("prefix", "target", "said"):
             if name in options:  # symbols one by one are written as JSON, in a text like any other
-                options[name] = (TEXT | {"pattern": SYMBOLS} if name == "said" else self._characters) | self._described(
+                options[name] = (TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text) | self._described(
                     name
                 )
         inputs = {name: self._field(settings.kind) for name, settings in self._recipe.inputs.items()}
-        outputs = {"output": self._characters | {"minLength": 1}} if self._kind is asked.Score else {}
+        outputs = {"output": self._form_text | {"minLength": 1}} if self._kind is asked.Score else {}
         made = self._object(options | outputs | inputs, [*inputs, *outputs])
         return made | {"description": "the same keys as fields; inputs by their names, as files or texts"}
 
@@ -220,7 +223,7 @@ class _Body:
         return bool(self._recipe.inputs)
 
     def _field(self, kind: str) -> Schema:
-        return {"type": "string", "format": "binary"} if kind in FILES else self._characters
+        return {"type": "string", "format": "binary"} if kind in FILES else self._form_text
 
     def _object(self, properties: Schema, required: Sequence[str]) -> Schema:
         ordered = {name: properties[name] for name in FIRST if name in properties} | properties

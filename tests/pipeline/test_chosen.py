@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 from seq2see.api import Model
-from seq2see.data.references import group
 from seq2see.pipeline.evaluator import judge, some
 
 WORDS = ["".join(letters) for letters in product("abcd", "aeio", "xyzw")]
@@ -13,7 +12,7 @@ ROWS = [{"source": word, "output": word.upper()} for word in WORDS]
 
 
 def asked(rows: list[dict[str, str]], most: int) -> list[str]:
-    return [question.inputs["source"] for question in some(group(rows), most)]
+    return [question.inputs["source"] for question in some(rows, most)]
 
 
 def test_a_sorted_table_is_not_judged_by_its_beginning() -> None:
@@ -31,7 +30,7 @@ def test_texts_without_inputs_are_chosen_by_the_text() -> None:
     texts = [{"output": word} for word in WORDS]
 
     def chosen(rows: list[dict[str, str]]) -> list[str]:
-        return [question.references[0] for question in some(group(rows), 5)]
+        return [question.references[0] for question in some(rows, 5)]
 
     assert chosen(texts) == chosen(texts[::-1]) != WORDS[:5]
 
