@@ -26,7 +26,7 @@ from torch import Tensor
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image import ImageField
 from seq2see.encoders.convolutional import ConvolutionalEncoder
-from seq2see.pipeline.features import AT_ONCE, make_features
+from seq2see.pipeline.frozen_features import AT_ONCE, make_features
 from seq2see.recipe import load_recipe
 from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
 from seq2see.recipe.media_settings import ImageInput

@@ -15,9 +15,9 @@ from _timing import medians
 
 import seq2see.cells
 import seq2see.decoders.recurrent
+from seq2see.deferred_gradients import HoistedProduct, plain_product
 from seq2see.model import EncoderDecoder
-from seq2see.products import HoistedProduct, plain_product
-from seq2see.training.precision import bfloat16_is_fast, working_precision
+from seq2see.training.optimizer import bfloat16_is_fast, working_precision
 
 rows = batch()
 

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from seq2see.cli.app import run
-from seq2see.data.numbers import written
+from seq2see.data.vector import written
 from seq2see.errors import UserError
 from seq2see.looks import Film, Looks
 

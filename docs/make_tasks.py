@@ -6,11 +6,11 @@ from importlib import resources
 from pathlib import Path
 
 from seq2see.evaluation.baselines import BASELINES, default_baseline
-from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.evaluator import metrics_of
+from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import Recipe, load_recipe, shipped
 from seq2see.recipe.schema import ImageOutput
-from seq2see.training.corpus import wanted_columns
+from seq2see.training.dataset import wanted_columns
 
 FOLDER = Path(__file__).parent / "tasks"
 

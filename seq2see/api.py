@@ -10,43 +10,47 @@ from typing import Any, overload
 
 import torch
 
-from seq2see.data.columns import OUTPUT, Values
+from seq2see.data.columns import OUTPUT, Values, group
 from seq2see.data.records import Data, is_frame, is_path
-from seq2see.data.references import group
 from seq2see.data.trained_rows import Seen, seen_by
-from seq2see.data.turning import both_ways
+from seq2see.data.video_direction import both_ways
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.looks import Prediction
-from seq2see.pipeline.answers import Answers, answers_of
 from seq2see.pipeline.bundle import Bundle, folders_of
-from seq2see.pipeline.chunks import chunks
 from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
-from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.given import row_of, rows_of_text
-from seq2see.pipeline.neighbours import nearest_others
-from seq2see.pipeline.noticing import Notices, conditional, tell, unknown_in, unknown_labels
+from seq2see.pipeline.five_answers import Answers, answers_of
+from seq2see.pipeline.frozen_features import kept_for
+from seq2see.pipeline.input_warnings import Notices, conditional, tell, unknown_in, unknown_labels
+from seq2see.pipeline.inputs import row_of, rows_of_text
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
-from seq2see.pipeline.predictor import answer_options, check_ensemble, lacking, options_of, places_named, predict
-from seq2see.pipeline.prefixes import Given, given_ids
+from seq2see.pipeline.predictor import (
+    answer_options,
+    check_ensemble,
+    chunks,
+    lacking,
+    options_of,
+    places_named,
+    predict,
+)
 from seq2see.pipeline.reversing import backwards
-from seq2see.pipeline.scoring import Score, score_rows, score_stream
-from seq2see.pipeline.targets import follow
+from seq2see.pipeline.scoring import Given, Score, follow, given_ids, score_rows, score_stream
+from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
-from seq2see.training.corpus import filled, held_table, lists_in, open_table
+from seq2see.training.dataset import filled, held_table, lists_in, open_table
+from seq2see.training.fine_tuning import fine_tuned
 from seq2see.training.locking import alone
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.resuming import gone_on, same_rows, same_sources
 from seq2see.training.run import resumable, sources_of
 from seq2see.training.run import train as run_training
-from seq2see.training.starting import fine_tuned
 
 __all__ = ["Model", "compare", "default_folder", "load", "train"]
 

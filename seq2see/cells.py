@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from seq2see.products import HoistedProduct, Product, plain_product
+from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import CellSettings
 from seq2see.registry import Registry
 

@@ -1,17 +1,25 @@
-"""Reading what a stranger may have written: regular files alone, of bounded size; text that can be written again."""
+"""Files: read with care (regular ones alone, of bounded size) and written whole or not at all."""
 
 from __future__ import annotations
 
+import errno
+import gzip
+import io
 import json
 import math
+import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from reprlib import Repr
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from seq2see.errors import UserError
+
+# ---------------- Reading what a stranger may have written
 
 MEBIBYTE = 1 << 20
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -150,3 +158,61 @@ class _Brief(Repr):
         items = islice(x.items(), self.maxdict)
         parts = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}" for key, value in items]
         return f"{{{', '.join([*parts, *(['...'] if len(x) > self.maxdict else [])])}}}"
+
+
+# ---------------- Files to write
+
+
+def write_bytes(path: Path, *parts: bytes | memoryview) -> None:
+    """The file appears whole or the old one stays: written beside it, flushed to the disk, then renamed."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            for content in parts:
+                file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            kept = "the file that was there is kept" if path.exists() else "nothing was written"
+            raise UserError(f"{path}: the disk is full, {sum(map(len, parts)):,} bytes do not fit; {kept}") from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> UserError:
+    """What to raise where a file or folder cannot be written."""
+    return UserError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+@contextmanager
+def text_file(path: Path, *, packed: bool) -> Iterator[TextIO]:
+    """A UTF-8 file with plain newlines; packed files carry no time stamp, so equal tables are equal files."""
+    with path.open("wb") as raw:
+        if not packed:
+            with io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
+                yield file
+            return
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as unpacked,
+            io.TextIOWrapper(unpacked, encoding="utf-8", newline="") as file,
+        ):
+            yield file
+
+
+# ---------------- Numbers as JSON can hold them
+
+
+def finite(value: Any) -> Any:
+    """The same with null in place of infinity and of what is no number, which JSON has not.
+
+    >>> finite({"perplexity": float("inf"), "tokens": (1, 2.5)})
+    {'perplexity': None, 'tokens': [1, 2.5]}
+    """
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

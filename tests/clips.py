@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2see.samples.films import write_film
+from seq2see.samples.drawing import write_film
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 

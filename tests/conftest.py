@@ -24,7 +24,7 @@ SHAPED_ROOMS = [
     "seq2see.encoders",
     "seq2see.memory",
     "seq2see.model",
-    "seq2see.products",
+    "seq2see.deferred_gradients",
     "seq2see.search",
 ]
 shapes.install(SHAPED_ROOMS)

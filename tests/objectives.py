@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seq2see.data.fields import Fields
 from seq2see.recipe import Recipe
-from seq2see.training.objective import Objective
+from seq2see.training.losses import Objective
 
 
 def objective_of(recipe: Recipe) -> Objective:

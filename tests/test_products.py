@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.products import HoistedProduct, Product, plain_product
+from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
 
 ROWS, WIDTH, STEPS = 3, 4, 5
 

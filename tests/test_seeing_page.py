@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from seq2see.cli.calling import understood
+from seq2see.cli.app import understood
 from seq2see.cli.figure import KINDS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -14,7 +14,7 @@ import seq2see
 from seq2see.cli.figures.lengths import chart_of
 from seq2see.evaluation import Rows, paired_bootstrap
 from seq2see.evaluation.length_curve import length_curves
-from seq2see.pipeline.answered import answered
+from seq2see.pipeline.evaluator import answered
 
 
 def rows_of(folder: Path, tables: list[Path], *, metric: str, beam: int) -> Rows:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from seq2see.attention import coverage as _coverage  # noqa: F401  registers its score
-from seq2see.attention.attention import Attention
+from seq2see.attention import scores as _coverage  # noqa: F401  registers its score
+from seq2see.attention.attention import Attention, Pooling
 from seq2see.attention.build import build_attention
-from seq2see.attention.heads import MultiHead
-from seq2see.attention.intra import IntraAttention, intra_equations
+from seq2see.attention.heads import MultiHead, ThroughHeads
 from seq2see.attention.normalisers import NORMALISERS, entmax15, masked_softmax, sparsemax
-from seq2see.attention.pooling import Pooling
 from seq2see.attention.records import Candidates, Look, Prepared
 from seq2see.attention.scores import Score, build_score, register, scores
-from seq2see.attention.self_attention import SelfAttention
-from seq2see.attention.tape import Tape
-from seq2see.attention.through import Through
-from seq2see.attention.through_heads import ThroughHeads
+from seq2see.attention.self_attention import IntraAttention, SelfAttention, intra_equations
+from seq2see.attention.two_level import Through
+from seq2see.deferred_gradients import Tape
 
 __all__ = [
     "NORMALISERS",

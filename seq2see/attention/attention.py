@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2see.attention.asking import energies_of, keys_of
 from seq2see.attention.choices import Chosen, Soft
 from seq2see.attention.normalisers import Normaliser, masked, precise, softmax
 from seq2see.attention.records import Candidates, Look, Prepared, spread
 from seq2see.attention.scopes import Global, Positions, Scope, Window, fold
-from seq2see.attention.scores import Score
+from seq2see.attention.scores import Score, Static, energies_of, keys_of
 from seq2see.memory import Places
 
 
@@ -142,3 +141,25 @@ def forced_look(look: Look, values: Tensor, forced: Tensor) -> Look:
         own = look.dense().gather(-1, place[..., None]).squeeze(-1)
         log_prob = torch.where(told, own.clamp(min=torch.finfo(own.dtype).tiny).log(), log_prob)
     return Look(context, weights, energies, look.places, None, place, log_prob, by_score=look.by_score)
+
+
+# ---------------- Several vectors as one, by an attention that nobody asks
+
+
+class Pooling(nn.Module):
+    """s = sum_j a_j h_j, a = softmax_j(u . tanh(W h_j + b)): the look of hierarchical attention.
+
+    It is the score `static`, which is additive without its query term.
+    """
+
+    def __init__(self, size: int, *, hidden: int):
+        super().__init__()
+        self.look = Attention(Static(0, size, hidden))
+
+    def forward(
+        self, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
+    ) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch places"]]:
+        """The pooled vector of each row, zeros where nothing is real, and the weights."""
+        nobody = states.new_zeros(len(states), 1, 0)
+        look = self.look(nobody, self.look.prepare(Places(states, mask)))
+        return look.context.squeeze(1), look.weights.squeeze(1)

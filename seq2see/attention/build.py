@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from seq2see.attention.attention import Attention
 from seq2see.attention.choices import build_choice
-from seq2see.attention.heads import MultiHead
+from seq2see.attention.heads import MultiHead, ThroughHeads
 from seq2see.attention.normalisers import NORMALISERS
 from seq2see.attention.scopes import build_scope
 from seq2see.attention.scores import build_score
-from seq2see.attention.through import Through
-from seq2see.attention.through_heads import ThroughHeads
+from seq2see.attention.two_level import Through
 from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.recipe.schema import AttentionSettings

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2see.attention.taking import Ledger
+from seq2see.deferred_gradients import Ledger
 from seq2see.memory import Layout, Places
 
 

@@ -1,14 +1,46 @@
-"""A sequence that looks at itself: several scaled dot products side by side, as in a Transformer."""
+"""Self-attention: multi-head scaled dot products with rotary positions, and intra-attention in recurrent encoders."""
 
 from __future__ import annotations
 
+import math
+import re
+
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from seq2see.attention.normalisers import masked, softmax
-from seq2see.attention.rotary import rotated
+from seq2see.attention.records import Candidates
+from seq2see.attention.scores import build_score, energies_of, equation_of, keys_of, scores
+from seq2see.deferred_gradients import Product, Tape, plain_product
 from seq2see.errors import UserError
+from seq2see.memory import Layout
+
+# ---------------- Where a symbol stands, told by turning queries and keys
+
+
+def rotated(vectors: Float[Tensor, "rows heads places part"], first: int) -> Float[Tensor, "rows heads places part"]:
+    """Each pair of numbers (i, i + part / 2) at place j turned by the angle (first + j) w_i, w_i from 1 to 1 / 10,000.
+
+    The product of a query at t and a key at j then depends on t - j alone (Su et al. 2021): both may be counted from
+    anywhere, so that a text without end needs no large numbers.
+
+    >>> q, k = torch.randn(2, 1, 1, 1, 4)
+    >>> near, far = ((rotated(q, t + 3) * rotated(k, t)).sum() for t in (0, 500))
+    >>> bool((near - far).abs() < 1e-4)
+    True
+    """
+    places, half = vectors.shape[-2], vectors.shape[-1] // 2
+    rates = torch.exp(torch.arange(half, device=vectors.device) * (-math.log(10_000.0) / half))
+    angles = torch.arange(first, first + places, device=vectors.device)[:, None] * rates
+    sine, cosine = angles.sin(), angles.cos()
+    left, right = vectors.float().chunk(2, dim=-1)
+    turned = torch.cat([left * cosine - right * sine, left * sine + right * cosine], dim=-1)
+    return turned.to(vectors.dtype)
+
+
+# ---------------- A sequence that looks at itself
 
 
 class SelfAttention(nn.Module):
@@ -80,3 +112,62 @@ def _fused(asked: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> 
     somebody = mask.any(-1, keepdim=True)
     found = scaled_dot_product_attention(asked, keys, values, attn_mask=(mask | ~somebody)[:, None])
     return found * somebody[:, None]
+
+
+# ---------------- Intra-attention
+
+
+class IntraAttention(nn.Module):
+    """c_j = sum_{i<j} a_ji h_i, a_j = softmax over i < j of score(q_j, h_i), q_j = Q_x x_j + Q_h h_{j-1}.
+
+    The query holds the symbol that is being read beside the state before it (as in Cheng, Dong and Lapata 2016): what
+    is worth looking back at depends on what has just come. It has the size of the states, so that any score fits.
+    A score that nobody asks (static, uniform) has no query.
+    """
+
+    def __init__(self, score: str, *, width: int, size: int):
+        super().__init__()
+        kind = scores[score]
+        if kind.ordered or kind.remembers:
+            raise UserError(f"encoder.self_attention: {score} goes by where places lie, or by earlier looks")
+        self.score = build_score(score, size if kind.asks else 0, size, {"size": size})
+        self.Q_x = nn.Linear(width, size, bias=False) if kind.asks else None
+        self.Q_h = nn.Linear(size, size, bias=False) if kind.asks else None
+
+    def asking(self, x: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps query"]:
+        """Q_x x_j of all steps: the half of the queries that no state enters."""
+        return x[..., :0] if self.Q_x is None else self.Q_x(x)
+
+    def write(self, state: Float[Tensor, "batch size"], tape: Tape) -> Float[Tensor, "batch size"]:
+        """Let later steps look at a state; its key is computed here, once."""
+        return tape.write(state, keys_of(self.score, state[:, None])[:, 0])
+
+    def forward(
+        self,
+        asked: Float[Tensor, "batch query"],
+        state: Float[Tensor, "batch size"],
+        tape: Tape,
+        *,
+        times: Product = plain_product,
+    ) -> Float[Tensor, "batch size"]:
+        """The context of the next step, from its half of the query and the state written last."""
+        if self.Q_h is not None:
+            asked = asked + times(state, self.Q_h.weight, f"{id(self)}.Q_h")
+        energies = energies_of(self.score, asked[:, None], Candidates(tape.keys(state), Layout()))
+        weights = softmax(energies.float()).to(energies.dtype)
+        return tape.mix(weights, state).squeeze(1)
+
+
+def intra_equations(score: str, h: str) -> list[str]:
+    """How a sequence of states h_1, h_2, .. looks back at itself: for `show`.
+
+    >>> intra_equations("dot", "h")[1]
+    'e_i = q . k_i, with q = Q_x e(x_j) + Q_h h_{j-1} and k_i = h_i'
+    """
+    energy = re.sub(r"_j\b", "_i", equation_of(score))
+    asked = f", with q = Q_x e(x_j) + Q_h {h}_{{j-1}}" if scores[score].asks else ""
+    keys = "" if not re.search(r"\bk_i\b", energy) else f" and k_i = {h}_i" if asked else f", with k_i = {h}_i"
+    return [
+        f"self-attention: c_j = sum_{{i<j}} a_ji {h}_i,  a_ji = exp(e_i) / sum_{{l<j}} exp(e_l);  c_1 = 0",
+        f"{energy}{asked}{keys}",
+    ]

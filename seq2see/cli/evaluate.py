@@ -8,11 +8,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from seq2see.cli.meter import Meter
-from seq2see.cli.models import reading
-from seq2see.cli.options import add_beam, add_data, add_json, add_model
-from seq2see.cli.parser import Given, Parser, listed, whole
-from seq2see.cli.saying import emit
+from seq2see.cli.inputs import reading
+from seq2see.cli.parser import Given, Parser, add_beam, add_data, add_json, add_model, listed, whole
+from seq2see.cli.terminal import Meter, emit
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

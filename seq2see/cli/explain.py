@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from seq2see.cli.models import one_model
-from seq2see.cli.options import add_beam, add_input, add_json, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.reading import argument
-from seq2see.cli.saying import emit
+from seq2see.cli.inputs import argument, one_model
+from seq2see.cli.parser import Given, Parser, add_beam, add_input, add_json, add_model, whole
+from seq2see.cli.terminal import emit
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

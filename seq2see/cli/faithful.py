@@ -13,12 +13,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_theme, check_drawing
-from seq2see.cli.meter import Meter
-from seq2see.cli.models import one_model
-from seq2see.cli.options import add_data, add_json, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.saying import emit, say
+from seq2see.cli.figures.common import add_theme, check_drawing
+from seq2see.cli.inputs import one_model
+from seq2see.cli.parser import Given, Parser, add_data, add_json, add_model, whole
+from seq2see.cli.terminal import Meter, emit, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.options import add_beam, add_input, add_json, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.pictures import check_looks
-from seq2see.cli.program import program
-from seq2see.cli.reading import argument
-from seq2see.cli.saying import emit, say
+from seq2see.cli.inputs import argument
+from seq2see.cli.looks import check_looks
+from seq2see.cli.parser import Given, Parser, add_beam, add_input, add_json, add_model, whole
+from seq2see.cli.terminal import emit, program, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from seq2see.cli.parser import Given, Parser, listed, number, whole
-from seq2see.cli.saying import say
+from seq2see.cli.terminal import say
 
 EXAMPLES = (
     'seq2see render urdu.txt --fonts "Noto Nastaliq Urdu" --out lines --dev-share 0.05',

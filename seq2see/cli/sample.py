@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.options import add_json
-from seq2see.cli.parser import Given, Parser
-from seq2see.cli.program import program
-from seq2see.cli.saying import emit, say
+from seq2see.cli.parser import Given, Parser, add_json
+from seq2see.cli.terminal import emit, program, say
 from seq2see.errors import UserError, nearest
 
 EXAMPLES = ("seq2see sample", "seq2see sample easy-vqa --out data/easy-vqa")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from seq2see.cli.meter import Meter
-from seq2see.cli.models import reading
-from seq2see.cli.options import add_data, add_json, add_model
-from seq2see.cli.parser import Given, Parser
-from seq2see.cli.saying import emit
+from seq2see.cli.inputs import reading
+from seq2see.cli.parser import Given, Parser, add_data, add_json, add_model
+from seq2see.cli.terminal import Meter, emit
 from seq2see.errors import UserError, counted
 
 EXAMPLES = ("seq2see score runs/translation --data pairs.tsv --each",)

@@ -10,9 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
-from seq2see.cli.options import add_plugin
-from seq2see.cli.parser import Given, Parser, number, whole
-from seq2see.cli.saying import say
+from seq2see.cli.parser import Given, Parser, add_plugin, number, whole
+from seq2see.cli.terminal import say
 from seq2see.errors import UserError, imported
 
 EXAMPLES = (

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.options import add_changes, add_json
-from seq2see.cli.parser import Given, Parser
-from seq2see.cli.saying import emit
+from seq2see.cli.parser import Given, Parser, add_changes, add_json
+from seq2see.cli.terminal import emit
 from seq2see.errors import UserError
 
 EXAMPLES = ("seq2see show translation --set attention.score=dot", "seq2see show runs/translation")
@@ -23,8 +22,8 @@ def arguments(parser: Parser) -> None:
 
 
 def run(given: Given) -> None:
-    from seq2see.pipeline.answers import answers_of
     from seq2see.pipeline.bundle import Bundle
+    from seq2see.pipeline.five_answers import answers_of
     from seq2see.recipe import left_out, load_recipe
 
     if Path(given.what).is_dir():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from seq2see.cli.options import add_json
-from seq2see.cli.parser import Given, Parser
-from seq2see.cli.saying import emit
+from seq2see.cli.parser import Given, Parser, add_json
+from seq2see.cli.terminal import emit
 
 EXAMPLES = ("seq2see tasks",)
 

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.options import add_json, add_training
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.program import program
-from seq2see.cli.saying import emit, say
+from seq2see.cli.parser import Given, Parser, add_json, add_training, whole
+from seq2see.cli.terminal import emit, program, say
 from seq2see.errors import UserError, imported
 
 if TYPE_CHECKING:

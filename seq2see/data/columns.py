@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -309,3 +309,34 @@ def _not_found(
         f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
         f" say which with --columns, in the recipe's order, for example --columns {example}"
     )
+
+
+# ---------------- Rows with equal inputs are references of each other
+
+
+@dataclass
+class Question:
+    """One distinct input, all outputs given for it, and the numbers of the rows they stand in."""
+
+    inputs: dict[str, str]
+    references: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+
+def group(rows: Iterable[Mapping[str, str]]) -> list[Question]:
+    """Distinct inputs in the order in which they first appear, each with its references in theirs.
+
+    Where there are no inputs at all (language models) every row stands alone.
+
+    >>> group([{"word": "a", "output": "AH"}, {"word": "a", "output": "EY"}])[0].references
+    ['AH', 'EY']
+    """
+    questions: dict[tuple[str, ...], Question] = {}
+    for number, row in enumerate(rows):
+        inputs = {name: value for name, value in row.items() if name not in (OUTPUT, ALIGNMENT)}
+        key = tuple(inputs.values()) if inputs else (str(number),)
+        question = questions.setdefault(key, Question(inputs))
+        question.rows.append(number)
+        if OUTPUT in row:
+            question.references.append(row[OUTPUT])
+    return list(questions.values())

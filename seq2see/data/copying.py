@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from seq2see.data.batches import UNK, Sequences, pad_lists
+from seq2see.data.batches import UNK, Nested, Sequences, pad_lists
 from seq2see.data.columns import OUTPUT
-from seq2see.data.nested import Nested
 from seq2see.data.text import TextField
 from seq2see.memory import Copyable
 

@@ -22,10 +22,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.image_files import read_picture
 from seq2see.data.media_files import MediaError
-from seq2see.data.pictures import read_picture
 from seq2see.data.sound_files import decoded
-from seq2see.data.videos import read_video
+from seq2see.data.video_files import read_video
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput

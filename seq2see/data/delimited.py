@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Format, Row, as_text, formats
-from seq2see.data.output import text_file
 from seq2see.data.sources import MOST_CELL, MOST_COLUMNS, MOST_ROW, RowError, lines
 from seq2see.errors import UserError, listing
+from seq2see.files import text_file
 
 Numbered = tuple[int, str]
 Record = tuple[int, list[str], int]

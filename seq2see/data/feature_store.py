@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.locking import in_turn
-from seq2see.data.output import unwritable
+from seq2see.files import unwritable
 
 Array = NDArray[np.float16]
 

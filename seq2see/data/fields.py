@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.alignments import Aligning
-from seq2see.data.batches import Batch, Labels, Numbers, Sequences, Target
+from seq2see.data.batches import Batch, Labels, Nested, Numbers, Sequences, Target
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.copying import COPYABLE, Copying
 from seq2see.data.field import Column, Field, NumericField, field_of, kinds
 from seq2see.data.image import ImageField
 from seq2see.data.image_output import ImageOutputField
 from seq2see.data.label import LabelField
-from seq2see.data.nested import Nested
 from seq2see.data.sets import SetField
 from seq2see.data.sound import SoundField
 from seq2see.data.text import TextField

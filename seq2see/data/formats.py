@@ -1,4 +1,4 @@
-"""What a format of tables has to offer. Each format is one file beside this one and registers itself by suffix."""
+"""Formats of tables by suffix: plain text, JSON lines, Hugging Face datasets (delimited and Parquet: own files)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seq2see.data.sources import RowError
+from seq2see.data.sources import RowError, lines
+from seq2see.errors import UserError, imported, listing, nearest
+from seq2see.files import text_file
 from seq2see.recipe.schema import DataSettings
 from seq2see.registry import Registry
+
+# ---------------- What a format of tables has to offer
 
 UNKNOWN = -1
 
@@ -70,3 +74,152 @@ def as_text(value: Any) -> str:
     if value is None:
         return ""
     return str(value) if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
+
+
+# ---------------- Plain text
+
+COLUMN = "text"
+
+
+@formats.register("txt")
+class Plain(Format):
+    """Every line is a row, an empty one too: line 7 of the predictions answers line 7 of the file."""
+
+    named = False
+
+    def columns(self) -> list[str]:
+        if not any(text.strip() for _, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad)):
+            raise UserError(f"{self.path}: the file is empty")
+        return [COLUMN]
+
+    def rows(self) -> Iterator[Row]:
+        for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+            yield Row({COLUMN: text}, line, len(text))
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        if len(columns) != 1:
+            raise UserError(
+                f"a .txt file holds one column, not {len(columns)} ({', '.join(columns)}); write .tsv, .csv or .jsonl"
+            )
+        with text_file(path, packed=packed) as file:
+            for row in rows:
+                file.write(" ".join(as_text(row.get(columns[0])).splitlines()) + "\n")
+
+
+# ---------------- JSON lines
+
+
+@formats.register("jsonl")
+class JsonLines(Format):
+    """The first object's keys are the columns; later objects must have them and may have more."""
+
+    _columns: list[str]
+
+    def columns(self) -> list[str]:
+        first = next(self._objects(), None)
+        if first is None:
+            raise UserError(f"{self.path}: the file is empty")
+        self._columns = list(first[1])
+        if not self._columns:
+            raise UserError(f"{self.path}, line {first[0]}: an object without keys")
+        return self._columns
+
+    def rows(self) -> Iterator[Row]:
+        expected = set(self._columns)
+        for line, values, size in self._objects():
+            if not expected <= values.keys():
+                missing = [name for name in self._columns if name not in values]
+                self.bad(
+                    RowError(
+                        f"{self.path}, line {line}: key '{missing[0]}' is missing{nearest(missing[0], values)};"
+                        f" found: {listing(values)}"
+                    )
+                )
+                continue
+            yield Row(values, line, size)
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any], int]]:
+        """(line, object, its size: of one with lists or objects in it, which take more than they are written with, it
+        is not known)."""
+        for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+            if not text or text.isspace():
+                continue
+            try:
+                flat = "[" not in text and text.count("{") == 1
+                yield line, _object(text), len(text) if flat else UNKNOWN
+            except ValueError as error:
+                self.bad(RowError(f"{self.path}, line {line}{error}"))
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        with text_file(path, packed=packed) as file:
+            for row in rows:
+                file.write(json.dumps({name: row.get(name) for name in columns}, ensure_ascii=False) + "\n")
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; a ValueError says what else the text is, or where it goes wrong."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f", character {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(": not JSON that can be read: nested too deeply") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise ValueError(f": not JSON that can be read: {str(error).partition(';')[0]}") from None
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
+        raise ValueError(f': {kind}, where an object {{"column": value}} is expected')
+    if "\\u" in text and "\\ud" in text.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(": half of a surrogate pair (\\ud800 to \\udfff) is not text") from None
+    return value
+
+
+# ---------------- A Hugging Face dataset that `save_to_disk` left in a folder, through the `datasets` library
+
+
+@formats.register("folder")
+class SavedDataset(Format):
+    """Rows come from the mapped Arrow files of the folder: they are not all loaded."""
+
+    unit = "row"
+
+    def columns(self) -> list[str]:
+        splits = self.path / "dataset_dict.json"
+        if splits.exists():
+            names = sorted(one.name for one in self.path.iterdir() if (one / "state.json").exists())
+            example = f", for example {self.path / names[0]}" if names else ""
+            raise UserError(f"{self.path}: a dataset in parts ({', '.join(names)}): give the folder of one{example}")
+        if not (self.path / "state.json").exists():
+            raise UserError(
+                f"{self.path}: a folder, but not of a Hugging Face dataset (no state.json in it); give a table's file"
+            )
+        self._dataset = self._load()
+        if not len(self._dataset):
+            raise UserError(f"{self.path}: columns ({listing(self._dataset.column_names)}) but no rows")
+        return [str(name) for name in self._dataset.column_names]
+
+    def _load(self) -> Any:
+        datasets = imported("datasets", extra="datasets")
+        try:
+            return datasets.load_from_disk(str(self.path))
+        except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged folder
+            raise UserError(f"{self.path}: a damaged dataset folder: {error}") from None
+
+    def rows(self) -> Iterator[Row]:
+        number = 0
+        try:
+            for number, values in enumerate(self._dataset, start=1):
+                yield Row(dict(values), number)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above: text that is none, types that Python has not
+            raise UserError(f"{self.path}, after row {number}: cannot be read: {error}") from None
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        raise UserError(f"{path}: a dataset folder is read, not written; write .parquet, .jsonl, .tsv or .csv")

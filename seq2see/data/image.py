@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,14 +16,34 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.direction import leftward
 from seq2see.data.field import Chosen, Field, kinds
+from seq2see.data.image_files import MOST_SIZED, read_picture
 from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.pictures import MOST_SIZED, read_picture
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+
+# ---------------- Which way a script runs
+
+LEFTWARD = ("R", "AL")
+"""Unicode's classes of letters that are written from right to left: Hebrew and others, Arabic."""
+
+
+def leftward(symbols: Iterable[tuple[str, int]]) -> bool:
+    """Whether most letters of symbols, each with how often it occurs, are written from right to left.
+
+    Digits and marks have no say in it: they stand in texts of both kinds.
+
+    >>> leftward([("\u05d0", 3), ("a", 2), ("7", 9)]), leftward([("ab", 1), ("\u0627", 1)])
+    (True, False)
+    """
+    total = 0
+    for symbol, times in symbols:
+        kinds = [unicodedata.bidirectional(character) for character in symbol]
+        total += times * (sum(kind in LEFTWARD for kind in kinds) - kinds.count("L"))
+    return total > 0
+
 
 CELL = 32 * 32
 """Pixels that take about as much room in a batch as a symbol of text."""

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.field import Field
-from seq2see.data.kept_clips import KEPT
+from seq2see.data.image_files import Pixels, problem_of, read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.pictures import Pixels, problem_of, read_picture, size_of
 from seq2see.data.resampling import Samples
 from seq2see.data.sound_files import decoded, samples_of
 from seq2see.data.store import Ragged
-from seq2see.data.videos import Clip, read_video, times_in
+from seq2see.data.video_files import KEPT, Clip, read_video, times_in
 from seq2see.looks import Shown
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput

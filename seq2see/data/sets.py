@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seq2see.data import symbols
+from seq2see.data import tokens
 from seq2see.data.field import kinds
 from seq2see.data.sentences import MARKS
-from seq2see.data.symbols import Splitter
 from seq2see.data.text import TextField
+from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
 from seq2see.recipe.schema import SetInput
 
@@ -44,7 +44,7 @@ class SetField(TextField):
 
 
 def _splitter(settings: SetInput) -> Splitter:
-    return symbols.make(settings.tokens) if settings.separator is None else Separated(settings.separator)
+    return tokens.make(settings.tokens) if settings.separator is None else Separated(settings.separator)
 
 
 def listed(elements: Sequence[str], settings: SetInput) -> str:

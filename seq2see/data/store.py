@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import Sequences, pad
-from seq2see.data.output import unwritable
+from seq2see.files import unwritable
 
 _FLUSH = 1 << 18
 

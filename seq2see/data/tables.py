@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2see.data import delimited, huggingface, jsonlines, parquet, plain  # noqa: F401  each registers its formats
+from seq2see.data import (  # noqa: F401  each registers its formats
+    delimited,
+    parquet,
+)
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest

@@ -11,12 +11,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data import symbols
-from seq2see.data.batches import EOS, PAD, SOS, Sequences, pad_lists
+from seq2see.data import tokens
+from seq2see.data.batches import EOS, PAD, SOS, Nested, Sequences, pad_lists
 from seq2see.data.field import Chosen, Field, file_of, kinds
-from seq2see.data.nested import Nested
 from seq2see.data.store import Ragged
-from seq2see.data.symbols import LearnedSplitter
+from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.recipe.schema import TextSettings
@@ -36,7 +35,7 @@ class TextField(Field):
 
     def __init__(self, settings: TextSettings, *, output: bool = False):
         super().__init__(settings, output=output)
-        self.splitter = symbols.make(settings.tokens)
+        self.splitter = tokens.make(settings.tokens)
         self.vocabulary = Vocabulary([])
         self._counts: Counter[str] = Counter()
 
@@ -47,7 +46,7 @@ class TextField(Field):
         return isinstance(self.splitter, LearnedSplitter)
 
     def normalise(self, value: str) -> str:
-        return symbols.normalise(
+        return tokens.normalise(
             value,
             case=self.settings.case,
             unicode=self.settings.unicode,

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.batches import Nested, flattened, nest
 from seq2see.data.field import Chosen, kinds
-from seq2see.data.nested import Nested, flattened, nest
 from seq2see.data.sentences import cut
 from seq2see.data.store import Ragged
 from seq2see.data.text import TextField

@@ -21,10 +21,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.output import write_bytes
-from seq2see.data.turning import BACKWARDS, forwards
+from seq2see.data.video_direction import BACKWARDS, forwards
 from seq2see.errors import UserError, counted
-from seq2see.files import read_bytes, shortened
+from seq2see.files import read_bytes, shortened, write_bytes
 from seq2see.recipe import Recipe
 from seq2see.recipe.media_settings import MediaSettings
 from seq2see.recipe.schema import ImageOutput

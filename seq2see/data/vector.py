@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -15,12 +16,53 @@ from torch import Tensor
 
 from seq2see.data.batches import Numbers
 from seq2see.data.field import Chosen, NumericField, file_of, kinds
-from seq2see.data.numbers import as_many, parsed
-from seq2see.data.output import write_bytes
 from seq2see.data.store import Ragged
-from seq2see.errors import UserError
-from seq2see.files import MEBIBYTE, read_json, shortened
+from seq2see.errors import UserError, counted
+from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
 from seq2see.recipe.schema import VectorInput, VectorOutput
+
+# ---------------- Rows of numbers as text
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def parsed(text: str) -> NDArray[np.float64]:
+    """The numbers of a text, which stand between spaces or commas, in brackets or not.
+
+    >>> parsed("[1, -2.5 3e2]").tolist()
+    [1.0, -2.5, 300.0]
+    """
+    words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+    if not words:
+        raise UserError("there is no number")
+    return np.array([_number(word, place) for place, word in enumerate(words, start=1)])
+
+
+def _number(word: str, place: int) -> float:
+    try:
+        number = float(word)
+    except ValueError:
+        raise UserError(f"number {place} is '{word}', which is no number") from None
+    if not math.isfinite(number) or abs(number) > LARGEST:
+        raise UserError(f"number {place} is {word}; allowed: from {-LARGEST:.1e} to {LARGEST:.1e}")
+    return number
+
+
+def as_many(numbers: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The same numbers, where there are as many as there have to be."""
+    if len(numbers) != size:
+        raise UserError(f"{counted(len(numbers), 'number')}, and every row has {size:,}")
+    return numbers
+
+
+def written(numbers: Iterable[float]) -> str:
+    """Numbers as text, with spaces between them.
+
+    >>> written([1.0, 0.25])
+    '1 0.25'
+    """
+    return " ".join(f"{number:.7g}" for number in numbers)
+
 
 FARTHEST = 1e15
 """Deviations from the mean beyond which a network's sums could overflow."""

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seq2see.data.output import write_bytes
 from seq2see.errors import UserError
-from seq2see.files import MEBIBYTE, read_bytes
+from seq2see.files import MEBIBYTE, read_bytes, write_bytes
 
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 HEADER = "# symbols"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from seq2see.decoders.base import Conditions, Decoder, Layers, build_decoder, decoders
-from seq2see.decoders.copying import CopyHead
+from seq2see.decoders.cross_attention import Looking, Seen
 from seq2see.decoders.ctc import CtcHead
-from seq2see.decoders.heads import Head, SoftmaxHead
 from seq2see.decoders.label import LabelDecoder
-from seq2see.decoders.looking import Looking, Seen
-from seq2see.decoders.numbers import NumbersHead, PixelsHead
+from seq2see.decoders.output_heads import CopyHead, Head, NumbersHead, PixelsHead, SoftmaxHead
 from seq2see.decoders.reconstruction import ReconstructionDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder

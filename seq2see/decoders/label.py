@@ -10,10 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Conditions, Decoder, decoders
-from seq2see.decoders.looking import Looking, Seen
+from seq2see.decoders.base import Conditions, Decoder, Start, decoders
+from seq2see.decoders.cross_attention import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step
-from seq2see.decoders.start import Start
 from seq2see.memory import Memory
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 

@@ -10,10 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Conditions, decoders
+from seq2see.decoders.base import Conditions, decoders, joined_size
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
-from seq2see.decoders.start import joined_size
 from seq2see.encoders import Dense
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 

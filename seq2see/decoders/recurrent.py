@@ -12,13 +12,12 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, CellState, build_cell
-from seq2see.decoders.base import Conditions, Decoder, decoders
-from seq2see.decoders.looking import Looking, Seen
+from seq2see.decoders.base import Conditions, Decoder, Start, decoders, join_summaries, joined_size
+from seq2see.decoders.cross_attention import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step, last_of, stack
-from seq2see.decoders.start import Start, join_summaries, joined_size
+from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
-from seq2see.products import HoistedProduct, Product, plain_product
 from seq2see.recipe.schema import AttentionSettings, DecoderSettings
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.base import ByInput, Encoded, Encoder, Material, encoders
 from seq2see.encoders.build import build_encoder, check_encoded
-from seq2see.encoders.by_input import ByInput
 from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.encoders.deep_sets import DeepSetsEncoder
 from seq2see.encoders.dense import Dense, DenseEncoder
 from seq2see.encoders.hierarchical import HierarchicalEncoder
-from seq2see.encoders.means import masked_mean
+from seq2see.encoders.layers import masked_mean
 from seq2see.encoders.pyramidal import PyramidalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
-from seq2see.encoders.transformer import TransformerEncoder
-from seq2see.encoders.transformer_picture import PictureTransformer
-from seq2see.encoders.transformer_sound import SoundTransformer
+from seq2see.encoders.transformer import PictureTransformer, SoundTransformer, TransformerEncoder
 from seq2see.encoders.video import VideoEncoder
 
 __all__ = [

@@ -11,8 +11,7 @@ from torch import Tensor
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.means import masked_mean
-from seq2see.encoders.perceptron import Perceptron
+from seq2see.encoders.layers import Perceptron, masked_mean
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.recipe.schema import DeepSetsEncoderSettings
 from seq2see.recipe.words import embedding_equation

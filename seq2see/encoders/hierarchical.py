@@ -8,14 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2see.attention.pooling import Pooling
-from seq2see.data.nested import Nested
+from seq2see.attention.attention import Pooling
+from seq2see.data.batches import Nested
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.layers import Read, RecurrentLayers
-from seq2see.encoders.levels import TransformerLevel
-from seq2see.encoders.means import masked_mean
-from seq2see.encoders.transformer_layer import LAYER
+from seq2see.encoders.layers import Read, RecurrentLayers, masked_mean
+from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
 from seq2see.recipe.encoder_settings import Level
 from seq2see.recipe.schema import HierarchicalEncoderSettings

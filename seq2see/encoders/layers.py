@@ -1,4 +1,4 @@
-"""Recurrent layers one above the other, each reading in one or both directions: what recurrent encoders are made of."""
+"""Layers that encoders are made of: recurrent layers, feed-forward, perceptron, masked means, rows of maps."""
 
 from __future__ import annotations
 
@@ -7,14 +7,153 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, pad
 
-from seq2see.cells import Cell, build_cell
-from seq2see.encoders.pairs import pairs
-from seq2see.encoders.self_attentive import SelfAttentiveCell
+from seq2see.attention import IntraAttention, Tape
+from seq2see.cells import Cell, build_cell, flipped, last_real
+from seq2see.deferred_gradients import HoistedProduct
 from seq2see.recipe.schema import CellSettings
+
+# ---------------- The summary of places without a first or last one
+
+
+def masked_mean(
+    states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
+) -> Float[Tensor, "batch size"]:
+    """The mean over real places; zeros where there is none."""
+    count = mask.sum(1, keepdim=True).clamp(min=1)
+    return (states * mask[..., None]).sum(1) / count
+
+
+# ---------------- Normalisation over groups of maps
+
+
+def groups_of(maps: int) -> int:
+    """Groups that so many maps are normalised in: eight, or as many as divide them.
+
+    >>> groups_of(32), groups_of(6)
+    (8, 2)
+    """
+    return next(number for number in (8, 4, 2, 1) if maps % number == 0)
+
+
+# ---------------- Neighbours joined
+
+
+def pairs(
+    states: Float[Tensor, "batch length size"], mask: Bool[Tensor, "batch length"]
+) -> tuple[Float[Tensor, "batch half twice"], Bool[Tensor, "batch half"]]:
+    """([x_1; x_2], [x_3; x_4], ..), real where the first one is; a last one alone has zeros beside it.
+
+    Masked states count as zeros, so that a row does not depend on how much padding its batch gives it.
+
+    >>> pairs(torch.arange(3.0).view(1, 3, 1), torch.ones(1, 3, dtype=torch.bool))[0]
+    tensor([[[0., 1.],
+             [2., 0.]]])
+    """
+    odd = states.shape[1] % 2
+    states, mask = pad(states * mask[..., None], (0, 0, 0, odd)), pad(mask, (0, odd))
+    return states.unflatten(1, (-1, 2)).flatten(2), mask[:, ::2]
+
+
+# ---------------- The part of a Transformer layer that thinks about each place for itself
+
+
+class FeedForward(nn.Module):
+    """W_2 relu(W_1 x + b_1) + b_2"""
+
+    def __init__(self, size: int, inner: int):
+        super().__init__()
+        self.W_1 = nn.Linear(size, inner)
+        self.W_2 = nn.Linear(inner, size)
+
+    def forward(self, states: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows size"]:
+        found: Tensor = self.W_2(torch.relu(self.W_1(states)))
+        return found
+
+
+# ---------------- Dense layers one above the other
+
+
+class Perceptron(nn.ModuleList):
+    """W_L relu(.. relu(W_1 x + b_1) ..) + b_L, with dropout on what each layer gives; without layers x itself.
+
+    >>> Perceptron(3, 4, layers=2)(torch.zeros(5, 3)).shape
+    torch.Size([5, 4])
+    """
+
+    def __init__(self, width: int, size: int, *, layers: int, dropout: float = 0.0):
+        super().__init__(nn.Linear(size if number else width, size) for number in range(layers))
+        self.dropout = dropout
+
+    def forward(self, vectors: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows size"]:
+        for number, layer in enumerate(cast("Iterable[nn.Linear]", self)):
+            inner = torch.relu(vectors) if number else vectors
+            vectors = dropout(layer(inner), self.dropout, self.training)
+        return vectors
+
+    @staticmethod
+    def equation(layers: int, x: str) -> str:
+        """As it is written down.
+
+        >>> Perceptron.equation(2, "x")
+        'W_2 relu(W_1 x + b_1) + b_2'
+        """
+        for number in range(1, layers + 1):
+            x = f"W_{number} {x if number == 1 else f'relu({x})'} + b_{number}"
+        return x
+
+
+# ---------------- A cell that looks back
+
+
+class SelfAttentiveCell(nn.Module):
+    """h_j = cell(h_{j-1}, [x_j; c_j]), c_j = sum_{i<j} a_ji h_i; c_1 = 0, there being no state to look back at.
+
+    Real steps come first (reading backwards, too: a row is turned by its own length), so that each sees real ones only;
+    padding is read along, as in a plain cell, and what comes of it is taken away.
+    """
+
+    def __init__(self, settings: CellSettings, width: int, *, score: str):
+        super().__init__()
+        self.cell = build_cell(settings, {"x": width, "c": settings.size})
+        self.inward = IntraAttention(score, width=width, size=settings.size)
+
+    def read(
+        self, x: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"], *, reverse: bool = False
+    ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch size"], Float[Tensor, "batch steps steps"]]:
+        """Outputs of every step (zero where masked), the last real one, and how each step looked at which others."""
+        outputs, weights = self._loop(flipped(x, mask) if reverse else x)
+        outputs, weights = outputs * mask[..., None], weights * mask[..., None]
+        last = last_real(outputs, mask)
+        if reverse:
+            outputs = flipped(outputs, mask)
+            weights = flipped(flipped(weights, mask).transpose(1, 2), mask).transpose(1, 2)
+        return outputs, last, weights
+
+    def _loop(
+        self, x: Float[Tensor, "batch steps width"]
+    ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch steps steps"]]:
+        batch, steps = x.shape[:2]
+        if not steps:
+            return x.new_zeros(batch, 0, self.cell.size), x.new_zeros(batch, 0, 0)
+        projected, asked = self.cell.project("x", x, bias=True).unbind(1), self.inward.asking(x).unbind(1)
+        tape, times = Tape(steps), HoistedProduct(steps)
+        state, outputs = self.cell.zeros(x, batch), list[Tensor]()
+        for number in range(steps):
+            entering = projected[number]
+            if number:
+                context = self.inward(asked[number], state[0], tape, times=times)
+                entering = entering + times(context, self.cell.W["c"], f"{id(self)}.W_c")
+            output, *rest = self.cell(entering, state, times=times)
+            state = self.inward.write(output, tape), *rest
+            outputs.append(state[0])
+        return torch.stack(outputs, 1), tape.weights
+
+
+# ---------------- Recurrent layers one above the other, each reading in one or both directions
 
 DIRECTIONS = ("forwards", "backwards")
 
@@ -97,3 +236,36 @@ def _read(
     if isinstance(reader, SelfAttentiveCell):
         return reader.read(states, mask, reverse=reverse)
     return *reader.read({"x": states}, mask, reverse=reverse), None
+
+
+# ---------------- Maps of pictures row by row
+
+
+def cells_that_are_real(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:
+    """Cells over padding alone are no places."""
+    line = torch.arange(columns, device=real.device) < real[:, None]
+    return line.repeat(1, rows)
+
+
+def from_the_right(
+    found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch size rows columns"]:
+    """Maps whose real columns are in the opposite order; padding stays behind them.
+
+    >>> from_the_right(torch.tensor([[[[1.0, 2.0, 3.0, 0.0]]]]), torch.tensor([3])).flatten()
+    tensor([3., 2., 1., 0.])
+    """
+    at = torch.arange(found.shape[-1], device=found.device)
+    order = torch.where(at < real[:, None], real[:, None] - 1 - at, at)
+    return found.gather(3, order[:, None, None].expand(found.shape))
+
+
+def along_rows(
+    layers: RecurrentLayers, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"], rows: int
+) -> Float[Tensor, "batch places joined"]:
+    """Each row of places read by itself, all by the same network; padding gives zeros."""
+    lines, real = (one.unflatten(1, (rows, -1)).flatten(0, 1) for one in (states, mask))
+    read: Read = layers(lines, real)
+    ended = read.states * real[..., None]
+    joined: Tensor = ended.unflatten(0, (-1, rows)).flatten(1, 2)
+    return joined

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from seq2see.evaluation.bag_of_words import BagOfWords
-from seq2see.evaluation.base import METRICS
-from seq2see.evaluation.baselines import BASELINES, Baseline, beside, default_baseline
+from seq2see.evaluation.base import METRICS, Rows, symbols
+from seq2see.evaluation.baselines import BASELINES, BagOfWords, Baseline, Mean, Unigram, beside, default_baseline
 from seq2see.evaluation.baselines import from_dict as baseline_from_dict
 from seq2see.evaluation.bootstrap import Comparison, Interval, mean_interval, metric_interval, paired_bootstrap
-from seq2see.evaluation.by_length import LengthBin, quality_by_length
-from seq2see.evaluation.likelihood import perplexity
-from seq2see.evaluation.mean import Mean
+from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
+from seq2see.evaluation.labels import perplexity
 from seq2see.evaluation.metrics import check, compute, default_metrics, higher_is_better, lookup, measure
-from seq2see.evaluation.positions import PositionBin, recall_by_position
 from seq2see.evaluation.report import Report, evaluate
-from seq2see.evaluation.rows import Rows, symbols
-from seq2see.evaluation.unigram import Unigram
 
 __all__ = [
     "BASELINES",

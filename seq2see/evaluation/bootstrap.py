@@ -13,9 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.errors import UserError
-from seq2see.evaluation.base import METRICS, RowMetric
+from seq2see.evaluation.base import METRICS, RowMetric, Rows
 from seq2see.evaluation.metrics import lookup
-from seq2see.evaluation.rows import Rows
 
 
 @dataclass(frozen=True)

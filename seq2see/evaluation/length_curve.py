@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seq2see.errors import UserError
-from seq2see.evaluation.base import RowMetric
+from seq2see.evaluation.base import RowMetric, Rows
 from seq2see.evaluation.bootstrap import Comparison, metric_interval, paired_bootstrap
 from seq2see.evaluation.by_length import check_edges, equal_count_edges, input_lengths
 from seq2see.evaluation.metrics import lookup, measure
-from seq2see.evaluation.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from seq2see.errors import UserError, nearest
-from seq2see.evaluation import (  # noqa: F401 - importing a family registers its names
-    alignment,
-    answers,
-    cider,
-    distances,
-    diversity,
-    labels,
-    likelihood,
-    ngrams,
-    reconstruction,
-    rouge,
-    strings,
-)
-from seq2see.evaluation.base import METRICS, Metric
-from seq2see.evaluation.rows import Rows, Unit
+from seq2see.evaluation.base import METRICS, Metric, Rows, Unit
 from seq2see.recipe.measures import OUTPUTS, listed
 
 Kind = Literal["text", "label", "vector", "image"]

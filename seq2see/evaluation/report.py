@@ -10,11 +10,10 @@ from typing import Any
 
 from seq2see.data.trained_rows import Seen
 from seq2see.errors import counted
+from seq2see.evaluation.base import Rows
 from seq2see.evaluation.baselines import Baseline, assign, beside
-from seq2see.evaluation.by_length import LengthBin, quality_by_length
+from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
 from seq2see.evaluation.metrics import lookup, measure
-from seq2see.evaluation.positions import PositionBin, recall_by_position
-from seq2see.evaluation.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""Metrics on strings of symbols: whole outputs right or wrong, and edits from prediction to reference."""
+"""Metrics on strings of symbols: exact match, edit distances, answers to questions, reconstruction."""
 
 from __future__ import annotations
 
 import math
+import re
+import string
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,8 +14,9 @@ from jaxtyping import Float
 from rapidfuzz.distance import Levenshtein
 
 from seq2see.errors import UserError
-from seq2see.evaluation.base import METRICS, Ratio
-from seq2see.evaluation.rows import Rows, Unit, symbols
+from seq2see.evaluation.base import METRICS, Ratio, Rows, Unit, symbols
+
+# ---------------- Metrics on strings of symbols
 
 
 def same(text: str, unit: Unit) -> str:
@@ -110,3 +115,79 @@ class SymbolRecognitionRate(Recognition, SymbolErrorRate):
 @METRICS.register("wrr")
 class WordRecognitionRate(Recognition, WordErrorRate):
     """1 - wer, the word recognition rate."""
+
+
+# ---------------- Metrics of question answering
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def answer_words(text: str) -> list[str]:
+    """The words that count in an answer.
+
+    >>> answer_words("The Tower of   London!")
+    ['tower', 'of', 'london']
+    """
+    kept = "".join(c for c in text.lower() if c not in string.punctuation and unicodedata.category(c)[0] != "P")
+    return _ARTICLES.sub(" ", kept).split()
+
+
+def overlap_f1(prediction: list[str], reference: list[str]) -> float:
+    """Harmonic mean of the shares of words in common; two answers without a word are equal."""
+    if not prediction or not reference:
+        return float(prediction == reference)
+    return 2 * (Counter(prediction) & Counter(reference)).total() / (len(prediction) + len(reference))
+
+
+@METRICS.register("em")
+class ExactMatch(Ratio):
+    """Share of answers equal to any reference, word by word."""
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        for prediction, references in zip(rows.predictions, rows.references, strict=True):
+            yield float(answer_words(prediction) in [answer_words(text) for text in references]), 1.0
+
+
+@METRICS.register("f1")
+class OverlapF1(Ratio):
+    """Mean over rows of the words in common with the reference that suits best."""
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        for prediction, references in zip(rows.predictions, rows.references, strict=True):
+            said = answer_words(prediction)
+            yield max(overlap_f1(said, answer_words(text)) for text in references), 1.0
+
+
+# ---------------- Metrics of autoencoders
+
+
+@METRICS.register("recall")
+class Recall(Ratio):
+    """Share of the input's symbols found in the output; a symbol said once answers for one of its occurrences only."""
+
+    nothing = 1.0
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        for given, prediction in zip(rows.need("inputs", self.name), rows.predictions, strict=True):
+            wanted = Counter(symbols(given, rows.unit))
+            yield (wanted & Counter(symbols(prediction, rows.unit))).total(), wanted.total()
+
+
+@METRICS.register("token_accuracy")
+class TokenAccuracy(Ratio):
+    """Share of positions with the right symbol; positions beyond the end of either text are wrong.
+
+    Of several references the one with the largest share counts.
+    """
+
+    nothing = 1.0
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        for prediction, references in zip(rows.predictions, rows.references, strict=True):
+            said = symbols(prediction, rows.unit)
+            each = [_by_position(said, symbols(text, rows.unit)) for text in references]
+            yield max(each, key=lambda found: found[0] / found[1] if found[1] else 1.0)
+
+
+def _by_position(said: list[str], right: list[str]) -> tuple[int, int]:
+    return sum(a == b for a, b in zip(said, right, strict=False)), max(len(said), len(right))

@@ -2,26 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from seq2see.data.columns import OUTPUT
-from seq2see.data.references import Question, group
+import torch
+
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group, place_of
 from seq2see.data.split import number_of
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, evaluate
+from seq2see.evaluation.labels import Aligned
 from seq2see.looks import Prediction
-from seq2see.pipeline.aligning import align, aligned
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import Told
 from seq2see.pipeline.measures import PERPLEXITY, check_metrics, metrics_of
-from seq2see.pipeline.numbers import judged_rows
-from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.scoring import Row, score_rows, score_stream
+from seq2see.pipeline.numeric_outputs import judged_rows
+from seq2see.pipeline.predictor import Told, chunks, options_of, predict
+from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe.measures import LOOKS
 from seq2see.recipe.schema import Tokens
-from seq2see.search import SearchOptions
+from seq2see.search import SearchOptions, at_rest
+
+# ---------------- Where a model looks while it writes given outputs, beside where their words are known to ...
+
+Row = Mapping[str, str]
+
+
+def aligned(rows: Sequence[Row]) -> list[Row]:
+    """The rows whose links are known."""
+    return [row for row in rows if ALIGNMENT in row]
+
+
+def align(bundles: Sequence[Bundle], rows: Sequence[Row], *, told: Told | None = None) -> list[Aligned]:
+    """The links of each row, and those the model makes: from each symbol to the place most looked at.
+
+    The outputs are the given ones, all steps at once; `<eos>` is no symbol of a text. An ensemble looks where the mean
+    of its models does.
+    """
+    known = [_links(bundles[0], row, number) for number, row in enumerate(rows, start=1)]
+    looks = [_looks(bundle, rows, told) for bundle in bundles]
+    made = []
+    for links, each in zip(known, zip(*looks, strict=True), strict=True):
+        if len({look.shape for look in each}) > 1:
+            raise UserError("aer: the models of this ensemble cut an input or an output differently")
+        steps, places = each[0].shape
+        best = torch.stack(each).mean(0).argmax(-1).tolist() if places else []
+        found = [(place, step) for step, place in enumerate(best[: steps - 1])]
+        made.append(Aligned(found, *links))
+    return made
+
+
+def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+    if bundle.fields.aligning is None:
+        raise UserError("aer: the recipe names no column of links; set loss.alignment.column")
+    try:
+        links = bundle.fields.aligning.links(row)
+    except UserError as error:
+        raise UserError(f"{place_of(row, number)}: {error}") from None
+    return links.sure, links.possible
+
+
+@torch.inference_mode()
+def _looks(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[torch.Tensor]:
+    """Of each row its looks, (steps, places), real ones alone."""
+    name = bundle.recipe.looked_at[0]
+    found: list[torch.Tensor] = [torch.empty(0)] * len(rows)
+    for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
+        batch.rows = numbers
+        batch = batch.to(bundle.device)
+        with at_rest([bundle.network]):
+            step, ready = bundle.network.taught(batch)
+        weights, places = step.looks[name].dense().cpu(), ready.looks[name].mask.cpu()
+        steps = batch.target.mask.cpu()  # type: ignore[union-attr]
+        for place, number in enumerate(numbers):
+            found[number] = weights[place][steps[place]][:, places[place]]
+    return found
+
 
 __all__ = ["Judged", "enough_hypotheses", "judge", "judged_as", "metrics_of", "some"]
 
@@ -155,3 +211,41 @@ def _likelihoods(bundle: Bundle, targets: list[list[str]], log_probabilities: li
     nothing = [""] * len(targets)
     rows = Rows(nothing, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
     return evaluate([PERPLEXITY], rows, baselines=bundle.baselines)
+
+
+# ---------------- A model's answers beside what the table says, without measuring them
+
+
+def answered(
+    bundles: Sequence[Bundle],
+    rows: Sequence[Row],
+    *,
+    metric: str,
+    beam: int | None = None,
+    progress: Progress | None = None,
+) -> Rows:
+    """What a metric needs to know of each distinct input; perplexity, which is taken of outputs, of each row."""
+    if metric == PERPLEXITY:
+        return _scored(bundles, rows, progress)
+    recipe = bundles[0].recipe
+    questions = group(rows)
+    options = enough_hypotheses(options_of(recipe, beam=beam), [metric])
+    told = None if progress is None else partial(progress, "inputs answered")
+    predictions = predict(bundles, [question.inputs for question in questions], options, told=told)
+    return judged_as(bundles[0], questions, predictions)
+
+
+def _scored(bundles: Sequence[Bundle], rows: Sequence[Row], progress: Progress | None) -> Rows:
+    recipe = bundles[0].recipe
+    told = None if progress is None else partial(progress, "outputs scored")
+    scored = score_rows(bundles, rows, told=told)
+    main = next(iter(recipe.texts))
+    nothing = [""] * len(scored)
+    return Rows(
+        nothing,
+        [[""]] * len(scored),
+        inputs=[row[main] for row in rows],
+        input_unit=recipe.texts[main].tokens,
+        targets=[one.symbols for one in scored],
+        log_probabilities=[one.log_probability for one in scored],
+    )

@@ -30,7 +30,7 @@ from seq2see.pipeline.equations import (
 )
 from seq2see.pipeline.predictor import places_named
 from seq2see.recipe import Recipe
-from seq2see.search.joint import joint_places
+from seq2see.search.hypotheses import joint_places
 from seq2see.search.options import Weights
 from seq2see.search.oracle import Oracle
 

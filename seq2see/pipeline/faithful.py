@@ -19,11 +19,11 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation.faithfulness import Faithfulness, Weighed, faithfulness
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import BATCH_TOKENS, Told
 from seq2see.pipeline.evaluator import Progress, some
-from seq2see.pipeline.features import kept_for
-from seq2see.pipeline.noticing import tell
-from seq2see.pipeline.taken_apart import Apart, apart
+from seq2see.pipeline.frozen_features import kept_for
+from seq2see.pipeline.input_warnings import tell
+from seq2see.pipeline.occlusion import Apart, apart
+from seq2see.pipeline.predictor import BATCH_TOKENS, Told
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -12,19 +12,65 @@ import numpy as np
 import torch
 
 from seq2see.data.batches import EOS, SOS, UNK, Batch
+from seq2see.data.fields import Fields
 from seq2see.data.media import MediaField
 from seq2see.data.text import TextField
-from seq2see.data.turning import named
+from seq2see.data.video_direction import named
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import Told, chunks
-from seq2see.pipeline.numbers import check_as_many, given_back, reconstructed
-from seq2see.pipeline.reaching import check_reach
+from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
+
+# ---------------- Rows cut into batches for prediction
+
+BATCH_TOKENS = 4000
+BATCH_ROWS = 256
+
+Told = Callable[[int, int], None]
+"""Told how many are done, of how many."""
+
+
+def chunks(
+    fields: Fields,
+    rows: Sequence[Mapping[str, str]],
+    *,
+    target: bool = False,
+    factor: int = 1,
+    told: Told | None = None,
+) -> Iterator[tuple[list[int], Batch]]:
+    """(numbers of the rows, their batch), longest first; factor: hypotheses per row (beam), which share the budget."""
+    lengths = [sum(field.room(row[name]) for name, field in fields.inputs.items()) + 1 for row in rows]
+    order = sorted(range(len(rows)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        longest = lengths[order[start]]
+        size = max(1, min(BATCH_ROWS, BATCH_TOKENS // max(longest, 1) // max(factor // 2, 1)))
+        numbers = order[start : start + size]
+        yield numbers, fields.batch([rows[number] for number in numbers], target=target)
+        start += size
+        if told is not None:
+            told(min(start, len(order)), len(order))
+
+
+# ---------------- How long an output a model can write at all
+
+
+def check_reach(recipe: Recipe, length: int, said: str) -> None:
+    """Refuse, before anything is written, an output of so many symbols (`<eos>` counted) that positions do not reach.
+
+    said: what asks for it, as the user knows it.
+    """
+    decoder = recipe.decoder
+    if recipe.output.one_step or decoder.kind != "transformer" or decoder.positions != "learned":
+        return
+    if length > decoder.longest:
+        most = decoder.longest
+        raise UserError(f"{said}: the model has learned {most} positions and none behind them; allowed: at most {most}")
+
 
 Row = Mapping[str, str]
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.batches import EOS, UNK, Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.streams import Stream
+from seq2see.data.text import TextField
 from seq2see.data.trained_rows import Seen
-from seq2see.errors import UserError
+from seq2see.data.vocabulary import SPECIALS
+from seq2see.errors import UserError, nearest
+from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.chunks import Told, chunks
-from seq2see.pipeline.predictor import shown_input
-from seq2see.search import score_given
+from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input
+from seq2see.search import SearchOptions, score_given
+from seq2see.search.options import Weights
 
 Row = Mapping[str, str]
 STREAM_CHUNK = 256
@@ -160,3 +163,69 @@ class _Reading:
         self.state = step.state
         every = self.network.log_probs(step, self.ready)
         return every.gather(-1, targets.to(self.device)[..., None]).squeeze(-1).double().cpu()
+
+
+# ---------------- A beginning that outputs are given
+
+Given = str | Sequence[str]
+"""A text, which is split like any other, or symbols: those of characters or pieces cannot be had back from a text."""
+
+
+def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str = "prefix") -> list[int]:
+    """The ids of a beginning of the output beside the inputs of a row; symbols may end in `<eos>`, a text cannot.
+
+    A symbol that the model cannot write is `<unk>`: that is what it wrote where it was shown as an input's word.
+    """
+    recipe = bundle.recipe
+    if recipe.output.kind != "text":
+        raise UserError(f"{what}: {recipe.output.said} has no beginning to be given")
+    if isinstance(given, str):
+        return bundle.fields.target_ids(row, given)
+    eos = SPECIALS[EOS]
+    for number, symbol in enumerate(given):
+        ends = symbol == eos and number == len(given) - 1
+        if symbol in SPECIALS and symbol != SPECIALS[UNK] and not ends:
+            raise UserError(f"{what}: symbol {number} is {symbol}; only {eos} may be given, as the last")
+    known = bundle.fields.output.vocabulary.ids
+    copying = bundle.fields.copying
+    words = [] if copying is None else copying.words(row)
+    further = {word: len(bundle.fields.output.vocabulary) + number for number, word in enumerate(words)}
+    return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in given]
+
+
+# ---------------- What a model makes of an output that is given
+
+
+def follow(
+    bundles: Sequence[Bundle], row: Mapping[str, str], target: Given, *, oracle: Weights | None = None
+) -> Prediction:
+    """The prediction a search would have made, had it chosen this output (and looked as `oracle` says)."""
+    field = bundles[0].fields.output
+    if not isinstance(field, TextField):
+        return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
+    ids = given_ids(bundles[0], row, target, what="target")
+    ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
+    check_reach(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
+    options = options_of(
+        bundles[0].recipe, beam=1, n_best=1, prefix=ids, oracle=oracle, min_length=0, max_length=len(ids)
+    )
+    return predict(bundles, [row], options, replace_unknown=False, maps=True)[0]
+
+
+def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str, oracle: Weights | None) -> Prediction:
+    labels = bundles[0].fields.output.vocabulary.symbols
+    if target not in labels:
+        raise UserError(f"unknown label '{target}'{nearest(target, labels)}; allowed: {', '.join(labels)}")
+    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels), oracle=oracle), maps=True)[0]
+    if found.label == target:
+        return replace(found, alternatives=[])
+    chosen = next(one for one in found.alternatives if one.text == target)
+    return replace(
+        found,
+        label=target,
+        tokens=chosen.tokens,
+        log_probability=chosen.log_probability,
+        score=chosen.score,
+        looks=chosen.looks or found.looks,
+        alternatives=[],
+    )

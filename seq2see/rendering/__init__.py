@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from seq2see.rendering.distortions import Distortions
-from seq2see.rendering.table import Rendered, Rendering, render
+from seq2see.rendering.lines import Rendered, Rendering, render
 
 __all__ = ["Distortions", "Rendered", "Rendering", "render"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from seq2see.samples.base import Sample, Written
-from seq2see.samples.catalogue import SAMPLES
+from seq2see.samples.base import SAMPLES, Sample, Written
 
 __all__ = ["SAMPLES", "Sample", "Written"]

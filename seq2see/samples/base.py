@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from seq2see.data.output import unwritable
 from seq2see.errors import UserError
+from seq2see.files import unwritable
 
 Written = Mapping[str, int]
 """{file of the table: its rows}"""
@@ -33,3 +33,29 @@ class Sample:
             return writer(folder)
         except OSError as error:
             raise unwritable(folder, error) from None
+
+
+# ---------------- The samples by name
+
+SAMPLES = {
+    "shapes": Sample(
+        "seq2see.samples.shapes",
+        "3,300 pictures of two coloured shapes, with captions that name the larger one first",
+        ("image-captioning",),
+    ),
+    "easy-vqa": Sample(
+        "seq2see.samples.easy_vqa",
+        "5,000 pictures of a coloured shape and 48,248 questions about them (extra `samples`)",
+        ("visual-question-answering",),
+    ),
+    "digits": Sample(
+        "seq2see.samples.digits",
+        "1,797 handwritten digits, as pictures and as rows of numbers (extra `samples`)",
+        ("autoencoder", "image-autoencoder"),
+    ),
+    "moving-shapes": Sample(
+        "seq2see.samples.moving_shapes",
+        "1,200 videos of a coloured shape that moves, with captions and labels (extra `video`)",
+        ("video-captioning", "video-classification", "arrow-of-time"),
+    ),
+}

@@ -17,8 +17,7 @@ from PIL import Image, ImageDraw
 from seq2see.data.tables import write as write_table
 from seq2see.errors import imported
 from seq2see.samples.base import Written
-from seq2see.samples.drawing import COLOURS, SHAPES, draw_shape
-from seq2see.samples.films import write_film
+from seq2see.samples.drawing import COLOURS, SHAPES, draw_shape, write_film
 
 COLUMNS = ("video", "text", "label")
 WAYS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}

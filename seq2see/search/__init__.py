@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from seq2see.search.given import Given, score_given
-from seq2see.search.hypothesis import Hypothesis
-from seq2see.search.labels import classify
-from seq2see.search.numbers import reconstruct
+from seq2see.search.hypotheses import Hypothesis
+from seq2see.search.one_step import classify, reconstruct
 from seq2see.search.options import SearchOptions
-from seq2see.search.run import search
+from seq2see.search.run import Given, score_given, search
 from seq2see.search.stepper import Source, Stepper, at_rest
 
 __all__ = [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.errors import UserError, counted, nearest
-from seq2see.search.joint import JointPlaces
+from seq2see.search.hypotheses import JointPlaces
 from seq2see.search.options import Real, Weights
 
 TOLERANCE = 1e-3

@@ -2,23 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
+from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.errors import UserError
-from seq2see.search.allowed import Allowed
+from seq2see.model import EncoderDecoder
 from seq2see.search.beam import beam_search
-from seq2see.search.coverage import check_coverage
-from seq2see.search.greedy import likeliest
-from seq2see.search.history import History
-from seq2see.search.hypothesis import Hypothesis
+from seq2see.search.constraints import Allowed
+from seq2see.search.copy_vocabulary import Writable
+from seq2see.search.greedy import likeliest, walk
+from seq2see.search.hypotheses import Endings, History, Hypothesis, InnerLook, JointPlaces, Paths
 from seq2see.search.options import SearchOptions
 from seq2see.search.oracle import Oracle
 from seq2see.search.sampling import Draw
-from seq2see.search.stepper import Source, Stepper, at_rest
-from seq2see.search.telling import tell
-from seq2see.search.walk import walk
+from seq2see.search.scoring import check_coverage, normalised, overlooked
+from seq2see.search.stepper import LEAST, Source, Stepper, at_rest
+
+# ---------------- The probability of outputs that are given, all steps at once
+
+
+@dataclass
+class Given:
+    """log_probs: one for each token of the given output, `<eos>` included, or the one of its label."""
+
+    log_probs: list[float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.log_probs)
+
+
+def score_given(model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None) -> list[Given]:
+    """log P of each row's target, token by token: what a search would report, had it chosen these tokens."""
+    if not batch.rows:
+        return []
+    with at_rest([model]):
+        batch = batch if device is None else batch.to(device)
+        step, ready = model.taught(batch)
+        ids, real = _targets(batch)
+        chosen = model.head.given(step, ready, ids, mask=real).clamp(min=LEAST)
+        return [Given(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())]
+
+
+def _targets(batch: Batch) -> tuple[Int[Tensor, "*shape"], Bool[Tensor, "*shape"]]:
+    """Ids and which of them are real; a label is one target for each row."""
+    if isinstance(batch.target, Sequences):
+        return batch.target.ids, batch.target.mask
+    if isinstance(batch.target, Labels):
+        ids = batch.target.ids
+        return ids, torch.ones_like(ids, dtype=torch.bool)
+    raise ValueError("a batch without targets has nothing to score")
+
+
+# ---------------- The output that is most like all others that were found
+
+LONGEST = 4
+"""Symbols of the longest phrases that are compared."""
+
+Phrases = list[Counter[tuple[int, ...]]]
+
+
+def by_agreement(hypotheses: Sequence[Hypothesis], temperature: float) -> list[Hypothesis]:
+    """Finished ones before unfinished ones, each by its mean likeness to all, weighed by P ** (1 / temperature)."""
+    if not hypotheses:
+        return []
+    phrases = [phrases_of(one.ids) for one in hypotheses]
+    best = max(one.log_probability for one in hypotheses)
+    weights = [math.exp((one.log_probability - best) / temperature) for one in hypotheses]
+    agreement = [
+        sum(weight * likeness(mine, other) for weight, other in zip(weights, phrases, strict=True)) for mine in phrases
+    ]
+    order = sorted(
+        range(len(hypotheses)),
+        key=lambda number: (hypotheses[number].finished, agreement[number], hypotheses[number].score),
+        reverse=True,
+    )
+    return [hypotheses[number] for number in order]
+
+
+def likeness(one: Phrases, other: Phrases) -> float:
+    """The mean over lengths of F1 of the phrases that both have.
+
+    >>> likeness(phrases_of([4, 5]), phrases_of([4, 5])), likeness(phrases_of([4]), phrases_of([5]))
+    (1.0, 0.0)
+    """
+    shares = [
+        2 * (mine & theirs).total() / (mine.total() + theirs.total())
+        for mine, theirs in zip(one, other, strict=True)
+        if mine or theirs
+    ]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def phrases_of(ids: Sequence[int]) -> Phrases:
+    """How often each phrase of 1, 2, .. symbols occurs; `<eos>` is one of them, so that endings count too."""
+    return [Counter(zip(*(ids[start:] for start in range(length)), strict=False)) for length in range(1, LONGEST + 1)]
+
+
+# ---------------- From tensors to hypotheses
+
+
+def tell(
+    paths: Paths,
+    endings: Endings,
+    *,
+    places: Mapping[str, JointPlaces],
+    writable: Writable,
+    prefixes: Sequence[Sequence[int]],
+    options: SearchOptions,
+    inner: Sequence[Mapping[str, InnerLook]] = (),
+) -> list[list[Hypothesis]]:
+    """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score or by
+    consensus, highest first."""
+    whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
+    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.cpu().double().tolist()
+    likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
+    looks = {name: look.cpu() for name, look in paths.looks.items()}
+    masks = {name: joint.mask.cpu() for name, joint in places.items()}
+    limits = writable.limits.tolist()
+    told: list[list[Hypothesis]] = [[] for _ in prefixes]
+    for output, row in enumerate(whose):
+        length = steps[output] + 1
+        inward = [name for name in looks if name not in places]
+        shared = [name for name in looks if name in places and places[name].agreed[row]]
+        apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
+        seen = {name: _together(weights) for name, weights in apart.items() if not places[name].lower}
+        each = log_probs[output][:length]
+        total = sum(each)
+        told[row].append(
+            Hypothesis(
+                ids=tokens[output][:length],
+                log_probs=each,
+                log_probability=total,
+                score=_score(total, length, seen, options),
+                finished=finished[output],
+                runners_up=[
+                    [(one, share) for one, share in zip(ids, shares, strict=True) if one < limits[row]]
+                    for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
+                ],
+                looks={name: weights.numpy() for name, weights in seen.items()},
+                maps={
+                    name: weights.transpose(0, -2).numpy()
+                    for name, weights in apart.items()
+                    if weights.dim() > 2 or places[name].lower
+                },
+                places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
+                layouts={name: places[name].layout_of(row) for name in apart},
+                inner=dict(inner[row]) if inner else {},
+                inward={
+                    name: looks[name][output, :length, ..., :length].float().transpose(0, 1).numpy() for name in inward
+                },
+                words=writable.words[row],
+                forced=min(len(prefixes[row]), length),
+            )
+        )
+    return [_best(row, options) for row in told]
+
+
+def _together(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
+    """One look for each step: where there are heads, their mean."""
+    return weights if weights.dim() == 2 else weights.mean(1)
+
+
+def _score(log_probability: float, length: int, looks: dict[str, Tensor], options: SearchOptions) -> float:
+    score = normalised(log_probability, length, options)
+    if options.coverage_penalty == 0:
+        return score
+    totals = {name: weights.sum(0) for name, weights in looks.items()}
+    real = {name: torch.ones_like(total, dtype=torch.bool) for name, total in totals.items()}
+    return score + float(overlooked(totals, real, options))
+
+
+def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
+    ranked = sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)
+    if options.agreeing:
+        ranked = by_agreement(ranked[: options.kept], options.consensus)
+    return ranked[: options.n_best]
 
 
 def search(

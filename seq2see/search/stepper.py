@@ -14,10 +14,9 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search.along import Along
-from seq2see.search.inner import inner_looks, inward_name
-from seq2see.search.joint import fitted, joint_looks, joint_places
-from seq2see.search.writable import Writable
+from seq2see.search.copy_vocabulary import Writable
+from seq2see.search.ctc_prefix import Along
+from seq2see.search.hypotheses import fitted, inner_looks, inward_name, joint_looks, joint_places
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and the columns of a batch that its encoders read."""

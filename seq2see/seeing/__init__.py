@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seq2see.seeing.figures import learning_curve, line_plot
-    from seq2see.seeing.intervals import Column, Row, interval_plot
-    from seq2see.seeing.notebook import inline
-    from seq2see.seeing.reconstructions import reconstruction_sheet
+    from seq2see.seeing.page import inline
+    from seq2see.seeing.plots import Column, Row, interval_plot, learning_curve, line_plot, reconstruction_sheet
     from seq2see.seeing.saving import plot, save
 
 __all__ = [
@@ -28,14 +26,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Column": "intervals",
-    "Row": "intervals",
-    "inline": "notebook",
-    "interval_plot": "intervals",
-    "learning_curve": "figures",
-    "line_plot": "figures",
+    "Column": "plots",
+    "Row": "plots",
+    "inline": "page",
+    "interval_plot": "plots",
+    "learning_curve": "plots",
+    "line_plot": "plots",
     "plot": "saving",
-    "reconstruction_sheet": "reconstructions",
+    "reconstruction_sheet": "plots",
     "save": "saving",
 }
 

@@ -1,16 +1,24 @@
-"""Looks at a document: words inside sentences, sentences inside the whole, each with its share."""
+"""Looks at a text: words shaded inside sentences shaded inside a document."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.looks import Looks
+from seq2see.seeing.labels import Direction, as_words, direction_of, visible
 from seq2see.seeing.panels import ALL, Panel
-from seq2see.seeing.scale import round_top
-from seq2see.seeing.symbols import Direction, as_words, direction_of
+from seq2see.seeing.sheet import Box, Column, Key, Manner, Row, Sheet, Words
+from seq2see.seeing.style import round_top
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# ---------------- Looks at a document
 
 Shares = NDArray[np.float64]
 SENTENCE, WORD = "share of a sentence in all", "share of a word in its sentence"
@@ -115,3 +123,128 @@ def _flat(weights: NDArray[np.float32]) -> Shares:
     """(rows, places), the mean of the heads where there are some."""
     exact = np.asarray(weights, dtype=np.float64)
     return exact if exact.ndim == 2 else np.asarray(exact.mean(0))
+
+
+# ---------------- Words shaded by weight, as they stand in the text
+
+LINE = 7.2  # inches of text to a line
+_SIZE = 11.0
+_PAD = 0.07
+_GAP = 0.05
+_NUMBERED = 60  # up to so many words carry their weight in figures
+
+
+@dataclass
+class ShadedWords:
+    """The words of one input in lines, each on the colour of its weight, its weight in figures below
+    (not given: where the words are few)."""
+
+    panel: Panel
+    manner: Manner
+    numbered: bool | None = None
+    width: float = field(init=False)
+    height: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = [self.manner.letters.symbol(symbol) for symbol in self.panel.inputs]
+        sizes = [label.measure(_SIZE) for label in self.labels]
+        if self.numbered is None:
+            self.numbered = len(self.labels) <= _NUMBERED
+        least = 0.3 if self.numbered else 0.18
+        self.widths = [max(least, width + 2 * _PAD) for width, _ in sizes]
+        self.box_height = max(0.3, max(height for _, height in sizes) + 2 * _PAD)
+        self.pitch = self.box_height + (0.24 if self.numbered else 0.07)
+        self.lines = self._broken()
+        self.width = max(self._length(line) for line in self.lines)
+        self.height = len(self.lines) * self.pitch
+
+    def draw(self, sheet: Sheet, x: float, y: float) -> None:
+        axes = sheet.axes(x, y, self.width, self.height)
+        axes.set_xlim(0, self.width)
+        axes.set_ylim(self.height, 0)
+        axes.axis("off")
+        for row, line in enumerate(self.lines):
+            left = 0.0
+            for place in line:
+                wide = self.widths[place]
+                start = self.width - left - wide if self.panel.direction == "rtl" else left
+                self._draw_word(axes, place, start, row * self.pitch)
+                left += wide + _GAP
+
+    def _draw_word(self, axes: Axes, place: int, x: float, y: float) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        theme, label, wide = self.manner.theme, self.labels[place], self.widths[place]
+        weight = float(self.panel.weights[0, place])
+        share = weight / self.manner.top
+        rounded = "round,pad=0,rounding_size=0.05"
+        box = FancyBboxPatch((x, y), wide, self.box_height, boxstyle=rounded, fc=theme.colormap()(share), ec="none")
+        box.set_gid(f"place {place + 1}")
+        axes.add_patch(box)
+        centre: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
+        middle, colour = x + wide / 2, theme.ink_on(share)
+        axes.text(middle, y + self.box_height / 2, label.text, color=colour, **centre, **label.style(_SIZE))
+        if self.numbered:
+            axes.text(middle, y + self.box_height + 0.09, f"{weight:.2f}", color=theme.muted, fontsize=6.5, **centre)
+
+    def _broken(self) -> list[list[int]]:
+        """Places in lines, as a paragraph is broken."""
+        lines: list[list[int]] = [[]]
+        for place in range(len(self.labels)):
+            if lines[-1] and self._length([*lines[-1], place]) > LINE:
+                lines.append([])
+            lines[-1].append(place)
+        return lines
+
+    def _length(self, line: list[int]) -> float:
+        return sum(self.widths[place] for place in line) + _GAP * (len(line) - 1)
+
+
+# ---------------- A document as a picture
+
+
+def shaded_document(document: Document, manner: Manner, *, named: bool = False, scale: str = "auto") -> Box:
+    """The box of a whole document, what came of it above, below it a key for its words and one for its sentences,
+    which are fewer and have more each; named: whose looks it shows, beside other maps."""
+    of_words = replace(manner, top=document.top_of_words(scale))
+    of_sentences = replace(manner, top=document.top_of_sentences(scale))
+    rows: list[Box] = []
+    for number, (words, within) in enumerate(zip(document.words, document.within, strict=True)):
+        panel = Panel(document.name, within[None], words, [""], document.direction)
+        text = ShadedWords(panel, of_words, numbered=False)
+        share = None if document.sentences is None else float(document.sentences[number])
+        rows.append(Row([Share(share, of_sentences, text.box_height), text], gap=0.14))
+    said = [] if document.output is None else [f"output: {visible(document.output)}"]
+    said.append(document.caption)
+    head = [Words(manner.letters.text(document.title), manner.theme.ink, size=11, bold=True)] if named else []
+    head.append(Words(manner.letters.text(" · ".join(said)), manner.theme.muted, size=9))
+    keys: list[Box] = [Key(of_sentences, SENTENCE)] if document.sentences is not None else []
+    keys.append(Key(of_words, WORD))
+    return Column([Column([*head, *rows], gap=0.1), Row(keys)], gap=0.24)
+
+
+@dataclass
+class Share:
+    """The share of a sentence in figures, on its colour; empty where it is not known."""
+
+    share: float | None
+    manner: Manner
+    height: float
+    width: float = field(default=0.5, init=False)
+
+    def draw(self, sheet: Sheet, x: float, y: float) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        if self.share is None:
+            return
+        theme, strength = self.manner.theme, self.share / self.manner.top
+        axes = sheet.axes(x, y, self.width, self.height)
+        axes.set_xlim(0, self.width)
+        axes.set_ylim(self.height, 0)
+        axes.axis("off")
+        rounded = "round,pad=0,rounding_size=0.05"
+        colour = theme.colormap()(strength)
+        axes.add_patch(FancyBboxPatch((0, 0), self.width, self.height, boxstyle=rounded, fc=colour, ec="none"))
+        figures, ink = f"{self.share:.2f}", theme.ink_on(strength)
+        middle = self.width / 2, self.height / 2
+        axes.text(*middle, figures, color=ink, fontsize=9, fontweight="bold", ha="center", va="center_baseline")

@@ -2,21 +2,145 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from html import escape
 from importlib import resources
+from io import BytesIO
 from itertools import zip_longest
 
 import numpy as np
+from PIL import Image
 
-from seq2see.looks import Looks
-from seq2see.seeing.document_page import document_section, key_line
-from seq2see.seeing.documents import documents_of, left_over
+from seq2see.looks import Looks, Pixels
+from seq2see.seeing.documents import SENTENCE, WORD, Document, documents_of, left_over
+from seq2see.seeing.labels import direction_of, visible
+from seq2see.seeing.overlays import Hearing, Reel, Scene, Seen, seen_box, seen_of, untold
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
-from seq2see.seeing.seen import seen_of, untold
-from seq2see.seeing.seen_page import seen_section
 from seq2see.seeing.style import THEMES, Theme, strength, theme_named
-from seq2see.seeing.symbols import direction_of, visible
+
+# ---------------- A document as a part of a page
+
+
+def document_section(document: Document, *, named: bool, scale: str = "auto") -> str:
+    """The section as HTML; needs the page's style sheet, and no script."""
+    title = f'<h2 dir="auto">{escape(document.title)}</h2>\n' if named else ""
+    said = "" if document.output is None else f"output: <bdi>{escape(visible(document.output))}</bdi> · "
+    of_sentences, of_words = document.top_of_sentences(scale), document.top_of_words(scale)
+    sentences = "\n".join(_sentence(document, number, of_sentences, of_words) for number in range(len(document.words)))
+    keys = [key_line(of_sentences, SENTENCE)] if document.sentences is not None else []
+    return f"""<section aria-label="{escape(document.name)}">
+{title}<p class="caption">{said}{escape(document.caption)}</p>
+<ol class="document" dir="{document.direction}">
+{sentences}
+</ol>
+{"".join([*keys, key_line(of_words, WORD)])}
+</section>"""
+
+
+def key_line(top: float, meaning: str = "attention weight") -> str:
+    """Which colour stands for which weight."""
+    return f'<p class="key"><span>0</span><i></i><span>{top:g}</span><span>{meaning}</span></p>'
+
+
+def _sentence(document: Document, number: int, top: float, of_words: float) -> str:
+    share = ""
+    if document.sentences is not None:
+        weight = float(document.sentences[number])
+        share = f'<b class="share {strength(weight / top)}" style="--w:{weight / top:.3f}">{weight:.2f}</b>'
+    pairs = zip(document.words[number], document.within[number], strict=True)
+    words = " ".join(_word(word, float(weight), of_words) for word, weight in pairs)
+    return f"<li>{share}<span>{words}</span></li>"
+
+
+def _word(word: str, weight: float, top: float) -> str:
+    share = weight / top
+    shown, told = escape(visible(word)), f'title="{weight:.3f}"'
+    return f'<span class="word {strength(share)}" {told} style="--w:{share:.3f}">{shown}</span>'
+
+
+# ---------------- Scenes as a part of a page
+
+QUALITY = 88
+
+
+def scene_section(scene: Scene, *, theme: str | None, named: bool) -> str:
+    """The section as HTML; needs the page's style sheet, and no script. Without a theme there is a picture for each,
+    of which the reader's system shows one."""
+    themes = [theme_named(theme)] if theme is not None else list(THEMES.values())
+    head = "" if scene.head is None else f" · head {scene.head}"
+    title = f'<h2 dir="auto">{escape(scene.name)}{head}</h2>\n' if named or head else ""
+    whole = _figure(
+        "as the model sees it", "", f'<img alt="the picture" src="{_scene_data(scene.picture)}">', kind=" whole"
+    )
+    looks = "\n".join(_look(scene, step, themes) for step in range(len(scene.outputs)))
+    return f"""<section aria-label="{escape(scene.name)}">
+{title}<p class="caption">lit: where it looked, fully at a weight of {scene.top:g}</p>
+<div class="scenes">
+{whole}
+{looks}
+</div>
+</section>"""
+
+
+def _look(scene: Scene, step: int, themes: list[Theme]) -> str:
+    word = escape(visible(scene.outputs[step]))
+    alone = len(themes) == 1
+    pictures = "".join(
+        f'<img{"" if alone else f" class={theme.name}"} alt="where it looked for {word}" '
+        f'src="{_scene_data(scene.lit(step, theme))}">'
+        for theme in themes
+    )
+    return _figure(word, scene.said(step) or "", pictures)
+
+
+def _figure(word: str, said: str, pictures: str, *, kind: str = "") -> str:
+    caption = f"<figcaption><b><bdi>{word}</bdi></b> <span>{said}</span></figcaption>"
+    return f'<figure class="scene{kind}" tabindex="0">{caption}{pictures}</figure>'
+
+
+def _scene_data(picture: Pixels) -> str:
+    """A picture as the address of itself."""
+    file = BytesIO()
+    Image.fromarray(picture).save(file, "JPEG", quality=QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+# ---------------- Films and sounds as a part of a page
+
+DPI = 120
+
+
+def seen_section(seen: Seen, *, theme: str | None, named: bool) -> str:
+    """The section as HTML; needs the page's style sheet, and no script. Without a theme there is a drawing for each, of
+    which the reader's system shows one."""
+    if not isinstance(seen, Reel | Hearing):
+        return scene_section(seen, theme=theme, named=named)
+    what = "frames that were looked at" if isinstance(seen, Reel) else "spectrogram with the weights over time"
+    themes = [theme_named(theme).name] if theme is not None else list(THEMES)
+    title = f'<h2 dir="auto">{escape(seen.name)}</h2>\n' if named else ""
+    words = escape(" ".join(seen.outputs))
+    pictures = "".join(
+        f'<img{"" if len(themes) == 1 else f" class={name}"} alt="{what} for: {words}" '
+        f'src="{_overlay_data(seen, name)}">'
+        for name in themes
+    )
+    return f"""<section aria-label="{escape(seen.name)}">
+{title}<figure class="drawing scroll">{pictures}</figure>
+</section>"""
+
+
+def _overlay_data(seen: Seen, theme: str) -> str:
+    """The drawing as the address of itself."""
+    from seq2see.seeing.fonts import Lettering  # late: pages of pictures need no matplotlib
+    from seq2see.seeing.sheet import Manner, on_paper
+
+    manner = Manner(theme_named(theme), Lettering())
+    figure, file = on_paper(seen_box(seen, manner), manner.theme), BytesIO()
+    manner.letters.report_missing()
+    figure.savefig(file, format="png", dpi=DPI, facecolor=figure.get_facecolor(), metadata={"Software": "seq2see"})
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
 
 _DENSE = 28  # places or steps from which cells are small
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -201,3 +325,20 @@ def _rules(theme: Theme) -> str:
 .token.{strong}, .word.{strong}, .share.{strong}, tr.active td.{strong}, td.active.{strong} {{
   color: var(--paper);
 }}"""
+
+
+# ---------------- Looks in a notebook
+
+HEIGHT = 460
+"""Pixels of the frame; what is longer can be scrolled."""
+
+
+def inline(looks: Looks, *, said: str = "") -> str:
+    """HTML for `_repr_html_`: the page stands in a frame, so that neither its styles nor those of the notebook reach
+    the other; where there is no map, why. said: what the model answered."""
+    answer = f'<p dir="auto"><b>{escape(said)}</b></p>\n' if said else ""
+    if not looks.maps:
+        return f"{answer}<p>{escape(looks.reason or 'this model has no attention: there is nothing to look at')}</p>"
+    held = escape(page(looks), quote=True)
+    frame = f'style="width: 100%; height: {HEIGHT}px; border: 0; resize: vertical; overflow: auto"'
+    return f'{answer}<iframe title="where the model looked" sandbox="allow-scripts" {frame} srcdoc="{held}"></iframe>'

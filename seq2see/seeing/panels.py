@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
-from seq2see.seeing.scale import round_top
-from seq2see.seeing.symbols import Direction, as_words, direction_of
+from seq2see.seeing.labels import Direction, as_words, direction_of
+from seq2see.seeing.style import round_top
 
 LABEL = 24
 """Letters shown of a sentence that labels a row or a column."""

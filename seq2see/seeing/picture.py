@@ -6,17 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from seq2see.looks import Looks
-from seq2see.seeing.documents import documents_of, left_over
+from seq2see.seeing.documents import ShadedWords, documents_of, left_over, shaded_document
+from seq2see.seeing.fonts import Lettering
 from seq2see.seeing.heatmap import banded
-from seq2see.seeing.key import Key
-from seq2see.seeing.lettering import Lettering
+from seq2see.seeing.labels import visible
+from seq2see.seeing.overlays import Seen, seen_box, seen_of, unseen
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
-from seq2see.seeing.seen import Seen, seen_box, seen_of, unseen
-from seq2see.seeing.shaded import ShadedWords
-from seq2see.seeing.shaded_document import shaded_document
-from seq2see.seeing.sheet import Box, Column, Manner, Words, flow, on_paper
+from seq2see.seeing.sheet import Box, Column, Key, Manner, Words, flow, on_paper
 from seq2see.seeing.style import theme_named
-from seq2see.seeing.symbols import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -96,8 +96,7 @@ def svg_of(figure: Figure) -> bytes:
 
 
 def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
-    from seq2see.seeing.fonts import BASE
-    from seq2see.seeing.lettering import drawing, letter
+    from seq2see.seeing.fonts import BASE, drawing, letter
 
     letter(figure, report=suffix != ".svg")  # an SVG's glyphs are the reader's
     dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))

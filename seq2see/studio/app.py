@@ -17,19 +17,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see import __version__
 from seq2see.errors import UserError
-from seq2see.studio import asked
-from seq2see.studio.bodies import body_of
-from seq2see.studio.bounds import Bounds
+from seq2see.studio import schemas
+from seq2see.studio.bodies import Scratch, body_of
 from seq2see.studio.counters import Counters
-from seq2see.studio.failing import Faults, tell_failures
-from seq2see.studio.guard import Guard
+from seq2see.studio.errors import Faults, tell_failures
+from seq2see.studio.guard import Bounds, Guard
+from seq2see.studio.http import Refused, media, reply
 from seq2see.studio.inputs import Reader
+from seq2see.studio.live import add_pages, add_run
 from seq2see.studio.openapi import ASKED, document
-from seq2see.studio.pages import add_pages
-from seq2see.studio.refusing import Refused
-from seq2see.studio.replies import media, reply
-from seq2see.studio.runs import add_run
-from seq2see.studio.scratch import Scratch
 from seq2see.studio.served import FILES, Shelf
 from seq2see.studio.service import Service
 from seq2see.studio.settings import GRACE, MEGABYTE, Limits
@@ -86,14 +82,14 @@ class Counting:
 
 
 def _action(
-    name: str, kind: type[asked.Asked], shelf: Shelf, limits: Limits
+    name: str, kind: type[schemas.Asked], shelf: Shelf, limits: Limits
 ) -> Callable[[Request], Awaitable[Response]]:
     def names(model: str | None) -> dict[str, bool]:
         return {name: one.kind in FILES for name, one in shelf.named(model).model.recipe.inputs.items()}
 
     async def answer(request: Request) -> Response:
         with Scratch() as scratch:
-            body = await body_of(request, scratch, names, partial(asked.checked, kind, rows=limits.inputs))
+            body = await body_of(request, scratch, names, partial(schemas.checked, kind, rows=limits.inputs))
             served = shelf.named(body.model)
             reader = Reader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media

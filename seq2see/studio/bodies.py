@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, TypeVar
 
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
@@ -14,10 +17,54 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from seq2see.files import HalfCharacter, parse_json, shortened
-from seq2see.studio.aside import BYTES, aside
-from seq2see.studio.asked import Invalid
-from seq2see.studio.refusing import Refused
-from seq2see.studio.scratch import Scratch
+from seq2see.studio.http import BYTES, Refused, aside
+from seq2see.studio.schemas import Invalid
+
+# ---------------- A folder that a request has for its files, made when the first one comes
+
+
+class Scratch(AbstractContextManager["Scratch"]):
+    """Gone at the end of the request, with all that is in it.
+
+    A request whose client hangs up may end while a thread still writes its files. From then on no file is begun, and
+    the folder is removed by whoever is the last to close one: the end of a request waits for no thread.
+    """
+
+    def __init__(self) -> None:
+        self._folder: TemporaryDirectory[str] | None = None
+        self._lock = threading.Lock()
+        self._open_files, self._closed = 0, False
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """A new file of this name, to be written; its own `name` is its path."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the request has ended: no more files are written")
+            if self._folder is None:
+                self._folder = TemporaryDirectory(prefix="seq2see-", ignore_cleanup_errors=True)
+            self._open_files += 1
+            path = Path(self._folder.name) / name
+        try:
+            with path.open("wb") as file:
+                yield file
+        finally:
+            with self._lock:
+                self._open_files -= 1
+            self._remove()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+        self._remove()
+
+    def _remove(self) -> None:
+        """The folder, once nobody needs it."""
+        with self._lock:
+            folder = self._folder if self._closed and not self._open_files else None
+        if folder is not None:
+            folder.cleanup()
+
 
 JSON, FORM = "application/json", "multipart/form-data"
 TEXTS = ("model", "prefix", "target", "output")

@@ -20,11 +20,9 @@ from seq2see.data.locate import named
 from seq2see.data.media import MediaField
 from seq2see.data.vector import VectorField
 from seq2see.errors import UserError
-from seq2see.training.corpus import open_table
-from seq2see.training.kept_rows import EXAMPLES, MOST
-from seq2see.training.reports import METRICS
+from seq2see.training.dataset import open_table
+from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
 from seq2see.training.run import SOURCES
-from seq2see.training.samples import parted
 
 LOOKED_AT = 200
 Row = dict[str, str]

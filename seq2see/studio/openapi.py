@@ -1,8 +1,8 @@
 """The OpenAPI document of a server, made for the models that it serves: what each of them takes, what comes back.
 
 Bodies are read by hand, since they may come as JSON or as a form; so they are described by hand too, from the same
-records (`asked.py`, `Limits`) and from the models' recipes. A body that is not as its schema says is refused with 422;
-what no schema can say (whether weights fit the places of an input, whether a file is a picture) with 409.
+records (`schemas.py`, `Limits`) and from the models' recipes. A body that is not as its schema says is refused with
+422; what no schema can say (whether weights fit the places of an input, whether a file is a picture) with 409.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from seq2see import __version__
 from seq2see.recipe.kinds import first_line
-from seq2see.studio import asked
+from seq2see.studio import schemas
 from seq2see.studio.bodies import FORM, JSON
 from seq2see.studio.guard import COOKIE
 from seq2see.studio.inputs import EXAMPLE
@@ -133,11 +133,11 @@ def _any(*schemas: Schema) -> Schema:
 
 # ---------------------------------------------------------------- what is asked
 
-ASKED: dict[str, tuple[type[asked.Asked], str]] = {
-    "predict": (asked.Predict, "Predictions"),
-    "oracle": (asked.Oracle, "Comparison"),
-    "explain": (asked.Explain, "Explanation"),
-    "score": (asked.Score, "Scores"),
+ASKED: dict[str, tuple[type[schemas.Asked], str]] = {
+    "predict": (schemas.Predict, "Predictions"),
+    "oracle": (schemas.Oracle, "Comparison"),
+    "explain": (schemas.Explain, "Explanation"),
+    "score": (schemas.Score, "Scores"),
 }
 """Each is a route /api/NAME and a method of Service; its body, and the schema of its answer."""
 
@@ -145,7 +145,7 @@ ASKED: dict[str, tuple[type[asked.Asked], str]] = {
 def _asking(models: Sequence[Served], limits: Limits) -> Schema:
     paths = {}
     for name, (kind, answer) in ASKED.items():
-        able = [one for one in models if one.model.recipe.looked_at] if kind is asked.Oracle else []
+        able = [one for one in models if one.model.recipe.looked_at] if kind is schemas.Oracle else []
         bodies = [_Body(kind, served, limits, alone=len(models) == 1) for served in able or models]
         content = {
             JSON: {"schema": _any(*(variant for body in bodies for variant in body.json()))},
@@ -177,7 +177,7 @@ def _forms(forms: list[Schema]) -> Schema:
 class _Body:
     """The body of one route for one model."""
 
-    def __init__(self, kind: type[asked.Asked], served: Served, limits: Limits, *, alone: bool):
+    def __init__(self, kind: type[schemas.Asked], served: Served, limits: Limits, *, alone: bool):
         self._kind, self._served, self._limits, self._alone = kind, served, limits, alone
         self._recipe = served.model.recipe
         self._characters = {"type": "string", "maxLength": limits.characters}
@@ -189,11 +189,11 @@ class _Body:
         """One schema for each way of giving inputs."""
         options, given = self._options(), self._input()
         own = self._object(options | {"input": given | self._described("input")}, ["input"] if self._needed else [])
-        if self._kind is asked.Predict:
+        if self._kind is schemas.Predict:
             several = _list(given, minItems=1, maxItems=self._limits.inputs) | self._described("inputs")
             own["properties"]["inputs"] = NULL
             return [own, self._object(options | {"inputs": several, "input": NULL}, ["inputs"])]
-        if self._kind is asked.Score:
+        if self._kind is schemas.Score:
             output = self._characters | self._described("output")
             pair = _object(
                 {"input": given, "output": output}, ["input", "output"] if self._needed else ["output"], closed=True
@@ -214,7 +214,7 @@ class _Body:
                     name
                 )
         inputs = {name: self._field(settings.kind) for name, settings in self._recipe.inputs.items()}
-        outputs = {"output": self._form_text | {"minLength": 1}} if self._kind is asked.Score else {}
+        outputs = {"output": self._form_text | {"minLength": 1}} if self._kind is schemas.Score else {}
         made = self._object(options | outputs | inputs, [*inputs, *outputs])
         return made | {"description": "the same keys as fields; inputs by their names, as files or texts"}
 
@@ -228,7 +228,7 @@ class _Body:
     def _object(self, properties: Schema, required: Sequence[str]) -> Schema:
         ordered = {name: properties[name] for name in FIRST if name in properties} | properties
         more = [] if self._alone else ["model"]
-        more += ["oracle"] if self._kind is asked.Oracle else []
+        more += ["oracle"] if self._kind is schemas.Oracle else []
         return _object(ordered, [*more, *required], closed=True, title=self._served.name)
 
     def _described(self, name: str) -> Schema:
@@ -262,16 +262,16 @@ class _Body:
 
     def _oracle(self) -> Schema:
         names = list(self._recipe.looked_at)
-        if not names and self._kind is not asked.Oracle:
+        if not names and self._kind is not schemas.Oracle:
             return NULL
-        by_name = _object(dict.fromkeys(names, asked.WEIGHTS), [], closed=True, minProperties=1)
+        by_name = _object(dict.fromkeys(names, schemas.WEIGHTS), [], closed=True, minProperties=1)
         made: Schema = {
             "type": "object",
-            "patternProperties": {f"^({asked.STEP.pattern})$": _any(asked.WEIGHTS, by_name)},
+            "patternProperties": {f"^({schemas.STEP.pattern})$": _any(schemas.WEIGHTS, by_name)},
             "additionalProperties": False,
-            "maxProperties": asked.LENGTH,
+            "maxProperties": schemas.LENGTH,
         }
-        if self._kind is asked.Oracle:
+        if self._kind is schemas.Oracle:
             return made | {"minProperties": 1}
         return _any(made, NULL)
 

@@ -14,17 +14,17 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.media import MediaField
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
-from seq2see.pipeline.answers import answers_of
 from seq2see.pipeline.bundle import folders_of
+from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.predictor import why_no_looks
-from seq2see.studio.asked import Invalid
-from seq2see.studio.batching import Batcher
 from seq2see.studio.counters import Counters
+from seq2see.studio.dynamic_batching import Batcher
 from seq2see.studio.examples import examples_of
+from seq2see.studio.http import Refused
 from seq2see.studio.media import MediaDecoder
-from seq2see.studio.refusing import Refused
+from seq2see.studio.schemas import Invalid
 from seq2see.studio.settings import Limits
-from seq2see.studio.watched import Watched
+from seq2see.studio.training_runs import Watched
 from seq2see.training.reports import METRICS
 
 FILES = ("image", "sound", "video")

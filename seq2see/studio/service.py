@@ -11,26 +11,22 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.pictures import data_url
+from seq2see.data.image_files import data_url
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import perplexity
 from seq2see.looks import Prediction
 from seq2see.pipeline.explain import explain
-from seq2see.pipeline.noticing import Notices, unknown_in
+from seq2see.pipeline.input_warnings import Notices, unknown_in
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, predict
-from seq2see.pipeline.prefixes import given_ids
-from seq2see.pipeline.scoring import Score, score_rows
-from seq2see.pipeline.targets import follow
+from seq2see.pipeline.scoring import Score, follow, given_ids, score_rows
 from seq2see.search import SearchOptions
-from seq2see.studio import asked, work
-from seq2see.studio.aside import aside, long
-from seq2see.studio.batching import Question
-from seq2see.studio.inputs import Reader, Row
-from seq2see.studio.refusing import Refused
+from seq2see.studio import dynamic_batching, schemas
+from seq2see.studio.dynamic_batching import Question
+from seq2see.studio.http import Refused, aside, long
+from seq2see.studio.inputs import Reader, Row, shown
 from seq2see.studio.served import Served
 from seq2see.studio.settings import Limits
-from seq2see.studio.shown import shown
 
 SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
@@ -52,7 +48,7 @@ class Service:
     def __post_init__(self) -> None:
         self._until = monotonic() + self.limits.patience
 
-    async def predict(self, body: asked.Predict) -> dict[str, Any]:
+    async def predict(self, body: schemas.Predict) -> dict[str, Any]:
         given = self._inputs(body)
         if body.target is not None:
             _alone(body)
@@ -67,10 +63,10 @@ class Service:
         seen = body.looks or body.shown or self.served.model.recipe.output.kind == "image"
         return await self._aside(told, large=seen or long(rows))
 
-    async def oracle(self, body: asked.Oracle) -> dict[str, Any]:
+    async def oracle(self, body: schemas.Oracle) -> dict[str, Any]:
         """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
         if not body.oracle:
-            raise asked.Invalid("oracle: missing; give {step: weights}, one weight for each place")
+            raise schemas.Invalid("oracle: missing; give {step: weights}, one weight for each place")
         if body.said is not None and body.prefix is not None:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
         free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
@@ -81,13 +77,13 @@ class Service:
 
         def told() -> dict[str, Any]:
             notices = self._noticed([row], None) + unreached(edited.oracle, [after])
-            return self._told(asked.Predict(looks=True, shown=body.shown), [row, row], [before, after], notices)
+            return self._told(schemas.Predict(looks=True, shown=body.shown), [row, row], [before, after], notices)
 
         made = await self._aside(told)
         one, two = made.pop("predictions")
         return made | {"before": one, "after": two}
 
-    async def explain(self, body: asked.Explain) -> dict[str, Any]:
+    async def explain(self, body: schemas.Explain) -> dict[str, Any]:
         self._spoken("explain")
         if len(self.served.model.bundles) > 1:
             raise UserError("explain takes one model, and this is an ensemble")
@@ -107,7 +103,7 @@ class Service:
         notices = await self._aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
         return {"model": self.served.name, "explanation": made, "notices": notices}
 
-    async def score(self, body: asked.Score) -> dict[str, Any]:
+    async def score(self, body: schemas.Score) -> dict[str, Any]:
         self._spoken("score")
         model = self.served.model
         if model.recipe.data.stream:
@@ -129,24 +125,24 @@ class Service:
 
     # ------------------------------------------------------------ what is asked
 
-    def _inputs(self, body: asked.Predict) -> list[Any]:
+    def _inputs(self, body: schemas.Predict) -> list[Any]:
         if body.inputs is None:
             return [body.input]
         if body.input is not None:
-            raise asked.Invalid("input and inputs: give one of them")
+            raise schemas.Invalid("input and inputs: give one of them")
         if not 1 <= len(body.inputs) <= self.limits.inputs:
-            raise asked.Invalid(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
+            raise schemas.Invalid(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
         return body.inputs
 
-    def _pairs(self, body: asked.Score) -> list[asked.Pair]:
+    def _pairs(self, body: schemas.Score) -> list[schemas.Pair]:
         if body.rows is None:
             if body.output is None:
-                raise asked.Invalid("output: missing; give `input` and `output`, or `rows`")
-            return [asked.Pair(input=body.input, output=body.output)]
+                raise schemas.Invalid("output: missing; give `input` and `output`, or `rows`")
+            return [schemas.Pair(input=body.input, output=body.output)]
         if body.input is not None or body.output is not None:
-            raise asked.Invalid("rows: give either these or `input` and `output`")
+            raise schemas.Invalid("rows: give either these or `input` and `output`")
         if not 1 <= len(body.rows) <= self.limits.inputs:
-            raise asked.Invalid(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
+            raise schemas.Invalid(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
         return body.rows
 
     async def _aside(self, work: Callable[[], Made], *, large: bool = True) -> Made:
@@ -173,7 +169,7 @@ class Service:
         await self.reader.decode(rows, shown=shown, until=self._until)
         return rows, await self._aside(lambda: make(rows))
 
-    def _edited(self, body: asked.Oracle, row: Row, said: list[str]) -> Question:
+    def _edited(self, body: schemas.Oracle, row: Row, said: list[str]) -> Question:
         """The question that goes on from what was said before the first edited step."""
         first = min(read_oracle(body.oracle, self.served.model.recipe.looked_at))
         if self.served.model.recipe.output.kind == "text":
@@ -182,7 +178,7 @@ class Service:
             body = body.model_copy(update={"prefix": said[:first] or None})
         return self._questions(body, [row])[0]
 
-    def _explained(self, body: asked.Explain, rows: Sequence[Row]) -> tuple[SearchOptions, Oracle | None]:
+    def _explained(self, body: schemas.Explain, rows: Sequence[Row]) -> tuple[SearchOptions, Oracle | None]:
         recipe = self.served.model.recipe
         oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
         options = answer_options(recipe, beam=body.beam, oracle=oracle)
@@ -191,33 +187,33 @@ class Service:
 
     def _scored(self, inputs: Sequence[Row], outputs: Sequence[str]) -> list[Row]:
         for output in outputs:
-            work.check_given("output", output, self.limits)
+            dynamic_batching.check_given("output", output, self.limits)
         rows = [row | {OUTPUT: output} for row, output in zip(inputs, outputs, strict=True)]
-        self._check_work(rows, width=1, steps=work.scored(self.served.model.bundle.fields, rows))
+        self._check_work(rows, width=1, steps=dynamic_batching.scored(self.served.model.bundle.fields, rows))
         return rows
 
-    def _bounded(self, rows: Sequence[Row], options: SearchOptions, target: asked.Symbols | None = None) -> list[int]:
+    def _bounded(self, rows: Sequence[Row], options: SearchOptions, target: schemas.Symbols | None = None) -> list[int]:
         """Symbols of each row, where searching (or following the target) is not too much for one request."""
         model = self.served.model
         if target is not None:
-            work.check_given("target", target, self.limits)
-            return self._check_work(rows, width=1, steps=work.written(model.bundle.fields, target))
+            dynamic_batching.check_given("target", target, self.limits)
+            return self._check_work(rows, width=1, steps=dynamic_batching.written(model.bundle.fields, target))
         steps = 1 if model.recipe.output.one_step else options.max_length
-        return self._check_work(rows, width=work.hypotheses(options), steps=steps)
+        return self._check_work(rows, width=dynamic_batching.hypotheses(options), steps=steps)
 
     def _check_work(self, rows: Sequence[Row], *, width: int, steps: int) -> list[int]:
         model = self.served.model
-        symbols = work.rooms(model.bundle.fields, rows, self.limits)
-        work.check_work(symbols, self.limits, width=width, steps=steps, models=len(model.bundles))
+        symbols = dynamic_batching.rooms(model.bundle.fields, rows, self.limits)
+        dynamic_batching.check_work(symbols, self.limits, width=width, steps=steps, models=len(model.bundles))
         return symbols
 
-    def _questions(self, body: asked.Searching, rows: Sequence[Row]) -> list[Question]:
+    def _questions(self, body: schemas.Searching, rows: Sequence[Row]) -> list[Question]:
         recipe, bundle = self.served.model.recipe, self.served.model.bundle
         options = answer_options(recipe, **{name: getattr(body, name) for name in SEARCH})
         if body.seed is not None and not options.sample:
             raise UserError("seed: no meaning without sample: a search finds the same each time")
         oracle = {} if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
-        work.check_given("prefix", body.prefix, self.limits)
+        dynamic_batching.check_given("prefix", body.prefix, self.limits)
         symbols = self._bounded(rows, options)
         prefixes = [() if body.prefix is None else tuple(given_ids(bundle, row, body.prefix)) for row in rows]
         return [
@@ -232,7 +228,7 @@ class Service:
 
     # ------------------------------------------------------------ what is answered
 
-    async def _followed(self, body: asked.Predict, target: asked.Symbols, given: Sequence[Any]) -> dict[str, Any]:
+    async def _followed(self, body: schemas.Predict, target: schemas.Symbols, given: Sequence[Any]) -> dict[str, Any]:
         self._spoken("target")
         bundles, recipe = self.served.model.bundles, self.served.model.recipe
 
@@ -271,7 +267,7 @@ class Service:
                 future.cancel()
 
     def _told(
-        self, body: asked.Predict, rows: Sequence[Row], found: Sequence[Prediction], notices: list[str]
+        self, body: schemas.Predict, rows: Sequence[Row], found: Sequence[Prediction], notices: list[str]
     ) -> dict[str, Any]:
         told = []
         for row, one in zip(rows, found, strict=True):
@@ -295,7 +291,7 @@ class Service:
         return record | {"input": told}
 
     def _noticed(
-        self, rows: Sequence[Row], given: asked.Symbols | None, *, what: str = "prefix", outputs: bool = False
+        self, rows: Sequence[Row], given: schemas.Symbols | None, *, what: str = "prefix", outputs: bool = False
     ) -> list[str]:
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
@@ -304,7 +300,7 @@ class Service:
         return notices.lines()
 
 
-def _alone(body: asked.Predict) -> None:
+def _alone(body: schemas.Predict) -> None:
     """Nothing is searched for where the whole output is given."""
     others = [name for name in (*SEARCH, "prefix") if getattr(body, name) is not None]
     if others:

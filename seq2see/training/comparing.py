@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,21 +15,134 @@ from seq2see.data.records import Data
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.ranking import Contender, Outcome, Ranking
-from seq2see.pipeline.bundle import RECIPE
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
+from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import latest_checkpoint
-from seq2see.training.comparable import check_comparable, check_folder
-from seq2see.training.corpus import open_table
+from seq2see.training.comparison_results import Results, fingerprint
+from seq2see.training.dataset import open_table
 from seq2see.training.locking import FolderInUse, alone
-from seq2see.training.progress import remaining
-from seq2see.training.reports import Listener, best_report
-from seq2see.training.results import Results, fingerprint
+from seq2see.training.progress import Progress, remaining
+from seq2see.training.reports import Listener, Report, best_report
 from seq2see.training.run import SOURCES, Sources, sources_of, train, write_tables
 from seq2see.training.trainer import CHECKPOINTS
-from seq2see.training.watching import Lines, Watch
+
+# ---------------- Whether variants can be compared at all
+
+MEASURED = re.compile(
+    r"(data|evaluation)\..*|training\.dev_rows|loss\.alignment\.column"
+    r"|inputs\.[^.]+\.column|output\.(kind|column|made|case|punctuation|unicode)"
+)
+"""Keys that decide which rows are measured, against which outputs and by what."""
+
+IDLE = (
+    "task",
+    "description",
+    "training.samples",
+    "training.tensorboard",
+    "training.checkpoint_every",
+    "training.checkpoint_seconds",
+)
+"""Keys that change nothing about the model that comes of a run."""
+
+
+def check_comparable(made: Mapping[Variant, Recipe]) -> None:
+    """Refuse variants whose numbers could not stand beside each other, and those that are one and the same."""
+    settings = {variant: dict(_flat(recipe.to_dict())) for variant, recipe in made.items()}
+    for key in next(iter(made)).keys:
+        changed = [path for path in _differing(list(settings.values())) if f"{path}.".startswith(f"{key}.")]
+        measured = [path for path in changed if MEASURED.fullmatch(path)]
+        if measured:
+            raise UserError(
+                f"--vary {key}: variants would be measured on other rows, or by other measures, and could not be "
+                f"compared; give {measured[0]} one value, with --set"
+            )
+        if changed and all(path in IDLE for path in changed):
+            raise UserError(f"--vary {key}: has no effect on what is learned, so that all variants would be the same")
+    _check_doubles(settings)
+
+
+def check_folder(folder: Path) -> None:
+    """A comparison's files are not strewn over a model's."""
+    if folder.is_file():
+        raise UserError(f"--out {folder}: a file; a comparison needs a folder")
+    if any((folder / name).exists() for name in (WEIGHTS, RECIPE, SOURCES)):
+        raise UserError(f"{folder} holds a run already, and nothing was changed; --out takes another folder")
+
+
+def _check_doubles(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
+    seen: dict[str, Variant] = {}
+    for variant, its in settings.items():
+        learned = {path: value for path, value in its.items() if path not in IDLE}
+        first = seen.setdefault(json.dumps(learned, sort_keys=True), variant)
+        if first is not variant:
+            raise UserError(f"--vary: '{first}' and '{variant}' are the same recipe; leave one of them out")
+
+
+def _differing(settings: list[dict[str, Any]]) -> list[str]:
+    paths = dict.fromkeys(path for its in settings for path in its)
+    return [path for path in paths if any(its.get(path) != settings[0].get(path) for its in settings)]
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of every key, through all groups of keys."""
+    for key, value in settings.items():
+        inside = f"{path}.{key}" if path else key
+        if isinstance(value, dict):
+            yield from _flat(value, inside)
+        else:
+            yield inside, value
+
+
+# ---------------- A run that is one of many, told of in few words
+
+
+class Lines(Progress):
+    """A status that moves where there is a terminal, and no line but what is said."""
+
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
+    ) -> None:
+        if self.live:
+            super().updated(
+                updates=updates, epoch=epoch, share=share, seconds=seconds, loss=loss, speed=speed, unit=unit
+            )
+
+    def reported(self, report: Report, metric: str) -> None:
+        pass
+
+
+class Watch:
+    """Hands on what a run does and says, each saying once over all runs. heard: what was said in earlier ones."""
+
+    def __init__(self, listeners: Sequence[Listener], heard: set[str]):
+        self.listeners, self.heard = listeners, heard
+
+    def updated(
+        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
+    ) -> None:
+        for listener in self.listeners:
+            listener.updated(
+                updates=updates, epoch=epoch, share=share, seconds=seconds, loss=loss, speed=speed, unit=unit
+            )
+
+    def reported(self, report: Report, metric: str) -> None:
+        for listener in self.listeners:
+            listener.reported(report, metric)
+
+    def said(self, message: str) -> None:
+        if message not in self.heard:
+            self.heard.add(message)
+            for listener in self.listeners:
+                listener.said(message)
+
+    def close(self) -> None:
+        for listener in self.listeners:
+            listener.close()
+
 
 LIMITS = ("training.epochs", "training.updates", "training.minutes")
 SEED, PATIENCE = "training.seed", "training.patience"
@@ -276,3 +391,38 @@ def _begun(folder: Path) -> bool:
     """Whether a run lies there that can be gone on with: its first checkpoint comes after all else it needs."""
     begun = (folder / SOURCES).is_file() and (folder / RECIPE).is_file()
     return begun and any((folder / CHECKPOINTS).glob("update-*.safetensors"))
+
+
+# ---------------- The plot of a comparison
+
+
+def draw(ranking: Ranking, *, title: str) -> list[Path]:
+    """comparison.png and .svg in its folder: by variant the quality with its interval, and the time of an update."""
+    quality, time = [], []
+    for one in ranking.contenders:
+        interval, best = one.interval(ranking.metric), one is ranking.best or one in ranking.tied
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        values = one.values(ranking.metric)
+        points = tuple(values) if len(values) > 1 else ()
+        quality.append(Row(one.name, one.mean(ranking.metric), low, high, points, strong=best))
+        time.append(Row(one.name, 1000 * one.seconds_per_update, strong=best))
+    columns = [
+        Column(
+            f"{ranking.metric} on dev, {ranking.direction} ({_what_is_drawn(ranking)})",
+            quality,
+            ranking.best.mean(ranking.metric),
+            bounds=lookup(ranking.metric).bounds,
+        ),
+        Column("milliseconds per update", time, width=0.5, from_zero=True),
+    ]
+    paths = [Path(ranking.folder) / f"comparison.{suffix}" for suffix in ("png", "svg")]
+    interval_plot(columns, title=f"{ranking.varied}: {title}", paths=paths)
+    return paths
+
+
+def _what_is_drawn(ranking: Ranking) -> str:
+    """Seeds that are all equal lie under their mean, and there is no cross to explain."""
+    if len(ranking.best.outcomes) == 1:
+        return "one seed"
+    apart = any(len(set(one.values(ranking.metric))) > 1 for one in ranking.contenders)
+    return f"mean and 95 % interval over seeds{', x: one seed' if apart else ', which are all alike'}"

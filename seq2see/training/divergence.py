@@ -10,7 +10,7 @@ from torch import nn
 from seq2see.errors import UserError
 from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
 from seq2see.training.checkpoints import Standing
-from seq2see.training.objective import Loss
+from seq2see.training.losses import Loss
 
 MOST_IN_A_ROW = 20
 """A single update without a finite gradient is bad luck (a rare row); so many on end are weights that are lost."""

@@ -18,8 +18,8 @@ from io import FileIO
 from pathlib import Path
 
 from seq2see.data.locking import LOCK, hold
-from seq2see.data.output import unwritable
 from seq2see.errors import UserError
+from seq2see.files import unwritable
 
 LONGEST_OWNER = 1000
 """Bytes of `.lock` that are read for the message."""

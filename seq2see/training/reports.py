@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from seq2see.data.output import unwritable, write_bytes
+from seq2see.data.columns import OUTPUT, Question
+from seq2see.data.video_direction import BACKWARDS
 from seq2see.errors import imported
+from seq2see.evaluation.base import Rows, Unit, symbols
+from seq2see.evaluation.metrics import measure
+from seq2see.evaluation.strings import edit_distance
+from seq2see.files import unwritable, write_bytes
+from seq2see.looks import Prediction
+from seq2see.recipe import Recipe
+from seq2see.recipe.media_settings import MediaSettings
 
 METRICS = "metrics.jsonl"
 
@@ -119,3 +128,91 @@ class TensorBoard:
 
     def close(self) -> None:
         self.writer.close()
+
+
+# ---------------- A few outputs beside what they should be, for a person who follows a run
+
+WHOLE = ("exact", "exact_lc", "accuracy", "accuracy_lc")
+"""Metrics that call a whole output right or wrong."""
+JOINED = " | "
+"""Between the inputs of a sample."""
+
+
+def samples_of(
+    recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction], *, metrics: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Input, output, the reference it is closest to, and whether it is `right`, as the metrics of the run see it.
+
+    Numbers are hardly ever right to the last digit, and a report full of them is hardly ever read: none are told.
+    """
+    if recipe.output.numeric:
+        return []
+    unit: Unit = getattr(recipe.output, "tokens", "word")
+    whole = "accuracy" if recipe.output.kind == "label" else "exact"
+    name = next((name for name in metrics if name in WHOLE), whole)
+    made = []
+    for question, one in zip(questions, predictions, strict=True):
+        said = str(one.answer)
+        made.append(
+            {
+                "input": _joined(one.input),
+                "output": said,
+                "reference": closest_to(said, question.references, unit),
+                "right": measure([name], Rows([said], [question.references], unit=unit))[name] == 1.0,
+            }
+        )
+    return made
+
+
+def closest_to(said: str, references: Sequence[str], unit: Unit) -> str:
+    """The reference that the fewest edits turn an output into; of equally close ones the first.
+
+    >>> closest_to("R EH D", ["R IY D", "R EH D"], "symbol")
+    'R EH D'
+    """
+    made = symbols(said, unit)
+    return min(references, key=lambda text: edit_distance(made, symbols(text, unit)))
+
+
+def parted(joined: str, inputs: int) -> list[str] | None:
+    """The inputs of a sample again; None where it cannot be told, since one of them holds the sign between them.
+
+    >>> parted("a | b", 2), parted("a | b", 1), parted("a | b | c", 2), parted("a | | b", 2)
+    (['a', 'b'], ['a | b'], None, None)
+    """
+    if inputs == 1:
+        return [joined]
+    parts = joined.split(JOINED)
+    return parts if len(parts) == inputs and "| |" not in joined else None
+
+
+def _joined(given: object) -> str:
+    return JOINED.join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
+
+
+# ---------------- Rows to begin with, kept in a model's folder
+
+EXAMPLES = "examples.jsonl"
+MOST = 12
+
+
+def keep_rows(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) -> None:
+    """Write some dev rows of different inputs; of files the paths alone. None where no samples are to be told
+    (`training.samples`), and none of a language model, which is asked nothing. Bytes of a path that are no UTF-8 are
+    written as JSON escapes them, so that the file is UTF-8 whatever it names."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    if recipe.inputs and recipe.training.samples:
+        for row in dev:
+            inputs = {name: row[name] for name in recipe.inputs}
+            if all(value.strip() and not value.endswith(BACKWARDS) for value in inputs.values()):
+                found.setdefault(tuple(inputs.values()), _whole(recipe, {**inputs, OUTPUT: row[OUTPUT]}))
+            if len(found) == MOST:
+                break
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()]
+    write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def _whole(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
+    """The same row with paths that do not depend on where the run was begun."""
+    files = [name for name, given in recipe.inputs.items() if isinstance(given, MediaSettings)]
+    return {name: str(Path(value).absolute()) if name in files else value for name, value in row.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from seq2see.data.columns import pasted
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.training.leaves import leaves
+from seq2see.training.fine_tuning import leaves
 from seq2see.training.run import Sources
 
 PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluation")

@@ -4,44 +4,155 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 
 from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields
-from seq2see.data.output import unwritable, write_bytes
+from seq2see.data.fields import OUTPUT, Fields
+from seq2see.data.media import MediaField
 from seq2see.data.records import Data, is_path
 from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
-from seq2see.files import MEBIBYTE, read_json, shortened
+from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
-from seq2see.pipeline.checksums import CHECKSUMS, changed_files, check_files
-from seq2see.pipeline.devices import usable
+from seq2see.pipeline.devices import machine_memory, usable
 from seq2see.pipeline.evaluator import judge
+from seq2see.pipeline.frozen_features import keep_features
 from seq2see.pipeline.measures import followed
+from seq2see.pipeline.parameters import of_recipe, total
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.weights import fill
+from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, load_recipe, notes
-from seq2see.training.capacity import check_fits
+from seq2see.recipe.schema import CellSettings
 from seq2see.training.checkpoints import checkpoint_paths, recover_checkpoint
-from seq2see.training.corpus import Corpus, lines_of, read_corpus
+from seq2see.training.dataset import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
-from seq2see.training.kept_rows import keep_rows
+from seq2see.training.fine_tuning import carried_over
 from seq2see.training.locking import alone
-from seq2see.training.reading import Say, read_once
-from seq2see.training.reports import METRICS, Listener, Report, TensorBoard
-from seq2see.training.samples import samples_of
-from seq2see.training.starting import carried_over
+from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, keep_rows, samples_of
 from seq2see.training.trainer import CHECKPOINTS, Trainer
+
+# ---------------- Before the first update
+
+SAID_EVERY = 10.0
+
+Say = Callable[[str], None]
+
+
+def read_once(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str]], say: Say) -> None:
+    """Every file of train and dev, in their order."""
+
+    def files(name: str, field: MediaField) -> Iterator[str]:
+        yield from (field.file(field.value(train.stores[name][row])) for row in range(len(train)))
+        yield from (field.file(row[name]) for row in dev)
+
+    keep_features(bundle, files, _Speed(say))
+
+
+class _Speed:
+    """Says how far it is and how fast, at most every few seconds and at the end."""
+
+    def __init__(self, say: Say):
+        self._say, self._began, self._said = say, time.perf_counter(), time.perf_counter()
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        now = time.perf_counter()
+        if now - self._said > SAID_EVERY or done == of:
+            self._said = now
+            speed = done / max(now - self._began, 1e-9)
+            self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
+
+
+# ---------------- Whether a model can be trained in the memory there is
+
+BYTES = 4
+GIGABYTE = 1e9
+SIZES = ("size", "layers", "readout", "positions", "filters", "feedforward", "longest", "pooling_size")
+SHOWN = 3
+HUGE = 1 << 31
+
+
+def check_fits(recipe: Recipe, fields: Fields) -> None:
+    """Refuse a model whose weights, gradients and optimiser's averages are more than the machine's whole memory.
+
+    What a batch takes beside them is not known beforehand and not counted, so a model that passes may still be large.
+    """
+    memory = machine_memory()
+    if memory is None:
+        return
+    each = BYTES * _copies(recipe)
+    needed = _at_least(recipe) * each
+    if needed <= memory:
+        needed = parameters_of(recipe, fields) * each
+    if needed > memory:
+        raise UserError(
+            f"the model is too large for this machine: training it takes at least {needed / GIGABYTE:,.0f} GB (weights,"
+            f" gradients and what the optimizer keeps), and there are {memory / GIGABYTE:,.1f} GB; what makes it so"
+            f" large: {', '.join(_largest(recipe, fields))}"
+        )
+
+
+def parameters_of(recipe: Recipe, fields: Fields) -> int:
+    """How many numbers the model would learn; nothing is allocated to find out."""
+    known = {recipe.vocabulary_owner(name): field.size for name, field in fields.all.items() if field.size}
+    return total(of_recipe(recipe, known))[()]
+
+
+def _at_least(recipe: Recipe) -> int:
+    """A number of parameters that is never too large, for sizes that torch has no numbers for.
+
+    The product of a layer with the state before it alone takes size * size; a size of billions counts at least itself.
+    """
+    readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
+    cells: list[CellSettings] = [settings for settings in readers if isinstance(settings, CellSettings)]
+    if recipe.decoder.kind in ("recurrent", "transformer") and not recipe.output.one_step:
+        cells.append(recipe.decoder)
+    huge = sum(size for _, size in _sizes(recipe.to_dict()) if size > HUGE)
+    return huge + sum(cell.layers * cell.size**2 for cell in cells)
+
+
+def _copies(recipe: Recipe) -> int:
+    """Numbers held for each parameter. (On a device of its own, only the weights are ever in this memory.)"""
+    settings = recipe.training
+    if settings.device.partition(":")[0] != "cpu":
+        return 1
+    if settings.optimizer == "sgd":
+        return 3 if settings.momentum else 2
+    return 4
+
+
+def _largest(recipe: Recipe, fields: Fields) -> list[str]:
+    """The keys with the largest numbers, as 'encoder.size 4,096'."""
+    found = dict(_sizes(recipe.to_dict()))
+    for name, field in fields.all.items():
+        key = name if name == OUTPUT else f"inputs.{name}"
+        found[f"{key}.vocabulary"] = field.size
+    ordered = sorted(found, key=lambda key: -found[key])
+    least = found[ordered[0]] // 10
+    return [f"{key} {found[key]:,}" for key in ordered[:SHOWN] if found[key] >= least]
+
+
+def _sizes(settings: Any, path: str = "") -> list[tuple[str, int]]:
+    found = []
+    for key, value in settings.items():
+        inside = f"{path}.{key}" if path else key
+        if isinstance(value, dict):
+            found += _sizes(value, inside)
+        elif key in SIZES and isinstance(value, int):
+            found.append((inside, value))
+    return found
+
 
 SOURCES, TABLES = "data.json", "data"
 """Where a run notes which tables it reads, and where those are written that were held in memory."""

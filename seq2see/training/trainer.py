@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from types import FrameType
 
 import torch
 from torch import nn
@@ -16,8 +21,6 @@ from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
-from seq2see.training.along import left_out
-from seq2see.training.averaging import averaged, forget, keep_best, still_there
 from seq2see.training.checkpoints import (
     Checkpoint,
     CheckpointSchedule,
@@ -28,12 +31,59 @@ from seq2see.training.checkpoints import (
 from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
-from seq2see.training.objective import Loss, Objective
-from seq2see.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
-from seq2see.training.precision import working_precision
+from seq2see.training.losses import Loss, Objective, left_out
+from seq2see.training.optimizer import (
+    averaged,
+    build_optimizer,
+    check_schedule,
+    done,
+    factor,
+    forget,
+    keep_best,
+    optimizer_tensors,
+    restore_optimizer,
+    still_there,
+    working_precision,
+)
 from seq2see.training.reports import Journal, Listener, Report
-from seq2see.training.schedule import check_schedule, done, factor
-from seq2see.training.signals import stop_on_signals
+
+# ---------------- Signals while a run goes on
+
+
+@dataclass
+class StopRequest:
+    """The signal that asked a run to stop; None as long as none did."""
+
+    number: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.number is not None
+
+    def exception(self) -> BaseException:
+        """What ends the program: KeyboardInterrupt for Ctrl-C, as in Python; SystemExit for SIGTERM, as in shells."""
+        return KeyboardInterrupt() if self.number == signal.SIGINT else SystemExit(128 + (self.number or 0))
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Note SIGINT and SIGTERM instead of ending at once; in other threads than the main one no handlers are set."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if request:
+            raise StopRequest(number).exception()
+        request.number = number
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
 
 CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000

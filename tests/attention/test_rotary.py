@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seq2see.attention import SelfAttention
-from seq2see.attention.rotary import rotated
+from seq2see.attention.self_attention import rotated
 from seq2see.errors import UserError
 
 SIZE, HEADS, PLACES = 12, 2, 5

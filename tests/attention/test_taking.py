@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention.taking import Ledger
+from seq2see.deferred_gradients import Ledger
 
 BATCH, PLACES, SIZE, QUERIES, WINDOW = 3, 11, 4, 2, 5
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from seq2see.cli import demo
-from seq2see.cli.dictionary import Entry, entries, held_out
-from seq2see.cli.gallery import write_index
+from seq2see.cli.demo import Entry, entries, held_out, write_index
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import read_corpus
+from seq2see.training.dataset import read_corpus
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -52,7 +51,7 @@ def test_without_the_dictionary_it_says_how_to_get_it(
 
 
 def test_the_words_held_out_are_those_training_never_sees(words: list[Entry], tmp_path: Path) -> None:
-    from seq2see.cli.dictionary import write_table
+    from seq2see.cli.demo import write_table
 
     recipe = load_recipe(demo.RECIPE, overrides=demo.SETTINGS)
     write_table(tmp_path / "words.tsv", words)

@@ -12,7 +12,7 @@ import pytest
 
 from seq2see import api
 from seq2see.cli.figure import KINDS
-from seq2see.cli.figures.models import named
+from seq2see.cli.figures.common import named
 from seq2see.errors import UserError
 from tests.cli.conftest import Run, recipe
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli.saying import emit
+from seq2see.cli.terminal import emit
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.cli.plugins import bring
+from seq2see.cli.app import bring
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
 from seq2see.recipe.kinds import kind_in, settings_in
 from seq2see.recipe.own import DECODERS, ENCODERS
 from seq2see.recipe.schema import WRITERS, EncoderSettings
-from seq2see.training.results import fingerprint
+from seq2see.training.comparison_results import fingerprint
 from seq2see.training.run import Sources
 from tests.cli.conftest import Run
 from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli import reading
+from seq2see.cli import inputs
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -85,7 +85,7 @@ def test_a_table_longer_than_a_chunk(
     call: Call, monkeypatch: pytest.MonkeyPatch, speller: Path, pairs: Path, tmp_path: Path
 ) -> None:
     call("predict", speller, "--file", pairs, "--to", tmp_path / "whole.tsv")
-    monkeypatch.setattr("seq2see.cli.reading.chunked.__defaults__", (64,))
+    monkeypatch.setattr("seq2see.cli.inputs.chunked.__defaults__", (64,))
     call("predict", speller, "--file", pairs, "--to", tmp_path / "parts.tsv")
     whole, parts = rows_of(tmp_path / "whole.tsv"), rows_of(tmp_path / "parts.tsv")
     assert [row["prediction"] for row in parts] == [row["prediction"] for row in whole]
@@ -122,7 +122,7 @@ def test_what_is_drawn_for_a_row_does_not_depend_on_the_chunk_it_is_in(
     whole = {seed: call(*arguments, seed).lines for seed in (0, 1)}
     assert len(set(whole[0])) > 1
     assert whole[0] != whole[1]
-    monkeypatch.setattr(reading.chunked, "__defaults__", (2,))
+    monkeypatch.setattr(inputs.chunked, "__defaults__", (2,))
     assert {seed: call(*arguments, seed).lines for seed in (0, 1)} == whole
 
 

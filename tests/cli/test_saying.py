@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.cli import meter as metering
-from seq2see.cli import reading
-from seq2see.cli.guard import guarded
-from seq2see.cli.meter import WIPE, Meter
+from seq2see.cli import inputs
+from seq2see.cli import terminal as metering
+from seq2see.cli.app import guarded
+from seq2see.cli.terminal import WIPE, Meter
 from seq2see.errors import Notice
 from tests.cli.conftest import Run
 
@@ -35,7 +35,7 @@ def test_what_a_model_cannot_read_is_said_beside_its_answer(call: Call, speller:
 def test_a_table_in_chunks_gets_one_line(
     call: Call, speller: Path, stdin: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading.chunked, "__defaults__", (2,))
+    monkeypatch.setattr(inputs.chunked, "__defaults__", (2,))
     expected = "'x' and 'y' are not known to the model: read as <unk> (in 3 of 5 inputs)\n"
     for command in ("predict", "encode"):
         stdin("ax\nab\nxy\nab\nay\n")

@@ -13,9 +13,9 @@ import pytest
 
 import seq2see
 from seq2see.attention import scores
-from seq2see.pipeline.answers import answers_of
-from seq2see.pipeline.counting import Count, of_network, of_recipe, shown, total
 from seq2see.pipeline.equations import score_equation, weights_equations
+from seq2see.pipeline.five_answers import answers_of
+from seq2see.pipeline.parameters import Count, of_network, of_recipe, shown, total
 from seq2see.recipe import Recipe, load_recipe, shipped
 from tests.cli.conftest import Run
 

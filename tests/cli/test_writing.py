@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli.writing import columns_for
+from seq2see.cli.predict import columns_for
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from seq2see.data.alignments import parse
-from seq2see.data.references import group
+from seq2see.data.columns import group
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import read_corpus
+from seq2see.training.dataset import read_corpus
 from tests.system.small import write_table
 
 GOOD = {"source": "a b c", "output": "x y", "links": "0-0 2-0 1?1"}

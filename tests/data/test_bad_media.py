@@ -10,7 +10,7 @@ from PIL import Image
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import open_table
+from seq2see.training.dataset import open_table
 from tests.clips import av, counted, written
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")

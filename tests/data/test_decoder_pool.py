@@ -17,10 +17,10 @@ import pytest
 from PIL import Image
 
 from seq2see.data.decoder_pool import START, DecoderPool, Unavailable
+from seq2see.data.image_files import read_picture
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.pictures import read_picture
 from seq2see.data.sound_files import decoded
-from seq2see.data.videos import read_video
+from seq2see.data.video_files import read_video
 from seq2see.errors import UserError
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from seq2see.data.embeddings import read_vectors
+from seq2see.data.pretrained_vectors import read_vectors
 from seq2see.data.vocabulary import Vocabulary
 from tests.data.helpers import Put, error_of
 

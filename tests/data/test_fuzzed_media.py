@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from seq2see.data.decoder_pool import DecoderPool
+from seq2see.data.image_files import read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.pictures import read_picture, size_of
 from seq2see.data.sound_files import decoded, samples_of
-from seq2see.data.videos import read_video, times_in
+from seq2see.data.video_files import read_video, times_in
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.video_settings import VideoInput

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import seq2see
-from seq2see.data import pictures, sound_files, videos
+from seq2see.data import image_files, sound_files, video_files
 from seq2see.data.image import ImageField
 from seq2see.data.media_files import MediaError
 from seq2see.errors import UserError
@@ -23,7 +23,7 @@ from seq2see.recipe import load_recipe
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.sound_settings import SoundInput
 from seq2see.recipe.video_settings import VideoInput
-from seq2see.training.corpus import open_table
+from seq2see.training.dataset import open_table
 from tests.clips import av, counted, written
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
@@ -50,10 +50,10 @@ def playlist(folder: Path, name: str, *, ended: bool = True) -> Path:
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "endless"])
 def test_a_playlist_shows_no_other_file(tmp_path: Path, name: str, ended: bool) -> None:
     path = playlist(tmp_path, name, ended=ended)
-    assert videos.problem_of(tmp_path / "secret.ts", VIDEO) is None, "which can be read by itself"
-    assert "not a video" in (videos.problem_of(path, VIDEO) or "")
+    assert video_files.problem_of(tmp_path / "secret.ts", VIDEO) is None, "which can be read by itself"
+    assert "not a video" in (video_files.problem_of(path, VIDEO) or "")
     with pytest.raises(MediaError):
-        videos.times_in(path, VIDEO)
+        video_files.times_in(path, VIDEO)
 
 
 def test_formats_that_name_other_files_are_not_videos(tmp_path: Path) -> None:
@@ -65,12 +65,12 @@ def test_formats_that_name_other_files_are_not_videos(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(tmp_path / "frame-1.png")
     (tmp_path / "frame-%d.png").write_bytes(b"")
     for name in ("a.ffconcat", "a.mpd", "a.sdp", "frame-%d.png"):
-        assert videos.problem_of(tmp_path / name, VIDEO) is not None, name
+        assert video_files.problem_of(tmp_path / name, VIDEO) is not None, name
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/a.mp4", "concat:a.mp4|b.mp4", "pipe:0", "lavfi", "data:,a"])
 def test_an_address_is_not_a_file(address: str) -> None:
-    assert videos.problem_of(address, VIDEO) == "no such file"
+    assert video_files.problem_of(address, VIDEO) == "no such file"
 
 
 def test_training_opens_no_playlist(tmp_path: Path) -> None:
@@ -100,14 +100,16 @@ def film(path: Path, frames: int, size: int) -> Path:
 def test_a_film_of_more_pixels_than_anybody_films_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     path = film(tmp_path / "film.mkv", 1500, 4096)
     assert path.stat().st_size < 500_000
-    assert "20,000,000,000 pixels" in (videos.problem_of(path, VIDEO) or "")
-    assert "20,000,000,000 pixels" not in (videos.problem_of(path, VideoInput(end=1)) or ""), "where it ends sooner"
+    assert "20,000,000,000 pixels" in (video_files.problem_of(path, VIDEO) or "")
+    assert "20,000,000,000 pixels" not in (video_files.problem_of(path, VideoInput(end=1)) or ""), (
+        "where it ends sooner"
+    )
 
 
 def test_a_film_of_too_many_frames_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a.avi", counted(12))
-    monkeypatch.setattr(videos, "MOST_FRAMES", 10)
-    assert "10 frames" in (videos.problem_of(path, VIDEO) or "")
+    monkeypatch.setattr(video_files, "MOST_FRAMES", 10)
+    assert "10 frames" in (video_files.problem_of(path, VIDEO) or "")
 
 
 @pytest.mark.parametrize("name", ["a.eps", "a.png", "a.jpg"])
@@ -121,9 +123,9 @@ def test_no_picture_starts_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)  # is looked for anew
     (tmp_path / name).write_bytes(EPS)
-    assert "PNG, JPEG, WEBP, GIF, BMP, TIFF" in (pictures.problem_of(tmp_path / name, IMAGE) or "")
+    assert "PNG, JPEG, WEBP, GIF, BMP, TIFF" in (image_files.problem_of(tmp_path / name, IMAGE) or "")
     with pytest.raises(MediaError):
-        pictures.size_of(tmp_path / name, ImageInput(width=0))
+        image_files.size_of(tmp_path / name, ImageInput(width=0))
     assert not (tmp_path / "started").exists()
 
 
@@ -137,14 +139,14 @@ def test_other_formats_are_refused_by_name(tmp_path: Path, suffix: str) -> None:
             Image.new("RGB", (64, 64), "red").save(path, format={"jp2": "JPEG2000"}.get(suffix, suffix.upper()))
         except (KeyError, OSError):
             pytest.skip("not written by this Pillow")
-    assert "allowed: PNG, JPEG, WEBP, GIF, BMP, TIFF" in (pictures.problem_of(path, IMAGE) or "")
+    assert "allowed: PNG, JPEG, WEBP, GIF, BMP, TIFF" in (image_files.problem_of(path, IMAGE) or "")
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.webp", "a.gif", "a.bmp", "a.tif"])
 def test_allowed_formats_are_read_whatever_they_are_called(tmp_path: Path, name: str) -> None:
     Image.new("RGB", (20, 20), "red").save(tmp_path / name)
     (tmp_path / name).rename(tmp_path / "a.eps")
-    assert pictures.problem_of(tmp_path / "a.eps", IMAGE) is None
+    assert image_files.problem_of(tmp_path / "a.eps", IMAGE) is None
 
 
 def chunk(name: bytes, body: bytes) -> bytes:
@@ -162,31 +164,31 @@ def large_png(path: Path, width: int, height: int, bits: int, channels: int) -> 
 
 def test_sixteen_bits_count_twice(tmp_path: Path) -> None:
     deep = large_png(tmp_path / "deep.png", 12_000, 5400, 16, 4)
-    assert "allowed: at most 260,000,000 bytes" in (pictures.problem_of(deep, IMAGE) or "")
+    assert "allowed: at most 260,000,000 bytes" in (image_files.problem_of(deep, IMAGE) or "")
     with pytest.raises(MediaError, match="bytes in all"):
-        pictures.size_of(deep, ImageInput(width=0))
+        image_files.size_of(deep, ImageInput(width=0))
     small = large_png(tmp_path / "small.png", 120, 54, 16, 4)
-    assert pictures.problem_of(small, IMAGE) is None
+    assert image_files.problem_of(small, IMAGE) is None
 
 
 def test_a_picture_that_pillow_itself_warns_of_is_refused(tmp_path: Path) -> None:
     for side in (9500, 14_000):  # Pillow warns of the first and refuses the second
         path = large_png(tmp_path / "large.png", side, side, 8, 1)
-        assert "65,000,000" in (pictures.problem_of(path, ImageInput(largest=20_000)) or "")
+        assert "65,000,000" in (image_files.problem_of(path, ImageInput(largest=20_000)) or "")
 
 
 def test_a_line_is_not_stretched_without_end(tmp_path: Path) -> None:
     """Twelve thousand pixels across and one down would be three million across at the height that is read."""
     Image.new("L", (12_000, 1)).save(tmp_path / "line.png")
     settings = ImageInput(height=256, width=0)
-    assert "16,000,000" in (pictures.problem_of(tmp_path / "line.png", settings) or "")
+    assert "16,000,000" in (image_files.problem_of(tmp_path / "line.png", settings) or "")
     with pytest.raises(MediaError):
-        pictures.size_of(tmp_path / "line.png", settings)
+        image_files.size_of(tmp_path / "line.png", settings)
     with pytest.raises(MediaError):
-        pictures.read_picture(tmp_path / "line.png", settings)
+        image_files.read_picture(tmp_path / "line.png", settings)
     Image.new("L", (12_000, 40)).save(tmp_path / "long.png")
     field = ImageField(ImageInput(height=10, width=0))
-    assert field.shown(str(tmp_path / "long.png")).size <= 3 * pictures.MOST_SIZED, "nor is what is shown of it"
+    assert field.shown(str(tmp_path / "long.png")).size <= 3 * image_files.MOST_SIZED, "nor is what is shown of it"
 
 
 @pytest.mark.parametrize("form", ["VOC", "CAF", "W64", "SVX", "IRCAM", "PAF", "MAT4"])
@@ -215,9 +217,9 @@ def test_many_channels_take_no_more_memory_than_one(tmp_path: Path, monkeypatch:
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for problem_of, settings in (
-        (pictures.problem_of, IMAGE),
+        (image_files.problem_of, IMAGE),
         (sound_files.problem_of, SOUND),
-        (videos.problem_of, VIDEO),
+        (video_files.problem_of, VIDEO),
     ):
         for path in (tmp_path / "pipe", Path("/dev/zero")):
             assert "not a regular file" in (problem_of(path, settings) or "")  # type: ignore[operator]
@@ -240,7 +242,7 @@ def test_reading_pictures_in_threads_leaves_warnings_as_they_are(tmp_path: Path)
     before, pixels = list(warnings.filters), Image.MAX_IMAGE_PIXELS
     with ThreadPoolExecutor(8) as threads:
         for _ in range(20):
-            list(threads.map(lambda path: pictures.read_picture(path, IMAGE), paths))
-            list(threads.map(lambda path: pictures.size_of(path, ImageInput(width=0)), paths))
+            list(threads.map(lambda path: image_files.read_picture(path, IMAGE), paths))
+            list(threads.map(lambda path: image_files.size_of(path, ImageInput(width=0)), paths))
             assert warnings.filters == before
     assert pixels is not None, "which is every other program's that uses Pillow in this process"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.mel import filterbank, frames_in, log_mels, normalised
+from seq2see.data.log_mel import filterbank, frames_in, log_mels, normalised
 from seq2see.recipe.sound_settings import SoundInput
 
 PLAIN = SoundInput(rate=8000, mels=23, window=25, hop=10, normalise="none")

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from seq2see.data.image import ImageField
+from seq2see.data.image_files import problem_of, read_picture, size_of
 from seq2see.data.media_files import MediaError
-from seq2see.data.pictures import problem_of, read_picture, size_of
 from seq2see.recipe.media_settings import AugmentSettings, ImageInput
 
 

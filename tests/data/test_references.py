@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.data.references import group
+from seq2see.data.columns import group
 
 
 def test_distinct_inputs_in_order_with_all_their_references() -> None:

@@ -13,7 +13,7 @@ from seq2see.data.sets import listed
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import SetInput
-from seq2see.training.corpus import open_table
+from seq2see.training.dataset import open_table
 
 SPLIT: list[tuple[dict[str, Any], str, list[str]]] = [
     ({}, "d a  c a", ["d", "a", "c", "a"]),

@@ -10,14 +10,12 @@ import pytest
 import torch
 
 from seq2see.data import resampling
+from seq2see.data.log_mel import log_mels
 from seq2see.data.media import MediaField
-from seq2see.data.mel import log_mels
 from seq2see.data.resampling import resampled
-from seq2see.data.sound import SoundField
+from seq2see.data.sound import SoundField, filtered, frames_of, heard, in_voice, masked, spoken_otherwise
 from seq2see.data.sound_files import decoded, problem_of, samples_of
-from seq2see.data.sounds import frames_of, heard, masked, spoken_otherwise
 from seq2see.data.store import RaggedWriter
-from seq2see.data.voices import filtered, in_voice
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.data.symbols import LearnedSplitter, make, normalise, splitters
 from seq2see.data.tables import read
+from seq2see.data.tokens import LearnedSplitter, make, normalise, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from tests.data.helpers import error_of

@@ -15,7 +15,7 @@ from seq2see.data.tables import read
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import TextsInput
-from seq2see.training.corpus import open_table, read_corpus
+from seq2see.training.dataset import open_table, read_corpus
 
 RECIPE = {
     "inputs": {"document": {"kind": "texts", "sentences": "|||"}},

@@ -13,11 +13,11 @@ import torch
 import seq2see
 from seq2see.data.dataset import Dataset
 from seq2see.data.fields import Fields, VectorField
-from seq2see.data.numbers import parsed, written
+from seq2see.data.vector import parsed, written
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import VectorInput
-from seq2see.training.corpus import open_table
+from seq2see.training.dataset import open_table
 
 RECIPE: dict[str, Any] = {
     "inputs": {"x": {"kind": "vector"}},

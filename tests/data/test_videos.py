@@ -10,13 +10,11 @@ import pytest
 import torch
 from PIL import Image
 
-from seq2see.data.clip_changes import changed, jittered
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.kept_clips import KeptClips
 from seq2see.data.store import RaggedWriter
-from seq2see.data.turning import turned
-from seq2see.data.video import VideoField
-from seq2see.data.videos import Clip, chosen, frames_in, problem_of, read_video
+from seq2see.data.video import VideoField, changed, jittered
+from seq2see.data.video_direction import turned
+from seq2see.data.video_files import Clip, KeptClips, chosen, frames_in, problem_of, read_video
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
 from tests.clips import av, counted, written

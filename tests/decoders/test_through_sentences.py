@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seq2see.data.nested import Nested
+from seq2see.data.batches import Nested
 from seq2see.model import EncoderDecoder, Sizes, shifted
 from seq2see.recipe import load_recipe
 

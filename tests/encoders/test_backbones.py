@@ -16,8 +16,7 @@ from torch.nn import functional as F
 from seq2see.encoders import ConvolutionalEncoder
 from seq2see.encoders.backbones import MAKERS, Backbone, backbone_of
 from seq2see.encoders.backbones.build import PACKAGES
-from seq2see.encoders.backbones.resnet import ResNet
-from seq2see.encoders.backbones.vgg import Vgg16
+from seq2see.encoders.backbones.pretrained import ResNet, Vgg16
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import backbones, load_recipe
 from seq2see.recipe.schema import ConvolutionalEncoderSettings

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from seq2see.encoders import HierarchicalEncoder
 from seq2see.encoders.base import Encoded
-from seq2see.encoders.entrance import sinusoids
-from seq2see.encoders.levels import TransformerLevel
+from seq2see.encoders.positional_input import sinusoids
+from seq2see.encoders.transformer_layers import TransformerLevel
 from seq2see.errors import UserError
 from seq2see.recipe.schema import HierarchicalEncoderSettings
 from tests.encoders.test_hierarchical import DOCUMENTS, padded

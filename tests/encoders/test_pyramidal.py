@@ -8,7 +8,7 @@ import torch
 from seq2see.cells import GRU
 from seq2see.data.sound import Frames
 from seq2see.encoders import PyramidalEncoder
-from seq2see.encoders.pairs import pairs
+from seq2see.encoders.layers import pairs
 from seq2see.recipe.schema import PyramidalEncoderSettings
 
 REAL = torch.ones(1, 7, dtype=torch.bool)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from seq2see.encoders import Encoded, TransformerEncoder
-from seq2see.encoders.transformer_layer import EncoderLayer
+from seq2see.encoders.transformer_layers import EncoderLayer
 from seq2see.errors import UserError
 from seq2see.recipe.schema import TransformerEncoderSettings
 

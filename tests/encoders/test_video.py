@@ -11,7 +11,7 @@ from torch.nn.functional import conv3d, group_norm, relu
 
 from seq2see.data.video import Clips
 from seq2see.encoders import VideoEncoder
-from seq2see.encoders.motion import Motion, changes
+from seq2see.encoders.video import Motion, changes
 from seq2see.errors import UserError
 from seq2see.recipe.schema import VideoEncoderSettings
 

@@ -6,7 +6,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.evaluation import BagOfWords, baseline_from_dict
-from seq2see.evaluation.rows import Rows
+from seq2see.evaluation.base import Rows
 
 ROWS = [("good good film", "yes"), ("bad film", "no"), ("bad bad plot", "no")]
 
@@ -30,7 +30,7 @@ def test_it_goes_into_a_folder_and_comes_back() -> None:
 
 def test_with_many_labels_fewer_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file has a count of every word for every label, and has to stay one that can be read."""
-    monkeypatch.setattr("seq2see.evaluation.bag_of_words.MOST_COUNTS", 5)
+    monkeypatch.setattr("seq2see.evaluation.baselines.MOST_COUNTS", 5)
     model = BagOfWords.fit(ROWS)
     assert len(model.counts) == 2
     assert set(model.counts) < set(" ".join(text for text, _ in ROWS).split())

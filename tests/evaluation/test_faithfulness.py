@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation.faithfulness import Weighed, faithfulness
-from seq2see.evaluation.ranks import kendall_tau, same_top
+from seq2see.evaluation.faithfulness import Weighed, faithfulness, kendall_tau, same_top
 
 
 def by_definition(one: np.ndarray, other: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation.principal import Principal, principal_angles
+from seq2see.evaluation.pca import Principal, principal_angles
 
 
 def test_components_hold_the_variance_that_they_say() -> None:

@@ -4,7 +4,7 @@ import pytest
 from rouge_score import rouge_scorer, tokenize
 
 from seq2see.evaluation import Rows, compute, measure
-from seq2see.evaluation.rouge import RougeWords
+from seq2see.evaluation.ngrams import RougeWords
 
 NAMES = ["rouge1", "rouge2", "rougeL"]
 

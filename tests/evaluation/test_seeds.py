@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation.ranking import Contender, Outcome, Ranking
-from seq2see.evaluation.seeds import seeds_interval, student_quantile
+from seq2see.evaluation.ranking import Contender, Outcome, Ranking, seeds_interval, student_quantile
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.evaluation.sentences import first_sentence
+from seq2see.evaluation.baselines import first_sentence
 
 
 @pytest.mark.parametrize(

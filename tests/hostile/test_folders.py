@@ -25,7 +25,7 @@ from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights
 from seq2see.pipeline.bundle import WEIGHTS
-from seq2see.pipeline.checksums import CHECKSUMS
+from seq2see.pipeline.weights import CHECKSUMS
 from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 
 Call = Callable[..., tuple[int, str, str]]

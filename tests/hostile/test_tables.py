@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from seq2see.cli import reading
+from seq2see.cli import inputs
 from seq2see.data import delimited, parquet, sources, tables
-from seq2see.data.embeddings import read_vectors
+from seq2see.data.pretrained_vectors import read_vectors
 from seq2see.data.tables import read, write
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import DataSettings
-from seq2see.training.corpus import open_table
+from seq2see.training.dataset import open_table
 from tests.hostile.mutations import SEED, mutate_bytes, survived
 
 Call = Callable[..., tuple[int, str, str]]
@@ -171,9 +171,9 @@ def test_a_table_that_unpacks_to_hundreds_of_times_its_size(tmp_path: Path, monk
 
 
 def test_inputs_are_predicted_together_while_they_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_CHARACTERS", 100)
-    items = [reading.Item({"source": "x" * length}) for length in (60, 60, 10, 200, 5)]
-    assert [len(chunk) for chunk in reading.chunked(items)] == [2, 2, 1]
+    monkeypatch.setattr(inputs, "MOST_CHARACTERS", 100)
+    items = [inputs.Item({"source": "x" * length}) for length in (60, 60, 10, 200, 5)]
+    assert [len(chunk) for chunk in inputs.chunked(items)] == [2, 2, 1]
 
 
 # ---------------------------------------------------------------- what is no text, no number, no file

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.attention import Attention, Candidates, build_attention
-from seq2see.attention.coverage import Coverage
+from seq2see.attention.scores import Coverage
 from seq2see.memory import Layout, Places, View
 from seq2see.recipe.schema import AttentionSettings
 from tests.parity.looking import Array, array, softmax

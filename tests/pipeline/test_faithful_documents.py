@@ -11,7 +11,7 @@ import torch
 
 import seq2see
 from seq2see.api import Model
-from seq2see.data.nested import Nested
+from seq2see.data.batches import Nested
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows

@@ -11,10 +11,9 @@ import torch
 
 import seq2see
 from seq2see.data.video import Clips
-from seq2see.encoders.motion import changes
-from seq2see.encoders.video import VideoEncoder
+from seq2see.encoders.video import VideoEncoder, changes
 from seq2see.pipeline.faithful import OCCLUSION, _Asked
-from seq2see.pipeline.taken_apart import apart
+from seq2see.pipeline.occlusion import apart
 from seq2see.recipe.schema import VideoEncoderSettings
 from tests.clips import table, written
 

@@ -13,8 +13,8 @@ from PIL import Image
 import seq2see
 from seq2see.data.image import Pictures
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
+from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows
-from seq2see.pipeline.taken_apart import apart
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220)}
 RECIPE = {

@@ -14,7 +14,7 @@ import seq2see
 from seq2see.cli.app import run as command
 from seq2see.data.sound import Frames
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.taken_apart import apart
+from seq2see.pipeline.occlusion import apart
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 

@@ -15,7 +15,7 @@ import seq2see
 from seq2see.data.video import Clips
 from seq2see.pipeline import faithful as faithfulness
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.taken_apart import apart
+from seq2see.pipeline.occlusion import apart
 from tests.clips import table, written
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 60), "blue": (40, 60, 230)}

@@ -15,8 +15,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import WEIGHTS
-from seq2see.pipeline.checksums import CHECKSUMS
-from seq2see.pipeline.weights import read_tensors, write_bytes
+from seq2see.pipeline.weights import CHECKSUMS, read_tensors, write_bytes
 
 
 @pytest.fixture

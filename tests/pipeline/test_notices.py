@@ -13,7 +13,7 @@ from seq2see.api import Model
 from seq2see.data.fields import Fields
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.noticing import Notices
+from seq2see.pipeline.input_warnings import Notices
 from seq2see.recipe import load_recipe
 
 SMALL = {"encoder": {"size": 4, "embedding": {"size": 4}}, "decoder": {"size": 4, "embedding": {"size": 4}}}

@@ -6,7 +6,7 @@ import pytest
 
 from seq2see.encoders import RecurrentEncoder
 from seq2see.errors import UserError
-from seq2see.pipeline.counting import of_recipe
+from seq2see.pipeline.parameters import of_recipe
 from seq2see.recipe import load_recipe
 
 ONE = {"inputs": {"source": {}}, "encoder": {"size": 8, "embedding": {"size": 6}}}

@@ -11,8 +11,7 @@ from PIL import Image, features
 
 from seq2see.errors import UserError
 from seq2see.rendering import Distortions, Rendering, render
-from seq2see.rendering.cutting import cut
-from seq2see.rendering.faces import faces_of
+from seq2see.rendering.lines import cut, faces_of
 from seq2see.seeing.fonts import BASE
 
 pytestmark = pytest.mark.skipif(not features.check("raqm"), reason="Pillow here cannot shape letters (no raqm)")

@@ -17,7 +17,7 @@ from seq2see.data.tables import read
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import load_recipe, shipped
 from seq2see.samples import SAMPLES
-from seq2see.training.corpus import wanted_columns
+from seq2see.training.dataset import wanted_columns
 
 
 def called(*arguments: object) -> int:

@@ -12,7 +12,7 @@ from seq2see.data.batches import EOS, SOS
 from seq2see.decoders.ctc import BLANK
 from seq2see.errors import UserError
 from seq2see.search import SearchOptions, search
-from seq2see.search.along import Along
+from seq2see.search.ctc_prefix import Along
 from tests.search.helpers import build, padded
 
 SYMBOLS = 7

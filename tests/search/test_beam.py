@@ -10,11 +10,11 @@ import torch
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search import SearchOptions, Stepper
-from seq2see.search.allowed import Allowed
 from seq2see.search.beam import beam_search
-from seq2see.search.history import History
+from seq2see.search.constraints import Allowed
+from seq2see.search.hypotheses import History
 from seq2see.search.oracle import Oracle
-from seq2see.search.telling import tell
+from seq2see.search.run import tell
 from tests.search.helpers import EOS, INPUTS, SYMBOLS, build, every_output, found, ids_of, padded, stepped
 
 

@@ -11,7 +11,7 @@ import torch
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.search import SearchOptions, search
-from seq2see.search.consensus import by_agreement, likeness, phrases_of
+from seq2see.search.run import by_agreement, likeness, phrases_of
 from tests.search.helpers import build, padded
 
 

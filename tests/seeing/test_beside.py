@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seq2see.seeing import Column, Row
-from seq2see.seeing.beside import beside_plot
+from seq2see.seeing.plots import beside_plot
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from seq2see.looks import Film, Looks
 from seq2see.seeing import plot
-from seq2see.seeing.films import MOST, WIDEST, Reel, most_seen, reels_of
+from seq2see.seeing.overlays import MOST, WIDEST_FILM, Reel, most_seen, reels_of
 from seq2see.seeing.panels import panels_of
 from seq2see.seeing.style import THEMES
 
@@ -58,7 +58,7 @@ def test_film_and_words_show_the_same_frames_in_the_same_columns() -> None:
 
 def test_what_any_word_looked_at_most_is_shown() -> None:
     assert one_reel(seen(np.eye(12)[[0, 5, 11]], shape=[12])).columns[::7] == [0, 11]
-    assert most_seen(np.eye(20)) == list(range(WIDEST))
+    assert most_seen(np.eye(20)) == list(range(WIDEST_FILM))
     assert most_seen(np.eye(10)) == list(range(10))
     even = np.full((1, 12), 1 / 12)
     assert len(most_seen(even)) == 11  # 10 would leave more than a tenth of the look out

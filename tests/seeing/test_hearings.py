@@ -10,9 +10,8 @@ import pytest
 
 from seq2see.looks import Looks, Spectrogram
 from seq2see.seeing import plot
-from seq2see.seeing.hearings import hearings_of
+from seq2see.seeing.overlays import edges_of, hearings_of
 from seq2see.seeing.panels import panels_of
-from seq2see.seeing.spans import edges_of
 from tests.seeing.conftest import some_weights
 
 

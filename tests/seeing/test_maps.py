@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.seeing.maps import LETTERS, ROOM, map_plot
-from seq2see.seeing.placing import placed, spread_order
-from seq2see.seeing.shortening import short_names
+from seq2see.seeing.labels import short_names
+from seq2see.seeing.maps import LETTERS, ROOM, map_plot, placed, spread_order
 
 SHARES = (0.5, 0.25)
 

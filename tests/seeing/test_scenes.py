@@ -14,10 +14,9 @@ from PIL import Image
 
 from seq2see.looks import Looks
 from seq2see.seeing import save
+from seq2see.seeing.overlays import Scene, scenes_of, spread, unseen
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import panels_of
-from seq2see.seeing.scenes import Scene, scenes_of, spread
-from seq2see.seeing.seen import unseen
 from seq2see.seeing.style import THEMES, Theme, rgb
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.seeing.symbols import direction_of, script_of, spelt, visible
+from seq2see.seeing.labels import direction_of, script_of, spelt, visible
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from seq2see.api import Model
 from seq2see.errors import UserError
 from seq2see.pipeline.predictor import answer_options
 from seq2see.search import SearchOptions
-from seq2see.studio.batching import Batcher, Question
-from seq2see.studio.refusing import Refused
+from seq2see.studio.dynamic_batching import Batcher, Question
+from seq2see.studio.http import Refused
 from seq2see.studio.served import Served, Shelf, named
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.studio.company import LULL, SHARE, Company
+from seq2see.studio.dynamic_batching import LULL, SHARE, Company
 
 
 class Clock:

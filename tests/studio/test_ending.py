@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from seq2see.studio import ending
-from seq2see.studio.ending import BROKEN_OFF
-from seq2see.studio.server import address, bound, server_of
+from seq2see.studio import server as serving
+from seq2see.studio.server import BROKEN_OFF, address, bound, server_of
 
 
 async def half(scope: Any, receive: Any, send: Any) -> None:
@@ -29,7 +28,7 @@ async def half(scope: Any, receive: Any, send: Any) -> None:
 def test_an_answer_that_has_begun_is_broken_off_without_a_word(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "GRACE", 0.2)
+    monkeypatch.setattr(serving, "GRACE", 0.2)
     with closing(bound("127.0.0.1", 0)) as listening:
         server = server_of(half)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -21,8 +21,7 @@ from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.examples import examples_of
 from seq2see.studio.served import shelf_of
-from seq2see.training.kept_rows import EXAMPLES, MOST, keep_rows
-from seq2see.training.reports import METRICS
+from seq2see.training.reports import EXAMPLES, METRICS, MOST, keep_rows
 from seq2see.training.run import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
 

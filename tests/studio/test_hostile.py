@@ -19,7 +19,7 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.live import live_app
 from seq2see.studio.served import Shelf, shelf_of
 from seq2see.studio.settings import Limits
-from seq2see.studio.watched import Live, Watched
+from seq2see.studio.training_runs import Live, Watched
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
 from tests.hostile.mutations import SEED
@@ -268,7 +268,7 @@ def test_nothing_that_a_client_sends_is_logged(
             raise RuntimeError(f"cannot read {rows}") from error
 
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("seq2see.studio.batching.predict", broken)
+    monkeypatch.setattr("seq2see.studio.dynamic_batching.predict", broken)
     answer = client.post(f"/api/predict?{secret}=1", json={**SPELLER, "input": secret})
     assert answer.status_code == 500
     client.get(f"/{secret}")

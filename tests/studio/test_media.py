@@ -31,8 +31,8 @@ from seq2see.data.media_files import Job
 from seq2see.recipe.media_settings import ImageInput
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
+from seq2see.studio.http import Refused
 from seq2see.studio.media import MediaDecoder
-from seq2see.studio.refusing import Refused
 from seq2see.studio.served import Shelf, serve
 from seq2see.studio.server import address, bound
 from seq2see.studio.settings import Limits
@@ -483,7 +483,7 @@ def test_health_tells_of_a_thread_that_is_gone(
     def broken(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("seq2see.studio.batching._settle", broken)
+    monkeypatch.setattr("seq2see.studio.dynamic_batching._settle", broken)
     served.batcher.do(lambda: None)
     assert reached(lambda: client.get("/health").status_code == 503)
     assert client.get("/health").json()["status"] == "failing"

@@ -17,7 +17,7 @@ from seq2see.studio.counters import Counters
 from seq2see.studio.live import live_app
 from seq2see.studio.served import Shelf, shelf_of
 from seq2see.studio.settings import Limits
-from seq2see.studio.watched import Live, Watched
+from seq2see.studio.training_runs import Live, Watched
 
 TOKEN = "a-long-enough-token"
 SMALL = Limits(body=300_000, characters=60, inputs=3, work=2_000)

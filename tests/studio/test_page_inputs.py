@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seq2see
-from seq2see.data.pictures import data_url
+from seq2see.data.image_files import data_url
 from tests.studio.browsing import Visit, percent, predicted
 
 

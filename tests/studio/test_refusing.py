@@ -177,7 +177,7 @@ def test_a_fault_of_ours_is_logged_and_not_told(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("seq2see.studio.batching.predict", broken)
+    monkeypatch.setattr("seq2see.studio.dynamic_batching.predict", broken)
     answer = client.post("/api/predict", json=SPELLER)
     assert (answer.status_code, answer.json()) == (500, {"error": "the server failed at this; its log says more"})
     assert "a secret" not in caplog.text, "messages of exceptions quote what a client sent"

@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 from seq2see import api
 from seq2see.cli import main
 from seq2see.errors import UserError
-from seq2see.studio import watched
+from seq2see.studio import training_runs
 from seq2see.studio.live import live_app, watching
-from seq2see.studio.watched import Live, Watched
+from seq2see.studio.training_runs import Live, Watched
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
 from tests.studio.conftest import SMALL, SPELLING
@@ -146,8 +146,8 @@ def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller:
 
 @pytest.mark.parametrize("first", ["film", "metrics"])
 def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "ATTENTIVE", 60.0)
-    monkeypatch.setattr(watched, "PATIENCE", 60.0)
+    monkeypatch.setattr(training_runs, "ATTENTIVE", 60.0)
+    monkeypatch.setattr(training_runs, "PATIENCE", 60.0)
     told: list[dict[str, Any]] = []
     asked = threading.Event()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.data.output import write_bytes
-from seq2see.studio import tail as limits
-from seq2see.studio.tail import Tail
+from seq2see.files import write_bytes
+from seq2see.studio import training_runs as limits
+from seq2see.studio.training_runs import Tail
 
 
 def test_each_line_is_told_once_and_only_whole(tmp_path: Path) -> None:

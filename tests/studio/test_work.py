@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 from seq2see.errors import UserError
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
+from seq2see.studio.dynamic_batching import check_work
 from seq2see.studio.served import shelf_of
 from seq2see.studio.settings import Limits
-from seq2see.studio.work import check_work
 
 SPELLER = {"model": "speller"}
 

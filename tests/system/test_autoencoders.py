@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import seq2see
-from seq2see.data.numbers import written
+from seq2see.data.vector import written
 from seq2see.errors import UserError
 
 NUMBERS, FACTORS = 12, 3

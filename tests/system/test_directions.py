@@ -10,10 +10,10 @@ import pytest
 
 import seq2see
 from seq2see.cli.app import run
-from seq2see.data.turning import forwards
+from seq2see.data.video_direction import forwards
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import read_corpus
+from seq2see.training.dataset import read_corpus
 from tests.clips import faded, filmed, table
 from tests.system.test_videos import SMALL
 

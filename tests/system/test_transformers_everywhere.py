@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.batches import Batch, Labels, Numbers, Target, pad_lists
+from seq2see.data.batches import Batch, Labels, Nested, Numbers, Target, pad_lists
 from seq2see.data.image import Pictures
-from seq2see.data.nested import Nested
 from seq2see.data.sound import Frames
 from seq2see.data.video import Clips
 from seq2see.errors import UserError

@@ -14,9 +14,8 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import read_corpus
-from seq2see.training.objective import Objective
-from seq2see.training.regularisers import alignment
+from seq2see.training.dataset import read_corpus
+from seq2see.training.losses import Objective, alignment
 from tests.system.small import write_table
 
 WORDS = ["one", "two", "three", "four", "five", "six"]

@@ -12,7 +12,7 @@ from seq2see.data.batches import Batch, Sequences
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.training.along import left_out
+from seq2see.training.losses import left_out
 from tests.objectives import objective_of
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, run, weights, words

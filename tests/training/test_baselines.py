@@ -9,7 +9,7 @@ import pytest
 
 from seq2see.evaluation import Unigram
 from seq2see.recipe import load_recipe
-from seq2see.training.corpus import Corpus, read_corpus
+from seq2see.training.dataset import Corpus, read_corpus
 from tests.system.small import write_table
 
 PAIRS = [("a a a x", "a b b"), ("x x", "b c"), ("c", "a b d")]

@@ -14,9 +14,9 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.evaluation.ranking import Ranking
 from seq2see.training import comparing
+from seq2see.training.comparison_results import RESULTS, Results
 from seq2see.training.locking import alone
 from seq2see.training.reports import best_report
-from seq2see.training.results import RESULTS, Results
 from seq2see.training.run import train
 from tests.system.small import Told
 from tests.training import tiny

@@ -14,9 +14,8 @@ from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.recipe import load_recipe
-from seq2see.training.consistency import difference
 from seq2see.training.feeds import RowFeed
-from seq2see.training.objective import Objective
+from seq2see.training.losses import Objective, difference
 from tests.training.tiny import ROWS
 
 WORDS = ["abc", "ba", "cab", "a"]

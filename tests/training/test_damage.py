@@ -19,10 +19,9 @@ from torch import Tensor
 import seq2see
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights as disk
-from seq2see.pipeline.checksums import CHECKSUMS, KEY
-from seq2see.pipeline.weights import read_tensors
+from seq2see.pipeline.weights import CHECKSUMS, KEY, read_tensors
 from seq2see.training import checkpoints
-from seq2see.training.averaging import still_there
+from seq2see.training.optimizer import still_there
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 

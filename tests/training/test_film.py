@@ -15,9 +15,9 @@ from PIL import Image
 import seq2see
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training import frames as frames_module
+from seq2see.training import film as frames_module
+from seq2see.training.comparison_results import fingerprint
 from seq2see.training.film import FILM, due
-from seq2see.training.results import fingerprint
 from seq2see.training.run import Sources
 from tests.system.small import write_table
 from tests.training.test_resume import run_until_signal, with_training

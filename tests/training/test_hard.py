@@ -18,7 +18,7 @@ from seq2see.decoders import Ready, Step
 from seq2see.model import EncoderDecoder, Sizes, shifted
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.schema import LossSettings
-from seq2see.training.hard import BASELINE, NOISE, VARIANCE, score_function
+from seq2see.training.losses import BASELINE, NOISE, VARIANCE, score_function
 from tests.objectives import objective_of
 
 PLACES = 3

@@ -17,7 +17,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import LossSettings
 from seq2see.training.feeds import StreamFeed
-from seq2see.training.objective import Objective, class_weights
+from seq2see.training.losses import Objective, class_weights
 from tests.training.tiny import ROWS, TEXT, run, text
 
 WORDS = ["abc", "ba", "cab", "a"]

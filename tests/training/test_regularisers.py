@@ -8,7 +8,7 @@ import torch
 
 from seq2see.attention import Look
 from seq2see.recipe.schema import LossSettings
-from seq2see.training.regularisers import look_terms
+from seq2see.training.losses import look_terms
 
 PLACES = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=torch.bool)
 STEPS = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]], dtype=torch.bool)

@@ -13,9 +13,8 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.weights import read_tensors
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training import trainer
-from seq2see.training.averaging import averaged, forget, keep_best, still_there
+from seq2see.training.optimizer import averaged, check_schedule, done, factor, forget, keep_best, still_there
 from seq2see.training.reports import Report
-from seq2see.training.schedule import check_schedule, done, factor
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, run, weights, words
 

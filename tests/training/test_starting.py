@@ -11,7 +11,7 @@ import torch
 import seq2see
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training.starting import fine_tuned
+from seq2see.training.fine_tuning import fine_tuned
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, run, same, weights, words
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from seq2see.data.references import Question
+from seq2see.data.columns import Question
 from seq2see.looks import Prediction
 from seq2see.recipe import Recipe
 from seq2see.training import progress, trainer
 from seq2see.training.progress import Progress
-from seq2see.training.reports import Report, TensorBoard
-from seq2see.training.samples import samples_of
+from seq2see.training.reports import Report, TensorBoard, samples_of
 from tests.system.small import Told, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 

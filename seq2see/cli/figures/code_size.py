@@ -9,9 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.options import add_changes, add_columns
-from seq2see.cli.parser import Given, Parser, listed, whole
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.parser import Given, Parser, add_changes, add_columns, listed, whole
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.figures.models import named
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish, named
 from seq2see.cli.parser import Given, Parser
 from seq2see.errors import UserError, nearest
 
@@ -42,7 +41,7 @@ def run(given: Given) -> None:
             raise UserError(f"{name}: {folder} is no run's folder: it has no metrics.jsonl")
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
-    from seq2see.seeing.figures import read_curve, said_of
+    from seq2see.seeing.plots import read_curve, said_of
 
     measure = given.measure or f"dev.{_leading(next(iter(folders.values())))}"
     curves = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.options import add_changes, add_columns
-from seq2see.cli.parser import Given, Parser, whole
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.parser import Given, Parser, add_changes, add_columns, whole
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def chart_of(courses: list[Course], *, title: str | None = None) -> Chart:
 
 
 def _drawn(courses: list[Course], title: str, theme: str) -> Any:
-    from seq2see.seeing.multiples import Strip, multiples
+    from seq2see.seeing.plots import Strip, multiples
 
     through: dict[str, dict[str, Any]] = {}
     norms: dict[str, dict[str, Any]] = {}

@@ -10,17 +10,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.models import one_model
-from seq2see.cli.options import add_columns, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.saying import say
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.inputs import one_model
+from seq2see.cli.parser import Given, Parser, add_columns, add_model, whole
+from seq2see.cli.terminal import say
 from seq2see.errors import UserError, counted, nearest
 
 if TYPE_CHECKING:
     from seq2see.api import Model
-    from seq2see.cli.reading import Item
-    from seq2see.pipeline.vector_map import VectorMap
+    from seq2see.cli.inputs import Item
+    from seq2see.pipeline.vectors import VectorMap
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -53,7 +52,7 @@ def run(given: Given) -> None:
     model = one_model(given.model, "figure map")
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
-    from seq2see.pipeline.vector_map import map_of
+    from seq2see.pipeline.vectors import map_of
 
     items = _items(model, given)
     names = [" | ".join(item.inputs.values()) for item in items]
@@ -67,7 +66,7 @@ def run(given: Given) -> None:
 
 def _items(model: Model, given: Given) -> list[Item]:
     """The different inputs in the order of the table: what stands there twice would be its own neighbour."""
-    from seq2see.cli.reading import source
+    from seq2see.cli.inputs import source
 
     read = source(model, None, given.file, given.columns)
     if given.by is not None and given.by not in read.columns:

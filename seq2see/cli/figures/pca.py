@@ -10,15 +10,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.models import one_model
-from seq2see.cli.options import add_data, add_model
-from seq2see.cli.parser import Given, Parser, whole
-from seq2see.cli.saying import say
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.inputs import one_model
+from seq2see.cli.parser import Given, Parser, add_data, add_model, whole
+from seq2see.cli.terminal import say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2see.pipeline.beside_pca import BesidePca
+    from seq2see.pipeline.pca import BesidePca
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -51,7 +50,7 @@ def run(given: Given) -> None:
         raise UserError(f"--examples must be 1 or more, got {given.examples}")
     model = one_model(given.model, "figure pca", on_error=given.on_error)
     from seq2see.data.locate import locate
-    from seq2see.pipeline.beside_pca import beside_pca, check_autoencoder
+    from seq2see.pipeline.pca import beside_pca, check_autoencoder
 
     check_autoencoder(model.recipe)
     table, dev = locate(given.data)
@@ -84,8 +83,8 @@ def chart_of(found: BesidePca, *, shape: tuple[int, ...] | None, examples: int, 
     """Errors, angles and some rows."""
     from seq2see.evaluation import mean_interval
     from seq2see.seeing import Column, Row
-    from seq2see.seeing.beside import beside_plot
     from seq2see.seeing.charts import Chart
+    from seq2see.seeing.plots import beside_plot
 
     errors = {name: mean_interval(each.tolist()) for name, each in found.errors().items()}
     marks = [Row(name, one.value, one.low, one.high, strong=name == "autoencoder") for name, one in errors.items()]

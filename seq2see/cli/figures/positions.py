@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.drawing import add_drawing, check_drawing, finish
-from seq2see.cli.figures.models import add_models, answers
+from seq2see.cli.figures.common import add_drawing, add_models, answers, check_drawing, finish
 from seq2see.cli.parser import Given, Parser, whole
 from seq2see.errors import UserError
 

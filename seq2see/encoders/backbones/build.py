@@ -7,11 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from seq2see.encoders.backbones.base import Backbone
-from seq2see.encoders.backbones.efficientnet import EfficientNetLite
-from seq2see.encoders.backbones.packages import Timm, Torchvision
-from seq2see.encoders.backbones.resnet import ResNet
+from seq2see.encoders.backbones.pretrained import EfficientNetLite, ResNet, Timm, Torchvision, Vgg16
 from seq2see.encoders.backbones.small import Small
-from seq2see.encoders.backbones.vgg import Vgg16
 from seq2see.errors import UserError
 from seq2see.recipe.backbone_settings import BackboneSettings
 from seq2see.recipe.backbones import SMALL, unknown_backbone

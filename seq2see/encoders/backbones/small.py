@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
 from seq2see.encoders.backbones.base import Backbone
-from seq2see.encoders.normalised import groups_of
+from seq2see.encoders.layers import groups_of
 from seq2see.recipe.backbone_settings import BackboneSettings
 
 

@@ -1,0 +1,104 @@
+"""The input of a Transformer: embeddings or vectors with their positional encoding."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from seq2see.embeddings import Embedding, OneHot
+from seq2see.errors import UserError
+
+ADDED = ("sinusoidal", "learned")
+"""Positions that are added to what stands there; rotary ones turn queries and keys instead, in every layer."""
+
+
+class Placing(nn.Module):
+    """x_j = scale v_j + p_j; vectors of another size than d go through W_e first.
+
+    positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning or is
+    told elsewhere (rotary). key, limit: the keys of a recipe that say how many there are, and how much is read.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        size: int,
+        positions: str,
+        longest: int,
+        dropout: float,
+        key: str,
+        limit: str = "max_length",
+        scale: float = 1.0,
+    ):
+        super().__init__()
+        self.size, self.positions, self.longest, self.dropout, self.key = size, positions, longest, dropout, key
+        self.limit, self.scale = limit, scale
+        self.W_e = nn.Linear(width, size, bias=False) if width != size else None
+        if positions == "learned":
+            self.P = nn.Parameter(torch.randn(longest, size) / size**0.5)
+
+    def forward(self, vectors: Float[Tensor, "rows steps _"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+        """What stands at first, first + 1, ..."""
+        placed = vectors if self.W_e is None else self.W_e(vectors)
+        placed = placed if self.scale == 1 else placed * self.scale
+        if self.positions in ADDED:
+            placed = placed + self._where(first, placed.shape[1], placed)
+        return dropout(placed, self.dropout, self.training)
+
+    def _where(self, first: int, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
+        last = first + steps
+        if self.positions == "sinusoidal":
+            return sinusoids(torch.arange(first, last, device=like.device), self.size).to(like.dtype)
+        if last > self.longest:
+            column = "output" if self.key == "decoder" else "the input"
+            raise UserError(
+                f"{self.key}.longest: {self.longest} learned positions, and {column} has {last}; raise it, set the "
+                f"{self.limit} of {column}, or use sinusoidal positions, which have no end"
+            )
+        return self.P[first:last]
+
+
+class Entrance(Placing):
+    """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d go through W_e first."""
+
+    def __init__(
+        self,
+        embedding: Embedding | OneHot,
+        *,
+        size: int,
+        positions: str,
+        longest: int,
+        dropout: float,
+        key: str = "encoder",
+    ):
+        super().__init__(
+            embedding.size,
+            size=size,
+            positions=positions,
+            longest=longest,
+            dropout=dropout,
+            key=key,
+            scale=math.sqrt(size),
+        )
+        self.embedding = embedding
+
+    def forward(self, ids: Int[Tensor, "rows steps"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+        """The vectors of symbols that stand at first, first + 1, ..."""
+        return super().forward(self.embedding(ids), first=first)
+
+
+def sinusoids(numbers: Int[Tensor, " steps"], size: int) -> Float[Tensor, "steps size"]:
+    """p_j = [sin(j w_1), cos(j w_1), sin(j w_2), ...], w_i falling from 1 to 1 / 10,000 (Vaswani et al. 2017).
+
+    >>> sinusoids(torch.tensor([0, 3]), 3)
+    tensor([[ 0.0000,  1.0000,  0.0000],
+            [ 0.1411, -0.9900,  0.0065]])
+    """
+    rates = torch.exp(torch.arange(0, size, 2, device=numbers.device) * (-math.log(10_000.0) / size))
+    angles = numbers[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]

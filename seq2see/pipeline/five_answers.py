@@ -1,0 +1,382 @@
+"""The five answers about a recipe or a model: data, encoder, decoder, parameters, loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seq2see.model import EncoderDecoder
+from seq2see.pipeline import equations
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.evaluator import metrics_of
+from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
+from seq2see.recipe import Recipe
+from seq2see.recipe.encoder_settings import embedding_of
+from seq2see.recipe.output_settings import BACKWARD, FORWARD
+from seq2see.recipe.schema import (
+    ImageInput,
+    ImageOutput,
+    LabelOutput,
+    SetInput,
+    SoundInput,
+    TextSettings,
+    TrainingSettings,
+    VectorInput,
+    VectorOutput,
+    VideoInput,
+)
+
+SPECIALS = 4
+BPE = 8_000
+TOKENS = {
+    "word": "words",
+    "character": "characters",
+    "symbol": "symbols separated by spaces",
+    "bpe": "pieces of words (bpe)",
+}
+
+
+@dataclass
+class Answers:
+    """Each answer as lines of text; the parameters also counted."""
+
+    task: str
+    description: str
+    data: list[str]
+    encoder: list[str]
+    decoder: list[str]
+    parameters: list[Counted]
+    loss: list[str]
+    notes: list[str]
+
+    @property
+    def total(self) -> str:
+        """'1,234,567', or a formula where a vocabulary is unknown."""
+        return shown(total(self.parameters))
+
+    def to_dict(self) -> dict[str, Any]:
+        counted = [
+            {"part": one.part, "name": one.name, "shape": list(one.shape), "count": _number(one.count)}
+            for one in self.parameters
+        ]
+        return {
+            "task": self.task,
+            "data": self.data,
+            "encoder": self.encoder,
+            "decoder": self.decoder,
+            "parameters": counted,
+            "total": _number(total(self.parameters)),
+            "loss": self.loss,
+            "notes": self.notes,
+        }
+
+    def text(self) -> str:
+        """For a person to read."""
+        head = f"{self.task}: {self.description}" if self.description else self.task
+        blocks = [head]
+        answers = [
+            ("1  What is the data?", self.data),
+            ("2  What is the encoder?", self.encoder),
+            ("3  What is the decoder, and how is it conditioned?", self.decoder),
+            ("4  What are the parameters?", _table(self.parameters, self.total) + [""] * bool(self.notes) + self.notes),
+            ("5  What is the loss, and how is it minimised?", self.loss),
+        ]
+        blocks += ["\n".join([title, *(f"   {line}".rstrip() for line in lines)]) for title, lines in answers]
+        return "\n\n".join(blocks) + "\n"
+
+
+TERMS = {
+    "doubly_stochastic": "sum_j (T / M - sum_t a_tj) ** 2 (doubly stochastic: no place is left out)",
+    "entropy": "sum_t H(a_t) (sharper looks)",
+    "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
+    "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that are y but for repetitions and blanks (CTC)",
+    "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
+}
+"""What else is minimised, where the recipe gives it a weight."""
+
+
+def answers_of(made: Bundle | Recipe) -> Answers:
+    """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
+    if isinstance(made, Bundle):
+        recipe, network, parameters = made.recipe, made.network, of_network(made.network)
+        sizes = {name: field.size for name, field in made.fields.all.items() if field.size}
+        notes: list[str] = []
+    else:
+        recipe, sizes = made, _stated(made)
+        known = {name: size for name, size in sizes.items() if made.vocabulary_owner(name) == name}
+        network, parameters = skeleton(made, known), of_recipe(made, known)
+        notes = _notes(made, known)
+    if recipe.decoder.tied:
+        notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
+    return Answers(
+        recipe.task,
+        recipe.description,
+        _data(recipe, sizes, exact=isinstance(made, Bundle)),
+        _encoder(recipe, network),
+        _decoder(recipe),
+        parameters,
+        _loss(recipe),
+        notes,
+    )
+
+
+def _stated(recipe: Recipe) -> dict[str, int]:
+    """Sizes of the vocabularies whose limit the recipe states, special symbols included."""
+    found = {}
+    for name in [*recipe.inputs, "output"]:
+        owner = recipe.vocabulary_owner(name)
+        settings = recipe.output if owner == "output" else recipe.inputs[owner]
+        if isinstance(settings, TextSettings):
+            limit = settings.vocabulary or (BPE if settings.tokens == "bpe" else 0)
+            if limit:
+                found[name] = limit + SPECIALS
+        elif isinstance(settings, LabelOutput) and settings.made:
+            found[name] = len((FORWARD, BACKWARD))
+    return found
+
+
+def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
+    owners = dict.fromkeys(recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"])
+    unknown = [name for name in owners if name not in known and recipe.sized_by_data(name)]
+    lines = []
+    if unknown:
+        lines.append(
+            f"{' and '.join(f'|{name}|' for name in unknown)}: {_counted(recipe, unknown)}, known once there is data"
+        )
+    limits = {name: size for name, size in known.items() if recipe.sized_by_data(name)}
+    if limits:
+        said = ", ".join(f"{name} {size:,}" for name, size in limits.items())
+        lines.append(
+            f"counted with vocabularies as large as the recipe allows ({said}); data with fewer symbols needs less"
+        )
+    return lines
+
+
+def _counted(recipe: Recipe, names: list[str]) -> str:
+    kinds = {(recipe.output if name == "output" else recipe.inputs[name]).kind for name in names}
+    symbols = ["symbols of the vocabulary"] * bool(kinds - {"vector"})
+    return ", ".join([*symbols, *["numbers of the vector"] * ("vector" in kinds)])
+
+
+def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]:
+    lines = [_column(name, recipe.inputs[name], sizes.get(name), exact=exact) for name in recipe.inputs]
+    lines.append(_column("output", recipe.output, sizes.get("output"), exact=exact))
+    if not recipe.inputs:
+        kind = (
+            "one contiguous text, read in lanes" if recipe.data.stream else "rows, each a sequence from <sos> to <eos>"
+        )
+        lines.append(f"no input: a language model of {kind}")
+    return [*lines, f"dev: --dev, or {_set_aside(recipe)} set aside"]
+
+
+def _set_aside(recipe: Recipe) -> str:
+    if recipe.data.stream:
+        return f"the last {recipe.data.dev_share:.0%} of the text"
+    return f"{recipe.data.dev_share:.0%} of the rows (at most {recipe.data.dev_most:,})"
+
+
+def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
+    column = settings.column or name
+    if isinstance(settings, VectorInput | VectorOutput | ImageInput | ImageOutput):
+        return _numbers(name, settings, column, size)
+    many = "" if size is None else f", {'' if exact else 'at most '}{size:,} symbols"
+    if isinstance(settings, LabelOutput) and settings.made:
+        return f"output y: {FORWARD} or {BACKWARD}, no column's: each row is read with its videos either way"
+    if settings.kind == "label":
+        return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
+    role = "output y" if name == "output" else f"input x ({name})"
+    if isinstance(settings, SoundInput):
+        frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
+        frames += f", {settings.range:g} dB of them"
+        return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
+    if isinstance(settings, VideoInput):
+        pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"
+        return f"{role}: videos, paths in column '{column}', {_frames(settings)}, {pixels}"
+    cut = f", at most {settings.max_length} long" if settings.max_length else ""
+    shared = f", the vocabulary of {settings.share}" if settings.share else ""
+    return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"
+
+
+def _frames(settings: VideoInput) -> str:
+    """Which frames of a video are read."""
+    if settings.frames:
+        return f"{settings.frames} frames spread evenly"
+    each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
+    return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
+
+
+def _numbers(name: str, settings: Any, column: str, size: int | None) -> str:
+    role = "output y" if name == "output" else f"input x ({name})"
+    if isinstance(settings, ImageInput | ImageOutput):
+        across = settings.width or "as wide as they are"
+        return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
+    many = "" if size is None else f" of {size:,} numbers"
+    noise = getattr(settings, "noise", None)
+    spoilt = f", {noise.kind} noise {noise.amount:g} while training" if noise and noise.kind != "none" else ""
+    standard = ", standardised" if settings.standardise else ""
+    return f"{role}: a vector{many}, column '{column}'{standard}{spoilt}"
+
+
+def _kind(settings: TextSettings, column: str) -> str:
+    if not isinstance(settings, SetInput):
+        return f"text, column '{column}', as {TOKENS[settings.tokens]}"
+    told_apart = TOKENS[settings.tokens] if settings.separator is None else f"elements between {settings.separator!r}"
+    return f"a set, column '{column}', of {told_apart}, in no order"
+
+
+def _encoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
+    if not recipe.inputs:
+        return ["none: nothing conditions the decoder"]
+    lines = []
+    for name in recipe.inputs:
+        reader = recipe.reader_of(name)
+        if reader != name:
+            lines.append(f"{name}: read by the encoder of {reader}")
+            continue
+        headline, *rest = equations.encoder_equations(recipe, name)
+        lines.append(f"{name}: {headline}; places h_j of {network.encoder(name).size} numbers")
+        lines += [f"  {line}" for line in rest]
+    return lines
+
+
+def _decoder(recipe: Recipe) -> list[str]:
+    decoder = recipe.decoder
+    if decoder.own is not None:
+        lines = [f"{decoder.kind}, a decoder of the user's own"]
+        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
+    elif recipe.output.one_step and decoder.kind != "transformer":
+        lines = [f"one step that gives {recipe.output.said}, state s of {recipe.state_size or 'its'} numbers"]
+    else:
+        layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
+        heads = f", {decoder.heads} heads" if decoder.kind == "transformer" and not recipe.output.one_step else ""
+        kind = decoder.cell if decoder.kind == "recurrent" else decoder.kind
+        once = f", one step that gives {recipe.output.said}" if recipe.output.one_step else ""
+        lines = [f"{kind} of size {decoder.size}{layers}{heads}{once}"]
+        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
+    lines.append(f"start       {equations.start_equation(recipe)}")
+    if recipe.fed_every_step:
+        lines.append(f"every step  {equations.joined(recipe.fed_every_step, decoder.join)}")
+    if recipe.looked_at:
+        first, *rest = equations.attention_equations(recipe)
+        lines += [f"attention   {first}", *(f"            {line}" for line in rest)]
+    else:
+        lines.append("attention   none")
+        if _could_copy(recipe):
+            lines.append("copying     none: without attention no place is looked at that a word could be copied from")
+    if decoder.kind == "recurrent":
+        lines.append(f"step        {equations.step_equation(recipe)}")
+        lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
+    elif not recipe.output.one_step or decoder.own is not None or decoder.kind == "transformer":
+        first, *rest = equations.layer_equations(recipe)
+        lines += [f"step        {first}", *(f"            {line}" for line in rest)]
+    return [*lines, f"output      {equations.output_equation(recipe)}"]
+
+
+def _could_copy(recipe: Recipe) -> bool:
+    """Whether the output is written in the symbols of a text that is read."""
+    tokens = getattr(recipe.output, "tokens", None)
+    return recipe.decoder.own is None and any(given.tokens == tokens for given in recipe.texts.values())
+
+
+def _loss(recipe: Recipe) -> list[str]:
+    settings = recipe.training
+    if recipe.output.numeric:
+        lines = [f"L = mean_i (y_i - x_i) ** 2, x being {_target(recipe)}, the mean over a batch"]
+    else:
+        lines = [f"L = -sum log {equations.probability(recipe)}, the mean over a batch"]
+    if recipe.loss.label_smoothing:
+        lines.append(
+            f"label smoothing {recipe.loss.label_smoothing:g}: so much of the target is spread over all symbols"
+        )
+    if recipe.loss.class_weights != "none":
+        lines.append(f"class weights: {recipe.loss.class_weights}")
+    lines += [f"  + {weight:g} {said}" for key, said in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
+    lines += _draws(recipe)
+    if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
+        links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
+        lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
+    if not recipe.output.one_step:
+        forced = "teacher forced: y_{t-1} is the true token"
+        share = settings.scheduled_sampling
+        lines.append(forced + (f", the model's own in a share growing to {share:.0%}" if share else ""))
+    lines.append(_minimised(recipe))
+    dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
+    if dropped:
+        lines.append(f"dropout: {dropped}")
+    metric = settings.metric or metrics_of(recipe)[0]
+    kept = f"the mean of the best {settings.average} weights" if settings.average > 1 else "the best weights"
+    lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept")
+    return lines
+
+
+def _target(recipe: Recipe) -> str:
+    """What the output should be, and what was done to the input."""
+    said = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
+    if isinstance(recipe.output, VectorOutput) and recipe.output.standardise:
+        said += ", standardised"
+    vectors = [given.noise for given in recipe.inputs.values() if isinstance(given, VectorInput)]
+    noises = [f"{noise.kind} {noise.amount:g}" for noise in vectors if noise.kind != "none"]
+    return f"{said}, clean, while what is read has noise ({', '.join(noises)})" if noises else said
+
+
+def _draws(recipe: Recipe) -> list[str]:
+    """What is minimised where looks are drawn and learned from what came of them."""
+    settings, attention = recipe.loss, recipe.attention
+    if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
+        return []
+    lines = [
+        "  + (-sum_t R_t log a_t(j_t)), j_t the place drawn, R_t = sum_{i>=t} (log P(y_i) - b) taken as it is",
+        f"    b: the moving mean of log P(y_i) (decay {settings.baseline_decay:g}), what was to be expected",
+    ]
+    if settings.exploration:
+        lines.append(f"  - {settings.exploration:g} sum_t H(a_t) (exploration: draws do not settle too soon)")
+    return lines
+
+
+def _minimised(recipe: Recipe) -> str:
+    settings = recipe.training
+    batch = f"{settings.lanes} lanes of {settings.bptt}" if recipe.data.stream else f"{settings.batch_tokens:,}"
+    clip = f", gradient norm clipped at {settings.clip:g}" if settings.clip else ""
+    return (
+        f"{settings.optimizer}, learning rate {settings.learning_rate:g} ({settings.schedule}), "
+        f"batches of {batch} symbols{clip}"
+    )
+
+
+def _dropouts(recipe: Recipe) -> dict[str, float | None]:
+    """{where: share} of the encoders, the decoder and the symbols each of them reads."""
+    found: dict[str, float | None] = {}
+    for name in recipe.inputs:
+        if recipe.reader_of(name) == name:
+            settings = recipe.encoder_of(name)
+            whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
+            found[f"encoder{whose}"] = settings.dropout
+            if (embedding := embedding_of(settings)) is not None:
+                found[f"e(x){whose}"] = embedding.dropout
+    return found | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
+
+
+def _limits(settings: TrainingSettings) -> str:
+    limits = {"epochs": settings.epochs, "updates": settings.updates, "minutes": settings.minutes}
+    said = [f"{value:g} {name}" for name, value in limits.items() if value]
+    if settings.patience:
+        said.append(f"{settings.patience} reports without a better one")
+    return " or ".join(said) or "the user's word"
+
+
+def _table(parameters: list[Counted], whole: str) -> list[str]:
+    """Parts in order, each with its parameters below it."""
+    parts = list(dict.fromkeys(one.part for one in parameters))
+    rows: list[tuple[str, str, str]] = []
+    for part in parts:
+        inside = in_order([one for one in parameters if one.part == part])
+        rows.append((part, "", shown(total(inside))))
+        rows += [(f"  {one.name}", " x ".join(one.shape), shown(one.count)) for one in inside]
+    rows.append(("in all", "", whole))
+    name, shape, count = (max(len(row[column]) for row in rows) for column in range(3))
+    return [f"{row[0]:<{name}}  {row[1]:<{shape}}  {row[2]:>{count}}".rstrip() for row in rows]
+
+
+def _number(count: Mapping[tuple[str, ...], int]) -> int | str:
+    return count.get((), 0) if set(count) <= {()} else shown(dict(count))

@@ -1,0 +1,116 @@
+"""Outputs of one step: labels, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from seq2see.decoders import Ready, Step
+from seq2see.errors import UserError
+from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, inner_looks, joint_places
+from seq2see.search.options import SearchOptions, Weights
+from seq2see.search.oracle import Oracle
+from seq2see.search.run import moved, tell
+from seq2see.search.stepper import Source, Stepper, at_rest
+
+# ---------------- Labels
+
+
+def classify(
+    sources: Sequence[Source],
+    rows: Sequence[int],
+    n_best: int = 1,
+    *,
+    runners_up: int = 5,
+    oracle: Weights | Sequence[Weights] | None = None,
+    device: torch.device | str | None = None,
+    maps: bool = False,
+) -> list[list[Hypothesis]]:
+    """For each input its likeliest labels, best first, each a hypothesis of one id whose looks have one row.
+
+    There are as many as n_best asks for, or as there are labels. `oracle` may hand in the weights of step 0.
+    maps: also tell heads apart (of a single model).
+    """
+    if not all(model.decoder.one_step for model, _ in sources):
+        raise UserError("this model writes sequences, which are searched for, not classified")
+    if not all(model.head.symbols for model, _ in sources):
+        raise UserError("this model gives numbers, which are reconstructed, not classified")
+    options = SearchOptions(sample=True, n_best=n_best, max_length=1, runners_up=runners_up, oracle=oracle)
+    if not rows:
+        return []
+    with at_rest([model for model, _ in sources]):
+        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
+        inputs = torch.arange(len(rows), device=stepper.device)
+        forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
+        stepper.begin(1)
+        log_probs, looks = stepper.step(None, forced)
+        best = log_probs.topk(min(n_best, stepper.symbols), dim=1).indices
+        first = torch.zeros_like(best)
+        history = History(len(rows), runners_up)
+        history.add(inputs, tokens=best, parents=first, carried=first[:, :1], log_probs=log_probs[:, None], looks=looks)
+        numbers = torch.arange(best.shape[1], device=best.device).expand_as(best)
+        endings = Endings(
+            inputs[:, None].expand_as(best).flatten(),
+            first.flatten(),
+            numbers.flatten(),
+            torch.ones_like(best, dtype=torch.bool).flatten(),
+        )
+        paths = history.read_off(endings)
+        return tell(
+            paths,
+            endings,
+            places=stepper.places,
+            inner=stepper.inner,
+            writable=stepper.writable,
+            prefixes=[()] * len(rows),
+            options=options,
+        )
+
+
+# ---------------- Outputs that are numbers
+
+
+def reconstruct(
+    source: Source,
+    rows: Sequence[int],
+    *,
+    oracle: Weights | Sequence[Weights] | None = None,
+    device: torch.device | str | None = None,
+    maps: bool = False,
+) -> list[Hypothesis]:
+    """For each input the numbers a model gives, as a hypothesis without ids; its looks, if any, have one row.
+
+    `oracle` may hand in the weights of step 0; maps: also tell heads apart.
+    """
+    ((model, inputs),) = moved([source], device)
+    if not rows:
+        return []
+    with at_rest([model]):
+        ready = model.ready(inputs, len(rows), maps=maps)
+        places = joint_places([ready])
+        whose = torch.arange(len(rows), device=model.head.device)
+        forced = Oracle(oracle, places, rows=len(rows), max_length=1).at(0, whose, width=1)
+        step = model.step(ready, model.begin(ready), None, forced=forced or None)
+        made = model.numbers(step)
+        if not made.isfinite().all():
+            raise UserError("what the model gives are not numbers: its weights are damaged, or training diverged")
+        return _told(made.cpu(), ready, step, places, maps=maps)
+
+
+def _told(
+    made: torch.Tensor, ready: Ready, step: Step, places: Mapping[str, JointPlaces], *, maps: bool
+) -> list[Hypothesis]:
+    inner = inner_looks([ready])
+    told = []
+    for row, numbers in enumerate(made):
+        real = {name: places[name].mask[row] for name in step.looks}
+        one = Hypothesis([], [], 0.0, 0.0, finished=True, numbers=numbers.numpy(), inner=inner[row])
+        one.looks = {name: look.dense()[row : row + 1, real[name]].cpu().numpy() for name, look in step.looks.items()}
+        one.layouts = {name: places[name].layout_of(row) for name in step.looks}
+        one.places = {name: known[row] for name in step.looks if (known := places[name].tokens) is not None}
+        if maps:
+            heads = {name: look.by_head()[row][..., real[name]] for name, look in step.looks.items()}
+            one.maps = {name: weights[:, None].cpu().numpy() for name, weights in heads.items() if weights.dim() > 1}
+        told.append(one)
+    return told

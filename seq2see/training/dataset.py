@@ -1,0 +1,366 @@
+"""From tables to what a run needs: fields, encoded training rows, dev rows, and the trivial models beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.data.batches import PAD, SOS, UNK
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
+from seq2see.data.dataset import Dataset
+from seq2see.data.field import field_of
+from seq2see.data.fields import Fields, VectorField
+from seq2see.data.media import MediaField
+from seq2see.data.records import Data, as_lines, records_of, table_of
+from seq2see.data.sentences import together
+from seq2see.data.sets import listed
+from seq2see.data.split import set_aside, set_tail_aside
+from seq2see.data.streams import Stream
+from seq2see.data.tables import Table, read
+from seq2see.data.trained_rows import Recorder, TrainedRows, seen_by
+from seq2see.data.video_direction import both_ways
+from seq2see.errors import UserError, counted, nearest
+from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
+from seq2see.evaluation.baselines import BagOfWords, Constant, Mean
+from seq2see.recipe import Recipe
+from seq2see.recipe.measures import LOOKS, measures_of
+from seq2see.recipe.media_settings import MediaSettings
+from seq2see.recipe.output_settings import FORWARD
+from seq2see.recipe.schema import ImageOutput, SetInput, TextSettings, TextsInput, VectorInput, VectorOutput
+
+ON_DISK_FROM = 256 << 20
+"""Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
+
+DEV_CHARACTERS = 1 << 21
+"""A stream is measured on a text of at most this length: reports come often, and hold it in memory."""
+
+COUNTED_AT_ONCE = 1 << 22
+
+Rows = Callable[[], Iterator[Mapping[str, str]]]
+
+
+@dataclass
+class Corpus:
+    """recipe: with the columns that were found; train: encoded rows or a stream; dev: rows as they are read (a stream's
+    lines); trained: the rows to train on, as hashes; notes: what to tell the user."""
+
+    recipe: Recipe
+    fields: Fields
+    train: Dataset | Stream
+    dev: list[Mapping[str, str]]
+    baselines: list[Baseline]
+    trained: TrainedRows
+    notes: list[str] = field(default_factory=list)
+
+
+def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
+    """(name in the recipe, column it names), inputs first, the output last, unless it is made of the inputs."""
+    inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
+    return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
+
+
+def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe:
+    """The recipe with the columns that were found in a table, by which a model of it finds them in other tables.
+
+    Columns that the table does not name itself (the lines of a .txt) are left as the recipe has them.
+    """
+    found = {
+        name: resolution.mapping[name]
+        for name, column in wanted_columns(recipe)
+        if table.named and resolution.mapping.get(name, column) != column
+    }
+    inputs = {
+        name: settings.model_copy(update={"column": found[name]}) if name in found else settings
+        for name, settings in recipe.inputs.items()
+    }
+    output = recipe.output.model_copy(update={"column": found[OUTPUT]}) if OUTPUT in found else recipe.output
+    return recipe.model_copy(update={"inputs": inputs, "output": output})
+
+
+def open_table(
+    recipe: Recipe,
+    path: str | Path | Table,
+    columns: Sequence[str] | None,
+    *,
+    optional: Sequence[str] = (),
+    fields: Fields | None = None,
+    numbers: Mapping[str, Check] | None = None,
+) -> tuple[Table, Resolution]:
+    """A table and which of its columns are which; links that the recipe learns from are taken where there are any.
+
+    fields: those of a model, which know how many numbers make a row; numbers: checks of an earlier table, which do too.
+    """
+    table = path if isinstance(path, Table) else read(path, settings=recipe.data)
+    links = recipe.loss.alignment.column
+    others = [column for column in table.columns if column != links]
+    found = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
+    if links is not None and links in table.columns:
+        found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
+    if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
+        found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
+    numbers = numbers_in(recipe, fields) if numbers is None else numbers
+    known = {OUTPUT: FORWARD} if recipe.made else {}
+    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers, known=known)
+
+
+def held_table(
+    recipe: Recipe,
+    data: Data,
+    columns: Sequence[str] | None,
+    *,
+    fields: Fields | None = None,
+    optional: Sequence[str] = (),
+) -> tuple[Table, Resolution]:
+    """The same for rows in memory, whose keys are columns, or the recipe's own names."""
+    table = table_of(data, settings=recipe.data)
+    names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
+    if columns is None and all(name in table.columns for name in names):
+        columns = names
+    table, resolution = open_table(recipe, table, columns, optional=optional, fields=fields)
+    if ALIGNMENT in table.columns:
+        resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: ALIGNMENT})
+    return table, resolution
+
+
+def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
+    """Rows in memory as the content of a table to train on."""
+    records = records_of(data, what=what)
+    found = resolve(list(records[0]), wanted_columns(recipe), columns, path=what)
+    return as_lines(records, files=[found.mapping[name] for name in files_in(recipe) if name in found.mapping])
+
+
+def lists_in(recipe: Recipe) -> dict[str, Joined]:
+    """Inputs that may be given as lists of texts, with what makes one text of them."""
+    found: dict[str, Joined] = {}
+    for name, given in recipe.inputs.items():
+        if isinstance(given, TextsInput):
+            found[name] = partial(together, by=given.sentences)
+        elif isinstance(given, SetInput):
+            found[name] = partial(listed, settings=given)
+    return found | dict.fromkeys(_vectors(recipe), " ".join)
+
+
+def _vectors(recipe: Recipe) -> list[str]:
+    every = {**recipe.inputs, OUTPUT: recipe.output}
+    return [name for name, settings in every.items() if settings.kind == "vector"]
+
+
+def numbers_in(recipe: Recipe, fields: Fields | None = None) -> dict[str, Check]:
+    """Columns of rows of numbers, with what tells why one cannot be used: those of a model know how long they are, new
+    ones learn it from the first row."""
+    every, found = {**recipe.inputs, OUTPUT: recipe.output}, dict[str, Check]()
+    for name in _vectors(recipe):
+        settings = every[name]
+        assert isinstance(settings, VectorInput | VectorOutput)
+        known = None if fields is None else fields.all[name]
+        found[name] = (known if isinstance(known, VectorField) else VectorField(settings)).problem
+    return found
+
+
+def files_in(recipe: Recipe) -> dict[str, Check]:
+    """Columns of files, with what tells why one cannot be used; each file is looked into once."""
+    found: dict[str, Check] = {}
+    for name, settings in {**recipe.inputs, OUTPUT: recipe.output}.items():
+        if isinstance(settings, MediaSettings | ImageOutput):
+            field = field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
+            assert isinstance(field, MediaField)
+            found[name] = cache(field.problem)
+    return found
+
+
+def read_corpus(
+    recipe: Recipe,
+    data: str | Path,
+    *,
+    dev: str | Path | None = None,
+    columns: Sequence[str] | None = None,
+    fields: Fields | None = None,
+    folder: Path | None = None,
+) -> Corpus:
+    """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
+    table, resolution = open_table(recipe, data, columns, fields=fields)
+    _check_aligned(recipe, table, resolution)
+    written, recipe = recipe, with_columns(recipe, table, resolution)
+    notes = [resolution.note] if resolution.note else []
+    rows = _reader(recipe, resolution, table)
+    if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
+        next(rows())
+    dev_table, held_out = _dev_reader([recipe, written], dev, columns, resolution)
+    kept = _cache(data, folder)
+    if recipe.data.stream:
+        return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
+    train_rows, dev_rows, said = _split(recipe, rows, held_out)
+    notes += said
+    fields = fields if fields is not None else Fields.build(recipe, train_rows)
+    recorder = Recorder.of(recipe)
+    train = Dataset.build(fields, train_rows(), folder=kept, used=recorder.add)
+    trained = recorder.finish()
+    notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
+    if not len(train):
+        raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
+    if held_out is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), trained, notes)
+
+
+def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
+    """What to say of rows of --dev that are trained on too, which set-aside rows never are."""
+    seen = seen_by([(recipe, trained)], dev)
+    what = "line" if recipe.data.stream else "row"
+    return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
+
+
+def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
+    column = recipe.loss.alignment.column
+    if column is not None and ALIGNMENT not in resolution.mapping:
+        raise UserError(
+            f"{table.path}: no column '{column}'{nearest(column, table.columns)}, which loss.alignment.column names; "
+            f"the table has: {', '.join(table.columns)}"
+        )
+
+
+def _cache(data: str | Path, folder: Path | None) -> Path | None:
+    """Where ids are kept that are too many for memory; None where they are not."""
+    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
+    return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
+
+
+def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
+    return lambda: resolution.rows(table, filled=filled(recipe))
+
+
+def filled(recipe: Recipe) -> tuple[str, ...]:
+    """Names whose values must not be empty: all that the recipe does not allow to be, but for the lines of a stream,
+    whose ends are symbols of their own."""
+    return () if recipe.data.stream else (*recipe.needed, OUTPUT)
+
+
+def _dev_reader(
+    recipes: Sequence[Recipe], dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
+) -> tuple[Table, Rows] | tuple[None, None]:
+    """Its columns are those of the first recipe that names them: as in the training table, or as it was written."""
+    if dev is None:
+        return None, None
+    header = read(dev, settings=recipes[0].data).columns
+    fitting = (one for one in recipes if all(present(column, header) for _, column in wanted_columns(one)))
+    recipe = next(fitting, recipes[0])
+    table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
+    if LOOKS in measures_of(recipe):
+        _check_aligned(recipe, table, resolution)
+    return table, _reader(recipe, resolution, table)
+
+
+def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
+    """What `max_length` did to the rows."""
+    said = []
+    for name, cut in train.cut.items():
+        limit = train.fields.text_inputs[name].limit
+        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
+    if train.left_out:
+        most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
+        said.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
+    return said
+
+
+def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
+    if dev is not None:
+        return (lambda: both_ways(recipe, rows())), list(both_ways(recipe, dev())), []
+    names = list(recipe.inputs) or [OUTPUT]
+    split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    if not split.dev_rows:
+        raise UserError(
+            f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
+            "give --dev"
+        )
+    dev_rows = list(both_ways(recipe, split.dev(rows())))
+    return (lambda: both_ways(recipe, split.train(rows()))), dev_rows, [split.note]
+
+
+def _read_stream(
+    recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, cache: Path | None, notes: list[str]
+) -> Corpus:
+    def lines() -> Iterator[str]:
+        return (row[OUTPUT] for row in rows())
+
+    train_lines: Callable[[], Iterable[str]] = lines
+    if dev is not None:
+        dev_lines, cut = _beginning((row[OUTPUT] for row in dev()), DEV_CHARACTERS)
+    else:
+        tail = set_tail_aside(lines, share=recipe.data.dev_share)
+        dev_lines, cut = _beginning(tail.dev(lines()), DEV_CHARACTERS)
+        notes.append(tail.note)
+
+        def train_lines() -> Iterable[str]:
+            return tail.train(lines())
+
+    if fields is None:
+        fields = Fields.build(recipe, lambda: ({OUTPUT: line} for line in train_lines()))
+    if cut:
+        notes.append(f"dev: its first {DEV_CHARACTERS:,} characters are read for each report")
+    recorder = Recorder.of(recipe)
+    lines_read = recorder.add_lines(train_lines())
+    stream = Stream.build(fields.text_output, lines_read, path=None if cache is None else cache / OUTPUT)
+    named = recipe.evaluation.baseline != "none"
+    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
+    dev_rows: list[Mapping[str, str]] = [{OUTPUT: line} for line in dev_lines]
+    trained = recorder.finish()
+    if dev is not None:
+        notes += _known_dev(recipe, trained, dev_rows)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, trained, notes)
+
+
+def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
+    """(lines of at most so many characters, newlines counted; whether there were more)."""
+    kept: list[str] = []
+    for line in lines:
+        if left <= 0:
+            return kept, True
+        kept.append(line[:left])
+        if len(line) > left:
+            return kept, True
+        left -= len(line) + 1
+    return kept, False
+
+
+def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
+    """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
+    name = recipe.evaluation.baseline or default_baseline(
+        recipe.output.kind, inputs=bool(recipe.inputs), text=bool(recipe.texts)
+    )
+    made: list[Baseline] = []
+    if name not in ("none", "unigram"):
+        made.append(_fitted(BASELINES[name], recipe, train.fields, rows))
+    if recipe.output.kind == "text" and name != "none":
+        counts = _counts(train.fields, train.stores[OUTPUT].flat)
+        made.append(Unigram.from_counts(counts, sequences=len(train)))
+    return made
+
+
+def _fitted(kind: type[Baseline], recipe: Recipe, fields: Fields, rows: Rows) -> Baseline:
+    """A trivial model with what it learns of the training rows: nothing, their outputs, or the first input too."""
+    if issubclass(kind, Constant):
+        return kind.fit(row[OUTPUT] for row in rows())
+    if issubclass(kind, Mean):
+        return kind.fit(fields.numeric_output.numbers(row[OUTPUT]) for row in rows())
+    if issubclass(kind, BagOfWords):
+        read = next(iter(recipe.texts))
+        return kind.fit((row[read], row[OUTPUT].strip()) for row in rows())
+    return kind()
+
+
+def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
+    """How often each symbol of the vocabulary stands in the outputs as they are predicted: others are `<unk>`.
+
+    (A vocabulary's own counts know nothing of `<unk>`, and where it is shared they are also those of the inputs.)
+    """
+    symbols = fields.output.vocabulary.symbols
+    counts = np.zeros(len(symbols), dtype=np.int64)
+    for start in range(0, len(ids), COUNTED_AT_ONCE):
+        some = np.asarray(ids[start : start + COUNTED_AT_ONCE])
+        counts += np.bincount(np.where(some < len(symbols), some, UNK), minlength=len(symbols))
+    return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}

@@ -1,0 +1,305 @@
+"""The loss of a batch: cross entropy, and the terms that may be added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2see.attention import Look
+from seq2see.data.batches import EOS, Batch, Labels, Sequences
+from seq2see.data.fields import Fields
+from seq2see.decoders import Ready, State, Step
+from seq2see.errors import UserError, nearest
+from seq2see.model import EncoderDecoder, shifted
+from seq2see.recipe.schema import LossSettings
+
+# ---------------- A row read twice, under two dropouts, should be answered alike (R-Drop, Liang et al
+
+FLOOR = -1e4
+"""Of a log-probability: what is impossible in both readings must not become not-a-number."""
+
+
+def difference(
+    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
+) -> Float[Tensor, ""]:
+    """sum (KL(p || q) + KL(q || p)) / 2 over real steps, p and q being what the two readings of each row say: the first
+    half of the rows holds the one, the second half the other.
+
+    >>> alike = torch.log_softmax(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), -1)
+    >>> difference(alike, torch.ones(2, dtype=torch.bool))
+    tensor(0.)
+    """
+    p, q = log_probs.clamp(min=FLOOR).chunk(2)
+    apart = ((p.exp() - q.exp()) * (p - q)).sum(-1)
+    return apart[mask[: len(p)]].sum() / 2
+
+
+# ---------------- The part of the loss that reads the output off the encoder's places (CTC), and the rows ...
+
+LEFT_OUT, READ = "ctc_left_out", "ctc_rows"
+
+
+def along(
+    model: EncoderDecoder,
+    ready: Ready,
+    targets: Int[Tensor, "rows steps"],
+    mask: Bool[Tensor, "rows steps"],
+    state: dict[str, float],
+) -> Float[Tensor, ""]:
+    """-sum log P of the targets along the places; `state` counts the rows, and those that are too long for theirs."""
+    assert model.ctc is not None
+    assert model.read_along is not None
+    symbols = mask & (targets != EOS)
+    found = model.ctc.loss(ready.memory.places[model.read_along], model.head.readable(targets), mask=symbols)
+    state[READ] = state.get(READ, 0) + len(targets)
+    state[LEFT_OUT] = state.get(LEFT_OUT, 0) + found.left_out
+    return found.total
+
+
+def left_out(state: dict[str, float]) -> str | None:
+    """What is to be said at the end of a run; nothing where every row had places enough."""
+    if not state.get(LEFT_OUT):
+        return None
+    share = state[LEFT_OUT] / state[READ]
+    return f"{share:.1%} of the rows read had fewer places than their output takes, and no part in loss.ctc"
+
+
+# ---------------- What looks themselves cost
+
+LEAST = 1e-12
+
+
+def look_terms(
+    settings: LossSettings, look: Look, *, places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
+) -> dict[str, Float[Tensor, ""]]:
+    """Each term the recipe asks for, weighted, summed over the real steps (and places) of a batch."""
+    terms: dict[str, Tensor] = {}
+    if not (settings.doubly_stochastic or settings.entropy or settings.coverage):
+        return terms
+    weights = look.dense().view(*steps.shape, -1) * steps[..., None]
+    if settings.doubly_stochastic:
+        terms["doubly_stochastic"] = settings.doubly_stochastic * doubly_stochastic(weights, places, steps)
+    if settings.entropy:
+        terms["entropy"] = settings.entropy * entropy(weights).sum()
+    if settings.coverage:
+        terms["coverage"] = settings.coverage * coverage(weights)
+    return terms
+
+
+def alignment(
+    weights: Float[Tensor, "rows steps places"], truth: Float[Tensor, "rows steps places"]
+) -> Float[Tensor, ""]:
+    """-sum_t sum_j a_true_tj log a_tj: looks that should be known ones; a step without a link has no a_true."""
+    return -(truth * weights.clamp(min=LEAST).log()).sum()
+
+
+def doubly_stochastic(
+    weights: Float[Tensor, "rows steps places"], places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
+) -> Float[Tensor, ""]:
+    """sum_j (T / M - sum_t a_tj) ** 2: over an output of T steps each of the M places gets the same in all.
+
+    With as many steps as places this is the (1 - sum_t a_tj) ** 2 of Xu et al. (2015).
+    """
+    count = places.sum(1, keepdim=True).clamp(min=1)
+    wanted = steps.sum(1, keepdim=True) / count
+    return ((wanted - weights.sum(1)).square() * places).sum()
+
+
+def entropy(weights: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows"]:
+    """-sum_j a_j log a_j of each look; a place without weight adds nothing."""
+    return -(weights * weights.clamp(min=LEAST).log()).sum(-1)
+
+
+def coverage(weights: Float[Tensor, "rows steps places"]) -> Float[Tensor, ""]:
+    """sum_t sum_j min(a_tj, sum_{i<t} a_ij): looking again where was looked before (See, Liu and Manning 2017)."""
+    before = weights.cumsum(1) - weights
+    return torch.minimum(weights, before).sum()
+
+
+# ---------------- Learning where to look when a look is a draw
+
+BASELINE, VARIANCE, NOISE = "baseline", "return_variance", "gradient_variance"
+"""What is carried and reported, as moving means: b; the variance of R_t over the rows and steps of a batch; and the
+variance of the estimator itself, seen at the energies, where one draw gives the gradient R_t (1[j = place] - a_tj): the
+mean of its squared norm. The squared mean is not taken off, since it cannot be told from one draw, so this is a little
+above the variance; with sparse weights it is that of the softmax of the same weights."""
+
+
+def drawn(looks: Mapping[str, Look]) -> dict[str, Look]:
+    """The looks whose place was drawn without a gradient of its own."""
+    return {name: look for name, look in looks.items() if look.place_log_prob is not None and look.by_score}
+
+
+def score_function(
+    settings: LossSettings,
+    looks: Mapping[str, Look],
+    log_probs: Float[Tensor, "rows steps"],
+    steps: Bool[Tensor, "rows steps"],
+    state: dict[str, float],
+) -> Float[Tensor, ""]:
+    """-sum_t R_t log a_t(place) - exploration * sum_t H(a_t), whose gradient is that of the expected -log P.
+
+    R_t = sum_{i>=t} (log P(y_i) - b) is what came of the draw at t and later, beside what was to be expected: b is the
+    moving mean of log P of a symbol. `state` carries b and the two variances from update to update.
+    """
+    rewards = log_probs.detach() * steps
+    mean = float(rewards.sum() / steps.sum().clamp(min=1))
+    baseline = state.get(BASELINE, mean)
+    above = (rewards - baseline) * steps
+    signal = above.flip(1).cumsum(1).flip(1)
+    total, noise = log_probs.new_zeros(()), torch.zeros_like(signal)
+    for look in looks.values():
+        chances = look.place_log_prob
+        assert chances is not None
+        slopes = slope_norms(look.weights.detach(), chances.detach()).view(*steps.shape, -1).sum(-1)
+        noise = noise + signal.square() * slopes
+        chances = chances.view(*steps.shape, -1).sum(-1)
+        total = total - (signal * chances * steps).sum()
+        if settings.exploration:
+            spread = entropy(look.weights).view(*steps.shape, -1).sum(-1)
+            total = total - settings.exploration * (spread * steps).sum()
+    _move(state, BASELINE, mean, settings.baseline_decay)
+    _move(state, VARIANCE, float(signal[steps].var(unbiased=False)), settings.baseline_decay)
+    _move(state, NOISE, float(noise[steps].mean()), settings.baseline_decay)
+    return total
+
+
+def slope_norms(
+    weights: Float[Tensor, "*batch places"], log_chances: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """|d log a(place) / d e|^2 of softmax, e the energies: |1[j = place] - a_j|^2, and 0 where no place is real."""
+    return (1 - 2 * log_chances.exp() + weights.square().sum(-1)).clamp(min=0)
+
+
+def _move(state: dict[str, float], name: str, value: float, decay: float) -> None:
+    state[name] = value if name not in state else decay * state[name] + (1 - decay) * value
+
+
+# ---------------- The loss of a batch
+
+
+@dataclass
+class Loss:
+    """total: the sum over real targets (with gradient); targets: how many; count: the same, weighted where classes are.
+
+    A target is a symbol, or a row's label, vector or picture. terms: what else is part of the total, beside -log P or
+    the squared error.
+    """
+
+    total: Float[Tensor, ""]
+    count: float
+    targets: int
+    terms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> Float[Tensor, ""]:
+        return self.total / self.count
+
+
+class Objective:
+    """What is minimised, from the recipe's `loss`; `state` is what it carries from update to update."""
+
+    def __init__(self, settings: LossSettings, fields: Fields):
+        self.settings = settings
+        self.state: dict[str, float] = {}
+        self.smoothing = settings.label_smoothing
+        self.weights = class_weights(settings, fields)
+        self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
+
+    @property
+    def readings(self) -> int:
+        """How often each row of a batch is read, one reading of all rows behind the other."""
+        return 2 if self.settings.consistency else 1
+
+    def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
+        """own_share: how often the model reads its own last symbol instead of the true one."""
+        if own_share > 0:
+            step, ready = own_symbols(model, batch, own_share)
+        else:
+            step, ready = model.taught(batch)
+        return self.of(model, step, ready, batch)
+
+    def of(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
+        targets, mask = targets_of(batch)
+        weights = None if self.weights is None else self.weights.to(targets.device)
+        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
+        real = int(mask.sum())
+        terms = self._terms(model, step, ready, targets, mask)
+        if self.aligned is not None and batch.alignment is not None:
+            looked = step.looks[self.aligned].dense()
+            terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
+        if self.settings.consistency:
+            terms["consistency"] = self.settings.consistency * difference(model.log_probs(step, ready), mask)
+        if model.ctc is not None:
+            terms["ctc"] = self.settings.ctc * along(model, ready, targets, mask, self.state)
+        for term in terms.values():
+            total = total + term
+        count = float(real if weights is None else weights[targets].sum())
+        return Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
+
+    def _terms(
+        self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor
+    ) -> dict[str, Float[Tensor, ""]]:
+        """What looks cost or bring; a label is a row of one step."""
+        steps = mask.view(len(mask), -1)
+        terms: dict[str, Tensor] = {}
+        looks, seen = step.by_layer(), ready.by_layer()
+        for name, look in looks.items():
+            for kind, term in look_terms(self.settings, look, places=seen[name].mask, steps=steps).items():
+                terms[kind] = terms[kind] + term if kind in terms else term
+        if chosen := drawn(looks):
+            log_probs = torch.zeros(mask.shape, device=mask.device)
+            log_probs[mask] = model.head.given(step, ready, targets, mask=mask).detach()
+            terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
+        return terms
+
+
+def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
+    """What should come out, and what of it is real: symbols (batch, steps), labels (batch,), numbers (batch, size)."""
+    if isinstance(batch.target, Sequences):
+        return batch.target.ids, batch.target.mask
+    if batch.target is None:
+        raise ValueError("a batch without targets has no loss")
+    targets = batch.target.ids if isinstance(batch.target, Labels) else batch.target.values
+    return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
+
+
+def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
+    """Scheduled sampling: with probability `share` a step reads the model's own likeliest symbol, not the true one."""
+    if not isinstance(batch.target, Sequences):
+        raise ValueError("only text is written symbol by symbol")
+    ready = model.ready(batch.inputs, len(batch.rows))
+    state: State = model.begin(ready)
+    truth = shifted(batch.target.ids)
+    token = truth[:, 0]
+    steps: list[Step] = []
+    for t in range(truth.shape[1]):
+        steps.append(model.step(ready, state, token))
+        state = steps[-1].state
+        if t + 1 < truth.shape[1]:
+            with torch.no_grad():
+                own = model.log_probs(steps[-1], ready).argmax(-1)
+            use_own = torch.rand(len(own), device=own.device) < share
+            token = torch.where(use_own, own, truth[:, t + 1])
+    return Step.stacked(steps), ready
+
+
+def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " classes"] | None:
+    """One weight per label: none, `balanced` (rows / (classes * rows of the class)), or those the recipe gives."""
+    if settings.class_weights == "none":
+        return None
+    labels = fields.label_output.labels
+    if isinstance(settings.class_weights, dict):
+        for name in settings.class_weights:
+            if name not in labels:
+                raise UserError(
+                    f"loss.class_weights: no label is called '{name}'{nearest(name, labels)}; "
+                    f"labels: {', '.join(labels)}"
+                )
+        return torch.tensor([settings.class_weights.get(label, 1.0) for label in labels])
+    counts = torch.tensor(fields.label_output.counts, dtype=torch.float32).clamp(min=1)
+    return counts.sum() / (len(labels) * counts)
