@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2see.cells import build_cell
-from seq2see.recipe.schema import CellSettings
+from seq2see.settings.base import CellSettings
 
 ROWS, STEPS, SIZE = 24, 150, 192
 

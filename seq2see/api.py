@@ -12,11 +12,10 @@ import torch
 
 from seq2see.data.columns import OUTPUT, Values, group
 from seq2see.data.records import Data, is_frame, is_path
-from seq2see.data.trained_rows import Seen, seen_by
-from seq2see.data.video_direction import both_ways
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
+from seq2see.evaluation.report import Seen
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle, folders_of
 from seq2see.pipeline.evaluator import Progress as Measuring
@@ -37,9 +36,10 @@ from seq2see.pipeline.predictor import (
     places_named,
     predict,
 )
-from seq2see.pipeline.reversing import backwards
 from seq2see.pipeline.scoring import Given, Score, follow, given_ids, score_rows, score_stream
+from seq2see.pipeline.trained_rows import seen_by
 from seq2see.pipeline.vectors import nearest_others
+from seq2see.pipeline.video_rows import backwards, both_ways
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
-from seq2see.recipe.schema import CellSettings
 from seq2see.registry import Registry
+from seq2see.settings.base import CellSettings
 
 CellState = tuple[Tensor, ...]
 """What a cell carries: the output s_t first, then whatever else it remembers (the LSTM's cell)."""

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, one_hot
 
-from seq2see.recipe.schema import EmbeddingSettings
+from seq2see.settings.base import EmbeddingSettings
 
 
 class Embedding(nn.Module):

@@ -34,7 +34,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
-from seq2see.recipe.schema import ImageOutput
+from seq2see.settings.outputs import ImageOutput
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.data.fields import Fields
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import Recipe
 from seq2see.training.losses import Objective
 

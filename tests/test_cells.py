@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seq2see.cells import GRU, LSTM, Cell, CellState, Plain, build_cell
-from seq2see.recipe.schema import CellSettings
+from seq2see.settings.base import CellSettings
 
 Array = NDArray[np.float64]
 

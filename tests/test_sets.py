@@ -16,7 +16,7 @@ from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 
 SYMBOLS, OUTPUTS, PLACES = 15, 9, 7
 LENGTHS = [7, 4, 1, 0, 5]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 
 TUTORIALS = Path(__file__).resolve().parent.parent / "docs" / "tutorials"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)

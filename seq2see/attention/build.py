@@ -13,7 +13,7 @@ from seq2see.attention.scores import build_score
 from seq2see.attention.two_level import Through
 from seq2see.errors import UserError
 from seq2see.memory import View
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.settings.attention import AttentionSettings
 
 
 def build_attention(settings: AttentionSettings, *, query: int, view: View) -> Attention | MultiHead | Through:

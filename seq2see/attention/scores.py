@@ -21,9 +21,9 @@ from seq2see.attention.records import Candidates
 from seq2see.deferred_gradients import pick
 from seq2see.errors import UserError
 from seq2see.memory import Layout
-from seq2see.recipe.kinds import first_line
-from seq2see.recipe.scores import declare
 from seq2see.registry import Registry
+from seq2see.settings.attention import declare
+from seq2see.settings.base import first_line
 
 scores: Registry[type[Score]] = Registry("score")
 

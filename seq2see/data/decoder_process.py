@@ -27,9 +27,7 @@ from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import decoded
 from seq2see.data.video_files import read_video
 from seq2see.errors import UserError
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 
 try:
     import resource

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from seq2see.data.sources import RowError, lines
 from seq2see.errors import UserError, imported, listing, nearest
 from seq2see.files import text_file
-from seq2see.recipe.schema import DataSettings
 from seq2see.registry import Registry
+from seq2see.settings.data import DataSettings
 
 # ---------------- What a format of tables has to offer
 

@@ -22,7 +22,7 @@ from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
-from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+from seq2see.settings.inputs import AugmentSettings, ImageInput
 
 # ---------------- Which way a script runs
 

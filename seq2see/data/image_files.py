@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 
 from seq2see.data.media_files import MediaError, check_file, decoding
-from seq2see.recipe.media_settings import MOST_PIXELS, AugmentSettings, ImageInput
+from seq2see.settings.inputs import MOST_PIXELS, AugmentSettings, ImageInput
 
 Pixels = NDArray[np.uint8]
 

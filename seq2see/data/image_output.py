@@ -17,7 +17,8 @@ from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
-from seq2see.recipe.schema import ImageInput, ImageOutput
+from seq2see.settings.inputs import ImageInput
+from seq2see.settings.outputs import ImageOutput
 
 CELL = 32 * 32
 

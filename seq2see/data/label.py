@@ -17,7 +17,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.files import whole_characters
-from seq2see.recipe.schema import LabelOutput
+from seq2see.settings.outputs import LabelOutput
 
 _SHOWN = 20
 

@@ -19,9 +19,7 @@ from seq2see.data.sound_files import decoded, samples_of
 from seq2see.data.store import Ragged
 from seq2see.data.video_files import KEPT, Clip, read_video, times_in
 from seq2see.looks import Shown
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 
 
 class FileDecoder:
@@ -102,7 +100,7 @@ class MediaField(Field):
         """The path of a stored row.
 
         >>> from seq2see.data.image import ImageField
-        >>> from seq2see.recipe.media_settings import ImageInput
+        >>> from seq2see.settings.inputs import ImageInput
         >>> field = ImageField(ImageInput())
         >>> field.value(field.ids("images/ä.png"))
         'images/ä.png'

@@ -9,9 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from seq2see.errors import MissingExtra, UserError
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 
 
 class MediaError(UserError):

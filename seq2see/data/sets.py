@@ -10,7 +10,7 @@ from seq2see.data.sentences import MARKS
 from seq2see.data.text import TextField
 from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
-from seq2see.recipe.schema import SetInput
+from seq2see.settings.inputs import SetInput
 
 
 class Separated(Splitter):

@@ -22,7 +22,7 @@ from seq2see.data.resampling import Samples, resampled
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
-from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
+from seq2see.settings.inputs import SoundAugmentSettings, SoundInput
 
 # ---------------- Other voices and rooms
 

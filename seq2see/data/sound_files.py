@@ -13,7 +13,7 @@ import numpy as np
 from seq2see.data.media_files import MediaError, check_file, decoding
 from seq2see.data.resampling import Samples
 from seq2see.errors import imported
-from seq2see.recipe.sound_settings import SoundInput
+from seq2see.settings.inputs import SoundInput
 
 FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF", "AU")
 """The formats that are read, whatever a file is called; libsndfile knows more, which are hardly used."""

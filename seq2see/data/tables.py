@@ -16,7 +16,7 @@ from seq2see.data import (  # noqa: F401  each registers its formats
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
-from seq2see.recipe.schema import DataSettings
+from seq2see.settings.data import DataSettings
 
 LISTED = 50
 """Rows that cannot be used and are told one by one."""

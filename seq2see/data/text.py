@@ -18,7 +18,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
-from seq2see.recipe.schema import TextSettings
+from seq2see.settings.base import TextSettings
 
 
 @kinds.register("text")

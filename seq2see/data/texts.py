@@ -13,7 +13,7 @@ from seq2see.data.field import Chosen, kinds
 from seq2see.data.sentences import cut
 from seq2see.data.store import Ragged
 from seq2see.data.text import TextField
-from seq2see.recipe.schema import TextsInput
+from seq2see.settings.inputs import TextsInput
 
 
 @kinds.register("texts")

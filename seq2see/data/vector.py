@@ -19,7 +19,8 @@ from seq2see.data.field import Chosen, NumericField, file_of, kinds
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
-from seq2see.recipe.schema import VectorInput, VectorOutput
+from seq2see.settings.inputs import VectorInput
+from seq2see.settings.outputs import VectorOutput
 
 # ---------------- Rows of numbers as text
 

@@ -21,7 +21,7 @@ from seq2see.data.video_direction import BACKWARDS, forwards
 from seq2see.data.video_files import Clip
 from seq2see.errors import UserError
 from seq2see.looks import Film
-from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
+from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
 
 # ---------------- Clips changed at random while a model learns
 

@@ -18,7 +18,7 @@ from PIL import Image
 from seq2see.data.image_files import Pixels, fitted
 from seq2see.data.media_files import MediaError, check_file, decoding
 from seq2see.errors import imported
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import VideoInput
 
 FORMATS = {
     "mov": "MP4 and MOV",

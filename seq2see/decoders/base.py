@@ -15,10 +15,11 @@ from seq2see.decoders.records import Ready, State, Step
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
 from seq2see.memory import Memory, View
-from seq2see.recipe.kinds import first_line
-from seq2see.recipe.own import DECODERS, read_class
-from seq2see.recipe.schema import WRITERS, AttentionSettings, DecoderSettings
 from seq2see.registry import Registry
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.base import first_line
+from seq2see.settings.decoders import WRITERS, DecoderSettings
+from seq2see.settings.plugins import DECODERS, read_class
 
 
 @dataclass

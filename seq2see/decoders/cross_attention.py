@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from seq2see.attention import Attention, Look, MultiHead, Prepared, Through, build_attention
 from seq2see.encoders import ByInput
 from seq2see.memory import Memory, View
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.settings.attention import AttentionSettings
 
 
 @dataclass

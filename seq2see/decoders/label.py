@@ -14,7 +14,8 @@ from seq2see.decoders.base import Conditions, Decoder, Start, decoders
 from seq2see.decoders.cross_attention import Looking, Seen
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.memory import Memory
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 
 
 @decoders.register("label")

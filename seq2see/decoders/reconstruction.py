@@ -14,7 +14,8 @@ from seq2see.decoders.base import Conditions, decoders, joined_size
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.encoders import Dense
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 
 
 @decoders.register("reconstruction")

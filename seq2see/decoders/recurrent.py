@@ -18,7 +18,8 @@ from seq2see.decoders.records import Ready, State, Step, last_of, stack
 from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 
 
 @decoders.register("recurrent")

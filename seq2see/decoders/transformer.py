@@ -20,7 +20,8 @@ from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import Entrance
 from seq2see.memory import Memory, View
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 
 # ---------------- One layer of a Transformer's decoder
 

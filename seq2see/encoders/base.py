@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from seq2see.embeddings import build_embedding
 from seq2see.memory import InnerMap, LayoutKind, Places, View
-from seq2see.recipe.encoder_settings import KEYS, EncoderSettings
-from seq2see.recipe.kinds import first_line, kind_in, settings_in
-from seq2see.recipe.own import ENCODERS, read_class
 from seq2see.registry import Registry
+from seq2see.settings.base import first_line, kind_in, settings_in
+from seq2see.settings.encoders import KEYS, EncoderSettings
+from seq2see.settings.plugins import ENCODERS, read_class
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 from seq2see.embeddings import build_embedding
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.errors import UserError
-from seq2see.recipe.encoder_settings import EncoderSettings, OwnEncoderSettings
+from seq2see.settings.encoders import EncoderSettings, OwnEncoderSettings
 
 
 def build_encoder(settings: EncoderSettings, material: Material) -> Encoder:

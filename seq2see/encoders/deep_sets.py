@@ -13,8 +13,8 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import Perceptron, masked_mean
 from seq2see.memory import Layout, LayoutKind, Places
-from seq2see.recipe.schema import DeepSetsEncoderSettings
-from seq2see.recipe.words import embedding_equation
+from seq2see.settings.encoders import DeepSetsEncoderSettings
+from seq2see.settings.equations import embedding_equation
 
 
 @encoders.register("deep-sets")

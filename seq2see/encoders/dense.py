@@ -14,7 +14,7 @@ from seq2see.data.batches import Numbers
 from seq2see.data.image import Pictures
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.memory import Layout, Places
-from seq2see.recipe.schema import DenseEncoderSettings
+from seq2see.settings.encoders import DenseEncoderSettings
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

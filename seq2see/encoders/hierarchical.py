@@ -15,9 +15,8 @@ from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers, masked_mean
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
-from seq2see.recipe.encoder_settings import Level
-from seq2see.recipe.schema import HierarchicalEncoderSettings
-from seq2see.recipe.words import cell_equation, embedding_equation, position_words
+from seq2see.settings.encoders import HierarchicalEncoderSettings, Level
+from seq2see.settings.equations import cell_equation, embedding_equation, position_words
 
 
 @encoders.register("hierarchical")

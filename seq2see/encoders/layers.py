@@ -14,7 +14,7 @@ from torch.nn.functional import dropout, pad
 from seq2see.attention import IntraAttention, Tape
 from seq2see.cells import Cell, build_cell, flipped, last_real
 from seq2see.deferred_gradients import HoistedProduct
-from seq2see.recipe.schema import CellSettings
+from seq2see.settings.base import CellSettings
 
 # ---------------- The summary of places without a first or last one
 

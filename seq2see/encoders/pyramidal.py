@@ -10,8 +10,8 @@ from seq2see.data.sound import Frames
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
-from seq2see.recipe.schema import PyramidalEncoderSettings
-from seq2see.recipe.words import cell_equation
+from seq2see.settings.encoders import PyramidalEncoderSettings
+from seq2see.settings.equations import cell_equation
 
 
 @encoders.register("pyramidal")

@@ -11,8 +11,8 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers
 from seq2see.memory import InnerMap, Layout, Places
-from seq2see.recipe.schema import RecurrentEncoderSettings
-from seq2see.recipe.words import cell_equation, embedding_equation
+from seq2see.settings.encoders import RecurrentEncoderSettings
+from seq2see.settings.equations import cell_equation, embedding_equation
 
 
 @encoders.register("recurrent")

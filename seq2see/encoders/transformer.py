@@ -17,8 +17,8 @@ from seq2see.encoders.positional_input import Entrance, Placing, sinusoids
 from seq2see.encoders.transformer_layers import LAYER, TransformerBody
 from seq2see.errors import UserError
 from seq2see.memory import Layout
-from seq2see.recipe.schema import TransformerEncoderSettings
-from seq2see.recipe.words import embedding_equation, position_words
+from seq2see.settings.encoders import TransformerEncoderSettings
+from seq2see.settings.equations import embedding_equation, position_words
 
 # ---------------- A picture read by self-attention
 

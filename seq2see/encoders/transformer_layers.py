@@ -15,7 +15,7 @@ from seq2see.encoders.base import Encoded, Encoder
 from seq2see.encoders.layers import FeedForward, Read, masked_mean
 from seq2see.encoders.positional_input import Placing
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places
-from seq2see.recipe.schema import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
+from seq2see.settings.encoders import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
 
 # ---------------- One layer of a Transformer's encoder, and several of them one above the other
 

@@ -19,8 +19,8 @@ from seq2see.encoders.layers import Read, RecurrentLayers, groups_of, masked_mea
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
-from seq2see.recipe.schema import VideoEncoderSettings
-from seq2see.recipe.words import cell_equation, position_words
+from seq2see.settings.encoders import VideoEncoderSettings
+from seq2see.settings.equations import cell_equation, position_words
 
 # ---------------- What moves in a clip
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from seq2see.errors import UserError
 from seq2see.recipe.measures import Taken
-from seq2see.recipe.schema import Tokens
 from seq2see.registry import Registry
+from seq2see.settings.base import Tokens
 
 # ---------------- What is judged
 

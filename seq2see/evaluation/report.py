@@ -8,12 +8,43 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
-from seq2see.data.trained_rows import Seen
 from seq2see.errors import counted
 from seq2see.evaluation.base import Rows
 from seq2see.evaluation.baselines import Baseline, assign, beside
 from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
 from seq2see.evaluation.metrics import lookup, measure
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many of some rows a model was trained on.
+
+    rows: all of them; checked: those that could be looked up (all, but where only a sample of a large training table is
+    known); trained_on: those that were trained on; other_output: those whose inputs were, with another output.
+    """
+
+    rows: int
+    checked: int
+    trained_on: int
+    other_output: int
+
+    def to_dict(self) -> dict[str, int]:
+        return {"trained_on": self.trained_on, "other_output": self.other_output, "checked": self.checked}
+
+    def lines(self, what: str = "row") -> list[str]:
+        """For the user to read; nothing where no row was trained on. what: a row's name."""
+        if not (self.trained_on or self.other_output):
+            return []
+        of = counted(self.checked, what)
+        sampled = f" (the others of {self.rows:,} were not looked up)" if self.checked < self.rows else ""
+        found = []
+        if self.trained_on:
+            were = "was" if self.trained_on == 1 else "were"
+            found.append(f"{self.trained_on:,} of {of} {were} trained on{sampled}: this says little about new {what}s")
+        if self.other_output:
+            have = "has an input that was" if self.other_output == 1 else "have inputs that were"
+            found.append(f"{self.other_output:,} of {of} {have} trained on with another output{sampled}")
+        return found
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,16 @@ import torch
 import yaml
 from torch import Tensor
 
-from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.pretrained_vectors import read_vectors
-from seq2see.data.trained_rows import FILE as TRAINED_ROWS
-from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.devices import usable
+from seq2see.pipeline.fields import OUTPUT, Fields
 from seq2see.pipeline.parameters import skeleton
+from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
+from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import (
     check_files,
     check_finite,
@@ -34,8 +34,8 @@ from seq2see.pipeline.weights import (
     write_tensors,
 )
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.scores import with_plugins
+from seq2see.recipe.schema import with_plugins
+from seq2see.settings.encoders import embedding_of
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 MOST_BASELINES = 32 * MEBIBYTE

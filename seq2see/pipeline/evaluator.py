@@ -20,8 +20,8 @@ from seq2see.pipeline.numeric_outputs import judged_rows
 from seq2see.pipeline.predictor import Told, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe.measures import LOOKS
-from seq2see.recipe.schema import Tokens
 from seq2see.search import SearchOptions, at_rest
+from seq2see.settings.base import Tokens
 
 # ---------------- Where a model looks while it writes given outputs, beside where their words are known to ...
 

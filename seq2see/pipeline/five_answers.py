@@ -12,20 +12,11 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
 from seq2see.recipe import Recipe
-from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.output_settings import BACKWARD, FORWARD
-from seq2see.recipe.schema import (
-    ImageInput,
-    ImageOutput,
-    LabelOutput,
-    SetInput,
-    SoundInput,
-    TextSettings,
-    TrainingSettings,
-    VectorInput,
-    VectorOutput,
-    VideoInput,
-)
+from seq2see.recipe.schema import TrainingSettings
+from seq2see.settings.base import TextSettings
+from seq2see.settings.encoders import embedding_of
+from seq2see.settings.inputs import ImageInput, SetInput, SoundInput, VectorInput, VideoInput
+from seq2see.settings.outputs import BACKWARD, FORWARD, ImageOutput, LabelOutput, VectorOutput
 
 SPECIALS = 4
 BPE = 8_000

@@ -22,7 +22,7 @@ from seq2see.data.media import MediaField
 from seq2see.encoders import Encoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.weights import tensors_of
-from seq2see.recipe.media_settings import MediaSettings
+from seq2see.settings.inputs import MediaSettings
 
 AT_ONCE = 32
 

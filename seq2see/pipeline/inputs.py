@@ -10,11 +10,11 @@ import numpy as np
 
 from seq2see.data.columns import Joined, joined
 from seq2see.data.field import Field
-from seq2see.data.fields import Fields
 from seq2see.data.media import MediaField
 from seq2see.data.vector import VectorField
 from seq2see.errors import UserError, counted
 from seq2see.files import whole_characters
+from seq2see.pipeline.fields import Fields
 
 
 def row_of(given: Any, fields: Fields, lists: Mapping[str, Joined]) -> dict[str, str]:

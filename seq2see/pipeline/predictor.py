@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from seq2see.data.batches import EOS, SOS, UNK, Batch
-from seq2see.data.fields import Fields
 from seq2see.data.media import MediaField
 from seq2see.data.text import TextField
 from seq2see.data.video_direction import named
@@ -21,6 +20,7 @@ from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search

@@ -15,9 +15,9 @@ from seq2see.data.batches import EOS, UNK, Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.streams import Stream
 from seq2see.data.text import TextField
-from seq2see.data.trained_rows import Seen
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError, nearest
+from seq2see.evaluation.report import Seen
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.basics import CellSettings, EmbeddingSettings, Settings
+from seq2see.settings.base import CellSettings, EmbeddingSettings, Settings
 
 
 def changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from seq2see.errors import nearest
 from seq2see.recipe.along import out_of_line
-from seq2see.recipe.basics import MOST_LAYERS, Scalar
-from seq2see.recipe.decoder_settings import BY_OUTPUT, ONE_STEP
 from seq2see.recipe.directions import undirected
 from seq2see.recipe.documents import through, unknown_places, unread, unsuited, unused_sentences, unwindowed
-from seq2see.recipe.encoder_settings import EncoderSettings, HierarchicalEncoderSettings, embedding_of
 from seq2see.recipe.inert import inert
 from seq2see.recipe.looking_back import unfit_scores
 from seq2see.recipe.measures import unfit
 from seq2see.recipe.media_checks import unreadable
 from seq2see.recipe.numbers import unworkable
-from seq2see.recipe.own import BROUGHT, DECODERS, Own
 from seq2see.recipe.paths import read_by
 from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
-from seq2see.recipe.schema import (
-    WRITERS,
-    OwnEncoderSettings,
-    Recipe,
-    TextOutput,
-    TextSettings,
-    names,
-)
-from seq2see.recipe.scores import LOOKING_BACK, SCORES
+from seq2see.recipe.schema import Recipe, names
 from seq2see.recipe.sets import ordered, unlike
 from seq2see.recipe.shrinking import shrunk_away
 from seq2see.recipe.sound_checks import unheard
 from seq2see.recipe.transformers import misfitting
 from seq2see.recipe.units import unfitting
 from seq2see.recipe.video_checks import unwatchable
+from seq2see.settings.attention import LOOKING_BACK, SCORES
+from seq2see.settings.base import MOST_LAYERS, Scalar, TextSettings
+from seq2see.settings.decoders import BY_OUTPUT, ONE_STEP, WRITERS
+from seq2see.settings.encoders import EncoderSettings, HierarchicalEncoderSettings, OwnEncoderSettings, embedding_of
+from seq2see.settings.outputs import TextOutput
+from seq2see.settings.plugins import BROUGHT, DECODERS, Own
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""

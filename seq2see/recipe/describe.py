@@ -10,12 +10,22 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from seq2see.recipe.basics import LARGEST, MOST_LAYERS
 from seq2see.recipe.bounded_yaml import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
-from seq2see.recipe.kinds import bounds, first_line, given_in, is_open, is_settings, kind_of, settings_in
-from seq2see.recipe.own import BROUGHT, PLUGIN
-from seq2see.recipe.schema import WRITERS, Recipe
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.attention import SCORES
+from seq2see.settings.base import (
+    LARGEST,
+    MOST_LAYERS,
+    bounds,
+    first_line,
+    given_in,
+    is_open,
+    is_settings,
+    kind_of,
+    settings_in,
+)
+from seq2see.settings.decoders import WRITERS
+from seq2see.settings.plugins import BROUGHT, PLUGIN
 
 HEAD = f"""# Every key of a recipe
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.encoder_settings import EncoderSettings
-from seq2see.recipe.kinds import kind_in, settings_in
-from seq2see.recipe.own import ENCODERS
-from seq2see.recipe.readers import Reader
-from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings, names
+from seq2see.recipe.schema import Recipe, names
+from seq2see.settings.base import kind_in, settings_in
+from seq2see.settings.encoders import EncoderSettings, Reader, RecurrentEncoderSettings
+from seq2see.settings.plugins import ENCODERS
 
 
 def unknown_places(recipe: Recipe) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from seq2see.recipe.changed import changed, idle_cell, idle_embedding
-from seq2see.recipe.decoder_settings import ONE_STEP, WRITERS, DecoderSettings
-from seq2see.recipe.own import unknown_options
 from seq2see.recipe.schema import Recipe
+from seq2see.settings.decoders import ONE_STEP, WRITERS, DecoderSettings
+from seq2see.settings.plugins import unknown_options
 
 SELF = ["heads", "feedforward", "positions", "longest", "memory"]
 """What only layers of self-attention have."""

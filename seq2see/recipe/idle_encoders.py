@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.basics import CellSettings
 from seq2see.recipe.changed import changed, idle_cell, idle_embedding
-from seq2see.recipe.encoder_settings import embedding_of
-from seq2see.recipe.own import unknown_options
-from seq2see.recipe.schema import (
+from seq2see.recipe.schema import Recipe
+from seq2see.recipe.units import idle_units
+from seq2see.recipe.unused import unused_encoder
+from seq2see.settings.base import CellSettings
+from seq2see.settings.encoders import (
     ConvolutionalEncoderSettings,
     DeepSetsEncoderSettings,
     EncoderSettings,
     HierarchicalEncoderSettings,
     OwnEncoderSettings,
-    Recipe,
     TransformerEncoderSettings,
+    embedding_of,
 )
-from seq2see.recipe.units import idle_units
-from seq2see.recipe.unused import unused_encoder
+from seq2see.settings.plugins import unknown_options
 
 
 def idle_encoders(recipe: Recipe) -> dict[str, str]:

@@ -6,22 +6,18 @@ from seq2see.errors import nearest
 from seq2see.recipe.along import idle_along
 from seq2see.recipe.changed import changed
 from seq2see.recipe.directions import needless
-from seq2see.recipe.encoder_settings import embedding_of
 from seq2see.recipe.idle_decoder import idle_decoder
 from seq2see.recipe.idle_encoders import idle_encoders
 from seq2see.recipe.media_checks import unseen
 from seq2see.recipe.numbers import pointless
 from seq2see.recipe.pointing import idle
-from seq2see.recipe.schema import (
-    AttentionSettings,
-    Recipe,
-    SetInput,
-    TextSettings,
-    TextsInput,
-)
-from seq2see.recipe.scores import SCORES, own_options
+from seq2see.recipe.schema import Recipe
 from seq2see.recipe.sound_checks import silent
 from seq2see.recipe.video_checks import unwatched
+from seq2see.settings.attention import SCORES, AttentionSettings, own_options
+from seq2see.settings.base import TextSettings
+from seq2see.settings.encoders import embedding_of
+from seq2see.settings.inputs import SetInput, TextsInput
 
 
 def inert(recipe: Recipe) -> dict[str, str]:

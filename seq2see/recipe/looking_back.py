@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.schema import Recipe, RecurrentEncoderSettings
-from seq2see.recipe.scores import SCORES, reading_scores
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.attention import SCORES, reading_scores
+from seq2see.settings.encoders import RecurrentEncoderSettings
 
 
 def unfit_scores(recipe: Recipe) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from seq2see.recipe.schema import Recipe, TextSettings
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.base import TextSettings
 
 Taken = Literal["label", "text", "any", "numbers"]
 OUTPUTS: dict[str, tuple[Taken, ...]] = {

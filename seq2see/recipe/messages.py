@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from seq2see.errors import nearest
 from seq2see.files import shortened
-from seq2see.recipe.encoder_settings import USUAL, EncoderSettings
-from seq2see.recipe.kinds import given_in, is_open, is_settings, is_union, kind_of, settings_in
-from seq2see.recipe.own import BROUGHT, PLUGIN, words_in
 from seq2see.recipe.schema import Recipe
+from seq2see.settings.base import given_in, is_open, is_settings, is_union, kind_of, settings_in
+from seq2see.settings.encoders import USUAL, EncoderSettings
+from seq2see.settings.plugins import BROUGHT, PLUGIN, words_in
 
 LISTED = 20
 """Problems told one by one; the others are counted."""

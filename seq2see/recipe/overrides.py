@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from seq2see.errors import UserError
 from seq2see.recipe.bounded_yaml import MOST_DEPTH, parse
 from seq2see.recipe.inert import inert
-from seq2see.recipe.kinds import settings_in
 from seq2see.recipe.measures import unfit
-from seq2see.recipe.own import words_in
 from seq2see.recipe.resolve import SILENT, inherited, kind_word, resolved, unconditioned
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.transformers import unsaid
+from seq2see.settings.base import settings_in
+from seq2see.settings.plugins import words_in
 
 Raw = dict[str, Any]
 MARKS = (",", ";", "|", "\t")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.schema import EncoderSettings, Recipe
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.encoders import EncoderSettings
 
 
 def read_by(recipe: Recipe) -> dict[str, list[str]]:

@@ -6,182 +6,78 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import (
-    CellKind,
-    CellSettings,
+from seq2see.settings.attention import BUILT_IN, AttentionSettings
+from seq2see.settings.base import (
+    Amount,
     Count,
-    EmbeddingSettings,
-    Layers,
     Positive,
-    Scalar,
     Seed,
     Settings,
     Share,
-    Size,
-    Temperature,
     TextSettings,
-    Tokens,
+    Weight,
 )
-from seq2see.recipe.decoder_settings import WRITERS, DecoderSettings
-from seq2see.recipe.encoder_settings import (
-    ConvolutionalEncoderSettings,
-    DeepSetsEncoderSettings,
-    DenseEncoderSettings,
+from seq2see.settings.data import DataSettings
+from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.encoders import (
     EncoderSettings,
-    HierarchicalEncoderSettings,
-    OwnEncoderSettings,
-    PyramidalEncoderSettings,
     RecurrentEncoderSettings,
-    TransformerEncoderSettings,
+    View,
 )
-from seq2see.recipe.input_settings import InputSettings, SetInput, TextInput, TextsInput
-from seq2see.recipe.loss_settings import AlignmentSettings, LossSettings
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.output_settings import ImageOutput, LabelOutput, OutputSettings, TextOutput, VectorOutput
-from seq2see.recipe.readers import View
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.vector_settings import VectorInput
-from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import (
+    InputSettings,
+    VectorInput,
+    VideoInput,
+)
+from seq2see.settings.outputs import LabelOutput, OutputSettings, TextOutput, VectorOutput
 
-__all__ = [
-    "WRITERS",
-    "AlignmentSettings",
-    "AttentionSettings",
-    "CellKind",
-    "CellSettings",
-    "ConvolutionalEncoderSettings",
-    "DataSettings",
-    "DecoderSettings",
-    "DeepSetsEncoderSettings",
-    "DenseEncoderSettings",
-    "EmbeddingSettings",
-    "EncoderSettings",
-    "EvaluationSettings",
-    "HierarchicalEncoderSettings",
-    "ImageInput",
-    "ImageOutput",
-    "InputSettings",
-    "LabelOutput",
-    "LossSettings",
-    "OwnEncoderSettings",
-    "PyramidalEncoderSettings",
-    "Recipe",
-    "RecurrentEncoderSettings",
-    "SearchSettings",
-    "SetInput",
-    "Settings",
-    "SoundInput",
-    "TextInput",
-    "TextOutput",
-    "TextSettings",
-    "TextsInput",
-    "Tokens",
-    "TrainingSettings",
-    "TransformerEncoderSettings",
-    "VectorInput",
-    "VectorOutput",
-    "VideoEncoderSettings",
-    "VideoInput",
-    "names",
-]
-
-# ---------------------------------------------------------------- data
+# ---------------------------------------------------------------- loss, training, use
 
 
-class DataSettings(Settings):
-    """How tables are read."""
+class AlignmentSettings(Settings):
+    """Supervised attention: where a decoder should look, as far as the table tells."""
 
-    dev_share: Share = Field(0.05, description="share of the rows set aside where no --dev is given")
-    dev_most: Count = Field(2000, description="... but at most so many")
-    delimiter: Literal["comma", "semicolon", "tab", "pipe", ",", ";", "\t", "|"] | None = Field(
-        None, description="between the fields of .csv and .tsv; not given: detected for .csv, tab for .tsv"
+    column: str | None = Field(
+        None,
+        description="column of links `0-0 1-2 1?3` (place of the first input looked at, symbol of the output, from 0; "
+        "?: possible, not sure); not given: none",
     )
-    quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
-    encoding: str = Field("utf-8", description="of text files")
-    on_error: Literal["stop", "skip"] = Field(
-        "stop",
-        description="what a row that cannot be read does (one with an empty input or output is left out, and said)",
+    weight: Amount = Field(
+        1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
     )
-    stream: bool = Field(False, description="language models: one contiguous text instead of rows")
 
 
-# ---------------------------------------------------------------- attention
+class LossSettings(Settings):
+    """What is minimised: -sum log P of the outputs."""
 
-ScoreName = str
-
-
-class AttentionSettings(Settings):
-    """Where the decoder looks; `attention: none` switches it off."""
-
-    score: ScoreName = Field("additive", description="how well a query and a place agree; none: no attention")
-    over: str | list[str] | None = Field(
-        None, description="inputs to look at (NAME.words: the words of a document); not given: all that have places"
+    label_smoothing: Share = Field(0.0, description="share of the target spread over all symbols")
+    class_weights: Literal["none", "balanced"] | dict[str, Weight] = Field(
+        "none", description="label outputs: balanced by frequency, or a weight for each class"
     )
-    scope: Literal["global", "local-monotonic", "local-predicted"] = Field(
-        "global", description="which places are candidates: all, or a window around p_t = t or around a predicted p_t"
+    doubly_stochastic: Amount = Field(
+        0.0, description="weight of sum_j (T / M - sum_t a_tj) ** 2: each place is looked at about as much as any other"
     )
-    window: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
-        5, description="local scopes: how far the window reaches to each side of p_t"
+    entropy: Amount = Field(0.0, description="weight of the entropy of each look: sharper looks")
+    coverage: Amount = Field(
+        0.0, description="weight of sum_j min(a_tj, sum_{i<t} a_ij): do not look again where you looked before"
     )
-    gaussian: bool = Field(True, description="local-monotonic: add the logarithm of a Gaussian of the distance to p_t")
-    normaliser: Literal["softmax", "sparsemax", "entmax15"] = Field(
-        "softmax", description="how energies become weights; the last two give most places exactly zero"
+    consistency: Amount = Field(
+        0.0,
+        description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
     )
-    temperature: Temperature = Field(
-        1.0, description="energies are divided by it: below 1 sharper looks, above 1 flatter ones"
+    ctc: Amount = Field(
+        0.0,
+        description="weight of -log of the chance that the output is read off the encoder's places one after the other "
+        "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
-    choice: Literal["soft", "hard"] = Field(
-        "soft", description="what weights become: a weighted mean of the places, or one place drawn by them"
+    alignment: AlignmentSettings = AlignmentSettings()
+    exploration: Amount = Field(
+        0.01,
+        description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
     )
-    estimator: Literal["score-function", "gumbel"] = Field(
-        "score-function", description="hard: how the draw is learned; gumbel: straight through a relaxed draw"
+    baseline_decay: Share = Field(
+        0.9, description="choice hard, by score-function: how slowly the moving baseline of the rewards moves"
     )
-    gumbel_temperature: Temperature = Field(1.0, description="gumbel: of the relaxed draw")
-    through: Literal["sentences"] | None = Field(
-        None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
-    )
-    heads: Size = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
-    query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
-    input_feeding: bool = Field(True, description="query current: the context also enters the next step")
-    size: Size = Field(
-        128,
-        description="size of W_q q and W_k k in additive, concat, deep, coverage and static, and of a predicted p_t",
-    )
-    layers: Layers = Field(2, description="deep: hidden layers")
-    learned_temperature: bool = Field(False, description="cosine: learn a temperature")
-    filters: Size = Field(16, description="coverage: rows of F, the convolution of earlier looks")
-    kernel: Annotated[int, Field(gt=0, le=255)] = Field(
-        5, description="coverage: width of F (its side on a grid), as many numbers at every place and step"
-    )
-    positions: Size = Field(200, description="location: the longest input it can look at")
-    options: dict[str, Scalar] = Field({}, description="a score of your own: settings that only it has, by name")
-
-    @property
-    def constant(self) -> bool:
-        """Whether no weight of a look depends on anything that is learned."""
-        return self.score == "uniform" and self.scope != "local-predicted"
-
-    @property
-    def conditions(self) -> str:
-        """What the model's probabilities are given beside the input and the symbols so far; nothing for most."""
-        drawn = self.score != "none" and self.choice == "hard"
-        return "the places chosen" if drawn else ""
-
-    @property
-    def zeros(self) -> str:
-        """What gives places exactly zero, however well they agree with the query; nothing where all have a share."""
-        if self.normaliser != "softmax":
-            return f"normaliser {self.normaliser} gives most places exactly zero"
-        return "" if self.scope == "global" else f"scope {self.scope} gives places outside its window exactly zero"
-
-    @property
-    def score_settings(self) -> dict[str, Any]:
-        """Every setting a score may want by its name, its own options beside those that recipes know."""
-        return self.model_dump(exclude={"options"}) | self.options
-
-
-# ---------------------------------------------------------------- training, use
 
 
 class TrainingSettings(Settings):
@@ -410,3 +306,11 @@ def names(given: str | list[str] | None) -> list[str]:
     if given is None or given == "none":
         return []
     return [given] if isinstance(given, str) else given
+
+
+def with_plugins(recipe: Recipe) -> bool:
+    """Whether some part of the model is of a class that a plug-in brought."""
+    encoders = [recipe.encoder_of(name) for name in recipe.inputs]
+    scores = {recipe.attention.score, *(getattr(one, "self_attention", "none") for one in encoders)}
+    own = recipe.decoder.own is not None or any(one.own is not None for one in encoders)
+    return own or not scores <= BUILT_IN | {"none"}

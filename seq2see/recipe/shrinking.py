@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seq2see.recipe.backbones import SMALL
-from seq2see.recipe.encoder_settings import ConvolutionalEncoderSettings
-from seq2see.recipe.media_settings import ImageInput
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.encoders import SMALL, ConvolutionalEncoderSettings, VideoEncoderSettings
+from seq2see.settings.inputs import ImageInput, VideoInput
 
 GROUPS = 8
 """Maps up to which each is normalised by itself; more are normalised in groups."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.decoder_settings import DecoderSettings
-from seq2see.recipe.schema import (
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.base import TextSettings
+from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.encoders import (
     EncoderSettings,
     HierarchicalEncoderSettings,
-    Recipe,
-    TextOutput,
-    TextSettings,
-    TextsInput,
     TransformerEncoderSettings,
     VideoEncoderSettings,
 )
+from seq2see.settings.inputs import TextsInput
+from seq2see.settings.outputs import TextOutput
 
 MEMORY = 256
 """Symbols before its own that a step sees in a stream, where nothing is said."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from seq2see.recipe.basics import Settings
-from seq2see.recipe.encoder_settings import EncoderSettings, RecurrentEncoderSettings
+from seq2see.settings.base import Settings
+from seq2see.settings.encoders import EncoderSettings, RecurrentEncoderSettings
 
 
 def unused_encoder(settings: EncoderSettings, own: Mapping[str, EncoderSettings]) -> dict[str, str]:

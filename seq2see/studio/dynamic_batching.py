@@ -11,11 +11,11 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.fields import Fields
 from seq2see.data.text import TextField
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.oracles import Oracle
 from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from seq2see.api import Model
 from seq2see.data.field import Field
-from seq2see.data.fields import Fields
 from seq2see.data.image_files import data_url
 from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job
@@ -25,6 +24,7 @@ from seq2see.data.texts import TextsField
 from seq2see.errors import UserError, counted
 from seq2see.files import shortened
 from seq2see.looks import Film
+from seq2see.pipeline.fields import Fields
 from seq2see.studio.bodies import Scratch, Upload
 from seq2see.studio.media import Decoded, MediaDecoder
 from seq2see.studio.schemas import Invalid

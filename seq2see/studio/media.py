@@ -27,9 +27,7 @@ from seq2see.data.media_files import Job, MediaError
 from seq2see.data.resampling import Samples
 from seq2see.data.video_files import Clip
 from seq2see.errors import UserError
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from seq2see.studio.http import Refused
 from seq2see.studio.settings import MEGABYTE, Limits
 

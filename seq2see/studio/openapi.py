@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from seq2see import __version__
-from seq2see.recipe.kinds import first_line
+from seq2see.settings.base import first_line
 from seq2see.studio import schemas
 from seq2see.studio.bodies import FORM, JSON
 from seq2see.studio.guard import COOKIE

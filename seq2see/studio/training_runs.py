@@ -20,7 +20,7 @@ from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.media_settings import MediaSettings
+from seq2see.settings.inputs import MediaSettings
 from seq2see.studio.bodies import DEPTH
 from seq2see.training.film import FILM
 from seq2see.training.reports import JOINED, METRICS, Report

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.dataset import Dataset
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Principal
+from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.pca import as_learned, check_autoencoder, restored
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.comparing import compare

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.data.batches import Labels, Sequences
-from seq2see.data.dataset import Dataset
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.faithful import embedded
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.cells import CELLS, with_cell

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from seq2see.attention import Look
 from seq2see.data.batches import EOS, Batch, Labels, Sequences
-from seq2see.data.fields import Fields
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings
 
 # ---------------- A row read twice, under two dropouts, should be answered alike (R-Drop, Liang et al

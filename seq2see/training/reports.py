@@ -17,7 +17,7 @@ from seq2see.evaluation.strings import edit_distance
 from seq2see.files import unwritable, write_bytes
 from seq2see.looks import Prediction
 from seq2see.recipe import Recipe
-from seq2see.recipe.media_settings import MediaSettings
+from seq2see.settings.inputs import MediaSettings
 
 METRICS = "metrics.jsonl"
 

@@ -15,25 +15,25 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 
-from seq2see.data.dataset import Dataset
-from seq2see.data.fields import OUTPUT, Fields
 from seq2see.data.media import MediaField
 from seq2see.data.records import Data, is_path
-from seq2see.data.trained_rows import TrainedRows
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
+from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.devices import machine_memory, usable
 from seq2see.pipeline.evaluator import judge
+from seq2see.pipeline.fields import OUTPUT, Fields
 from seq2see.pipeline.frozen_features import keep_features
 from seq2see.pipeline.measures import followed
 from seq2see.pipeline.parameters import of_recipe, total
 from seq2see.pipeline.predictor import options_of, predict
+from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, load_recipe, notes
-from seq2see.recipe.schema import CellSettings
+from seq2see.settings.base import CellSettings
 from seq2see.training.checkpoints import checkpoint_paths, recover_checkpoint
 from seq2see.training.dataset import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed

@@ -13,7 +13,7 @@ from torch import nn
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.scores import ORDERED, SCORES
+from seq2see.settings.attention import ORDERED, SCORES
 
 Combination = dict[str, str]
 

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from seq2see.attention import Look, build_attention
 from seq2see.memory import Layout, LayoutKind, Places, View
-from seq2see.recipe.schema import AttentionSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
 
 SIZE, STEPS, ROWS, COLUMNS = 6, 3, 3, 5
 WIDTHS = [5, 2, 1]

@@ -11,7 +11,7 @@ from seq2see.attention import Attention, Candidates, Score, build_score, masked_
 from seq2see.attention.scopes import LocalMonotonic
 from seq2see.attention.scores import Additive, Dot
 from seq2see.memory import Places, View
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
 EMPTY = 2

@@ -20,8 +20,8 @@ from seq2see.data.batches import Batch
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.schema import AttentionSettings, LossSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.recipe.schema import LossSettings
+from seq2see.settings.attention import SCORES, AttentionSettings
 from tests.attention.combinations import CLASSES, SYMBOLS, batch_of
 from tests.objectives import objective_of
 

@@ -18,8 +18,7 @@ from seq2see.attention.scores import Concat, Cosine, Deep, Location, options
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.recipe import load_recipe
-from seq2see.recipe.schema import AttentionSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
 
 Array = NDArray[np.float64]
 QUERY, KEY, PLACES = 4, 6, 5

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seq2see.attention import Prepared, Through, build_attention
 from seq2see.memory import Layout, Places, View
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.settings.attention import AttentionSettings
 
 SIZE, QUERY = 6, 5
 PARTS = [[3, 1, 2], [4], []]

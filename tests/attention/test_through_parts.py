@@ -11,7 +11,7 @@ import torch
 from seq2see.attention import Through, ThroughHeads, build_attention
 from seq2see.attention.records import spread
 from seq2see.memory import Places, View
-from seq2see.recipe.schema import AttentionSettings
+from seq2see.settings.attention import AttentionSettings
 from tests.attention.test_through import PARTS, QUERY, SIZE, additive, document, softmax
 
 Array = np.ndarray

@@ -18,8 +18,8 @@ from seq2see.attention import scores
 from seq2see.cli import main
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
-from seq2see.recipe.own import DECODERS, ENCODERS
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
+from seq2see.settings.plugins import DECODERS, ENCODERS
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},

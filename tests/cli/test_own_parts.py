@@ -12,9 +12,10 @@ from seq2see.cli.app import bring
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
-from seq2see.recipe.kinds import kind_in, settings_in
-from seq2see.recipe.own import DECODERS, ENCODERS
-from seq2see.recipe.schema import WRITERS, EncoderSettings
+from seq2see.settings.base import kind_in, settings_in
+from seq2see.settings.decoders import WRITERS
+from seq2see.settings.encoders import EncoderSettings
+from seq2see.settings.plugins import DECODERS, ENCODERS
 from seq2see.training.comparison_results import fingerprint
 from seq2see.training.run import Sources
 from tests.cli.conftest import Run

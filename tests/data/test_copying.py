@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from seq2see.data.batches import EOS, UNK
-from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields, sequences
+from seq2see.pipeline.dataset import Dataset
+from seq2see.pipeline.fields import Fields, sequences
 from seq2see.recipe import load_recipe
 
 SEEN = [{"source": "I am Tom", "output": "hello Tom"}, {"source": "I am Ida", "output": "hello Ida"}]

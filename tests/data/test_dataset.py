@@ -13,11 +13,11 @@ import torch
 
 from seq2see.data.batches import Labels, Sequences
 from seq2see.data.columns import resolve
-from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.data.tables import read
 from seq2see.errors import UserError
+from seq2see.pipeline.dataset import Dataset
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import Recipe
 from tests.data.helpers import Put, error_of
 

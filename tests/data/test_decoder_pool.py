@@ -22,9 +22,7 @@ from seq2see.data.media_files import Job, MediaError
 from seq2see.data.sound_files import decoded
 from seq2see.data.video_files import read_video
 from seq2see.errors import UserError
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from tests.clips import written as filmed
 from tests.misbehaving_decoder import COMMAND, pool
 
@@ -309,7 +307,7 @@ def test_nothing_is_left_behind_by_a_server_that_is_killed(tmp_path: Path, conte
 import sys, time
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.media_files import Job
-from seq2see.recipe.media_settings import ImageInput
+from seq2see.settings.inputs import ImageInput
 made = DecoderPool(processes=1, command={COMMAND!r})
 print(int(made.submit([Job({who.path!r}, ImageInput())])[0].result()[0][0]), flush=True)
 if {content!r} != "idle":

@@ -18,9 +18,7 @@ from seq2see.data.image_files import read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.sound_files import decoded, samples_of
 from seq2see.data.video_files import read_video, times_in
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from tests.clips import written
 from tests.hostile.mutations import SEED, mutate_bytes
 

@@ -20,9 +20,7 @@ from seq2see.data.image import ImageField
 from seq2see.data.media_files import MediaError
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from seq2see.training.dataset import open_table
 from tests.clips import av, counted, written
 

@@ -12,7 +12,7 @@ from PIL import Image
 from seq2see.data.image import ImageField
 from seq2see.data.image_files import problem_of, read_picture, size_of
 from seq2see.data.media_files import MediaError
-from seq2see.recipe.media_settings import AugmentSettings, ImageInput
+from seq2see.settings.inputs import AugmentSettings, ImageInput
 
 
 def drawn(path: Path, size: tuple[int, int] = (40, 20), mode: str = "RGB", **saving: object) -> Path:

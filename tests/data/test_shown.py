@@ -10,8 +10,7 @@ import pytest
 from seq2see.data.sound import SoundField
 from seq2see.data.video import VideoField
 from seq2see.errors import UserError
-from seq2see.recipe.sound_settings import SoundInput
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import SoundInput, VideoInput
 
 
 def test_a_sound_is_shown_with_its_tone_where_it_belongs(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from seq2see.data.sound import SoundField, filtered, frames_of, heard, in_voice,
 from seq2see.data.sound_files import decoded, problem_of, samples_of
 from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
-from seq2see.recipe.sound_settings import SoundAugmentSettings, SoundInput
+from seq2see.settings.inputs import SoundAugmentSettings, SoundInput
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.fields import Fields, TextField
 from seq2see.data.streams import Stream
-from seq2see.recipe.schema import Recipe, TextSettings
+from seq2see.pipeline.fields import Fields, TextField
+from seq2see.recipe.schema import Recipe
+from seq2see.settings.base import TextSettings
 from tests.data.helpers import error_of
 
 LINES = ["To be, or not to be:", "", "  that is  the question."]

@@ -18,7 +18,7 @@ from seq2see.data.sources import RowError
 from seq2see.data.tables import Table, read, write
 from seq2see.errors import MissingExtra
 from seq2see.recipe import load_recipe
-from seq2see.recipe.schema import DataSettings
+from seq2see.settings.data import DataSettings
 from tests.data.helpers import Put, error_of
 
 PAIRS = [{"en": "a dog", "de": "ein Hund"}, {"en": 'say "hi", you', "de": "sag हाय"}, {"en": "", "de": "x"}]

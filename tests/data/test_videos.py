@@ -16,7 +16,7 @@ from seq2see.data.video import VideoField, changed, jittered
 from seq2see.data.video_direction import turned
 from seq2see.data.video_files import Clip, KeptClips, chosen, frames_in, problem_of, read_video
 from seq2see.errors import MissingExtra, UserError
-from seq2see.recipe.video_settings import VideoAugmentSettings, VideoInput
+from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
 from tests.clips import av, counted, written
 
 SMALL = VideoInput(height=32, width=48, colour="grey", longest=4, fit="stretch")

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from seq2see.decoders import Conditions, Ready, RecurrentDecoder, State, Step
 from seq2see.embeddings import build_embedding
 from seq2see.memory import Memory, Places, View
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 
 SYMBOLS, SIZE, ROWS, PLACES, STEPS = 7, 6, 3, 4, 5
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=torch.bool)

@@ -11,8 +11,8 @@ from torch import nn
 from seq2see.decoders import Conditions, LabelDecoder
 from seq2see.errors import UserError
 from seq2see.memory import View
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
 
 INPUTS = ("premise", "hypothesis")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from seq2see.attention import Candidates, Score, register, scores
 from seq2see.decoders import RecurrentDecoder
 from seq2see.errors import UserError
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 from tests.decoders.building import MASK, PLACES, ROWS, SIZE, STEPS, SYMBOLS, close, decoder, memory, stepped
 
 TOKENS = torch.tensor([[2, 4, 5, 1, 6], [2, 3, 3, 3, 0], [2, 6, 5, 4, 3]])

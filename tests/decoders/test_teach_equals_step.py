@@ -10,7 +10,7 @@ import torch
 
 from seq2see.decoders import Decoder, RecurrentDecoder
 from seq2see.memory import Memory
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 from tests.decoders.building import ROWS, SIZE, STEPS, SYMBOLS, close, decoder, memory, same_state, stepped
 
 CELLS = [

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from seq2see.decoders import Conditions, Ready, Step, TransformerDecoder
 from seq2see.embeddings import build_embedding
 from seq2see.memory import View
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, STEPS, SYMBOLS, memory
 
 PARTS: list[dict[str, Any]] = [

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from seq2see.decoders import Conditions, TransformerDecoder, build_decoder
 from seq2see.memory import View
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
 
 INPUTS = ("premise", "hypothesis")

@@ -12,9 +12,8 @@ from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image import ImageField, Pictures
 from seq2see.encoders import ConvolutionalEncoder
 from seq2see.recipe import load_recipe
-from seq2see.recipe.backbones import CARRIED
-from seq2see.recipe.media_settings import ImageInput
-from seq2see.recipe.schema import ConvolutionalEncoderSettings
+from seq2see.settings.encoders import CARRIED, ConvolutionalEncoderSettings
+from seq2see.settings.inputs import ImageInput
 
 SMALL = ConvolutionalEncoderSettings(size=8, channels=[4, 6])
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.recipe.schema import EmbeddingSettings
+from seq2see.settings.base import EmbeddingSettings
 
 IDS = torch.tensor([[3, 0], [1, 3]])
 VECTORS = torch.randn(5, 7)

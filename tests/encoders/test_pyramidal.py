@@ -9,7 +9,7 @@ from seq2see.cells import GRU
 from seq2see.data.sound import Frames
 from seq2see.encoders import PyramidalEncoder
 from seq2see.encoders.layers import pairs
-from seq2see.recipe.schema import PyramidalEncoderSettings
+from seq2see.settings.encoders import PyramidalEncoderSettings
 
 REAL = torch.ones(1, 7, dtype=torch.bool)
 

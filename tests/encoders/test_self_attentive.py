@@ -14,8 +14,8 @@ from torch import nn
 from seq2see.attention import scores
 from seq2see.encoders import RecurrentEncoder
 from seq2see.errors import UserError
-from seq2see.recipe.schema import RecurrentEncoderSettings
-from seq2see.recipe.scores import SCORES, reading_scores
+from seq2see.settings.attention import SCORES, reading_scores
+from seq2see.settings.encoders import RecurrentEncoderSettings
 
 Array = NDArray[np.float64]
 SYMBOLS, SIZE, WIDTH = 9, 4, 3

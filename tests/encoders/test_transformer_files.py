@@ -16,7 +16,7 @@ from seq2see.data.sound import Frames
 from seq2see.encoders import Encoded, Encoder, Material, PictureTransformer, SoundTransformer, VideoEncoder
 from seq2see.encoders.build import build_encoder
 from seq2see.errors import UserError
-from seq2see.recipe.schema import TransformerEncoderSettings, VideoEncoderSettings
+from seq2see.settings.encoders import TransformerEncoderSettings, VideoEncoderSettings
 from tests.encoders.test_transformer import copied
 
 LAYERS = {"size": 8, "layers": 2, "heads": 2, "feedforward": 12}

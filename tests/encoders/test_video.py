@@ -13,7 +13,7 @@ from seq2see.data.video import Clips
 from seq2see.encoders import VideoEncoder
 from seq2see.encoders.video import Motion, changes
 from seq2see.errors import UserError
-from seq2see.recipe.schema import VideoEncoderSettings
+from seq2see.settings.encoders import VideoEncoderSettings
 
 SMALL: dict[str, Any] = {"size": 6, "channels": [4, 8]}
 WAYS: list[dict[str, Any]] = [

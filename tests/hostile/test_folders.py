@@ -21,10 +21,10 @@ from safetensors.numpy import load, save
 from safetensors.torch import load_file, save_file
 
 import seq2see
-from seq2see.data.trained_rows import FILE as TRAINED_ROWS
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights
 from seq2see.pipeline.bundle import WEIGHTS
+from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
 from seq2see.pipeline.weights import CHECKSUMS
 from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 

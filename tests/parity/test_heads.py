@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from seq2see.attention import Attention, MultiHead, build_attention, build_score
 from seq2see.attention.scopes import LocalPredicted
 from seq2see.memory import Places, View
-from seq2see.recipe.schema import AttentionSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES, AttentionSettings
 
 QUERY, KEY, PLACES, QUERIES, HEADS = 6, 8, 5, 3, 4
 MASK = torch.arange(PLACES) < torch.tensor([5, 2, 1, 4])[:, None]

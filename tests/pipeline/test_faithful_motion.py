@@ -14,7 +14,7 @@ from seq2see.data.video import Clips
 from seq2see.encoders.video import VideoEncoder, changes
 from seq2see.pipeline.faithful import OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart
-from seq2see.recipe.schema import VideoEncoderSettings
+from seq2see.settings.encoders import VideoEncoderSettings
 from tests.clips import table, written
 
 FRAMES, SIZE, HIDDEN = 75, 16, 9

@@ -9,10 +9,10 @@ import torch
 
 from seq2see.api import Model
 from seq2see.data.batches import SOS
-from seq2see.data.fields import Fields
 from seq2see.errors import Notice
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import attention_equations
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 
 ROWS = [{"word": "a b", "output": "A B"}, {"word": "b", "output": "B"}]

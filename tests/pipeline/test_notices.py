@@ -10,9 +10,9 @@ import pytest
 
 import seq2see
 from seq2see.api import Model
-from seq2see.data.fields import Fields
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.input_warnings import Notices
 from seq2see.recipe import load_recipe
 

@@ -13,9 +13,9 @@ from PIL import Image
 
 import seq2see
 from seq2see.api import Model
-from seq2see.data import trained_rows
-from seq2see.data.trained_rows import FILE, Recorder, RowHasher, seen_by
 from seq2see.errors import Notice, UserError
+from seq2see.pipeline import trained_rows
+from seq2see.pipeline.trained_rows import FILE, Recorder, RowHasher, seen_by
 from seq2see.pipeline.weights import CHECKSUMS
 from seq2see.recipe import load_recipe
 from tests.pipeline.conftest import PAIRS, SMALL

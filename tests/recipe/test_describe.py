@@ -7,9 +7,9 @@ from typing import Any
 
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
-from seq2see.recipe.kinds import kind_in, settings_in
-from seq2see.recipe.schema import OwnEncoderSettings
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
+from seq2see.settings.base import kind_in, settings_in
+from seq2see.settings.encoders import OwnEncoderSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
 

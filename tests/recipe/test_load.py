@@ -11,7 +11,7 @@ import yaml
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe, notes, shipped
 from seq2see.recipe.inert import inert
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 
 ONE: dict[str, Any] = {"inputs": {"source": {}}}
 TWO: dict[str, Any] = {"inputs": {"passage": {}, "question": {}}}

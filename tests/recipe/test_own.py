@@ -10,8 +10,8 @@ from pydantic import Field
 
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.encoder_settings import KEYS
-from seq2see.recipe.own import DECODERS, ENCODERS, read_class
+from seq2see.settings.encoders import KEYS
+from seq2see.settings.plugins import DECODERS, ENCODERS, read_class
 
 ONE = {"inputs": {"source": {}}}
 BROUGHT = "or one that --plugin brings"

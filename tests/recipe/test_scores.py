@@ -8,7 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.recipe.scores import SCORES, declare, own_options
+from seq2see.settings.attention import SCORES, declare, own_options
 
 ONE = {"inputs": {"source": {}}}
 SLOPED = {**ONE, "attention": {"score": "sloped", "size": 9, "options": {"slope": 0.5}}}

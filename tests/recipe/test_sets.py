@@ -10,7 +10,7 @@ import pytest
 from seq2see.attention.scores import scores
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.recipe.scores import ORDERED, SCORES, declare
+from seq2see.settings.attention import ORDERED, SCORES, declare
 
 SET: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "deep-sets"}}
 LOOKING: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "transformer"}}

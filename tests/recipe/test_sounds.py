@@ -8,7 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.recipe.schema import PyramidalEncoderSettings
+from seq2see.settings.encoders import PyramidalEncoderSettings
 
 
 def recipe(sound: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe, shipped
-from seq2see.recipe.schema import TransformerEncoderSettings, VideoEncoderSettings
+from seq2see.settings.encoders import TransformerEncoderSettings, VideoEncoderSettings
 
 
 def recipe(kind: str = "image", given: dict[str, Any] | None = None, **encoder: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from starlette.testclient import TestClient
 from seq2see import api
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.media_files import Job
-from seq2see.recipe.media_settings import ImageInput
+from seq2see.settings.inputs import ImageInput
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.http import Refused

@@ -16,7 +16,7 @@ from seq2see import api
 from seq2see.data import media
 from seq2see.data.video import VideoField
 from seq2see.data.video_files import Clip, KeptClips, read_video
-from seq2see.recipe.video_settings import VideoInput
+from seq2see.settings.inputs import VideoInput
 from seq2see.studio.bodies import Scratch
 from seq2see.studio.inputs import Reader
 from seq2see.studio.settings import Limits

@@ -15,7 +15,8 @@ from seq2see.decoders import Conditions, LabelDecoder, Ready, SoftmaxHead, Step
 from seq2see.memory import Memory, Places, View
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.recipe.schema import AttentionSettings, DecoderSettings
+from seq2see.settings.attention import AttentionSettings
+from seq2see.settings.decoders import DecoderSettings
 from tests.objectives import objective_of
 
 FIRST, LETTERS, LONG = 4, 8, 30

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.dataset import Dataset
-from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.dataset import Dataset
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.feeds import RowFeed
 from seq2see.training.losses import Objective, difference

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from seq2see.cli.figures.gradients import chart_of
-from seq2see.data.fields import Fields
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.recipe.cells import with_cell
 from seq2see.training.gradients import by_steps_back, gradient_courses, gradients_through_time

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from seq2see.errors import UserError
-from seq2see.recipe.backbone_settings import BackboneSettings
+from seq2see.settings.encoders import BackboneSettings
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of ImageNet's red, green and blue, from 0 to 1: what networks trained on it have been shown."""

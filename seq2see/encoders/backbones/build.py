@@ -10,8 +10,7 @@ from seq2see.encoders.backbones.base import Backbone
 from seq2see.encoders.backbones.pretrained import EfficientNetLite, ResNet, Timm, Torchvision, Vgg16
 from seq2see.encoders.backbones.small import Small
 from seq2see.errors import UserError
-from seq2see.recipe.backbone_settings import BackboneSettings
-from seq2see.recipe.backbones import SMALL, unknown_backbone
+from seq2see.settings.encoders import SMALL, BackboneSettings, unknown_backbone
 
 Maker = Callable[[Path | None], Backbone]
 

@@ -9,7 +9,7 @@ from torch.nn.functional import pad, relu
 
 from seq2see.encoders.backbones.base import Backbone
 from seq2see.encoders.layers import groups_of
-from seq2see.recipe.backbone_settings import BackboneSettings
+from seq2see.settings.encoders import BackboneSettings
 
 
 class Level(nn.Sequential):

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from seq2see.errors import nearest
-from seq2see.recipe.basics import Scalar
-from seq2see.recipe.kinds import is_open, is_union, kind_in, kind_of
+from seq2see.settings.base import Scalar, is_open, is_union, kind_in, kind_of
 
 PLUGIN = "--plugin"
 BROUGHT = "or one that --plugin brings"

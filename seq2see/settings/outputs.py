@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import Settings, Side, TextSettings
+from seq2see.settings.base import Settings, Side, TextSettings
 
 # Of every kind: `said`, what it is called; `one_step`, whether it is given whole, by a decoder that reads no symbol;
 # `numeric`, whether it is made of numbers, which are near or far from the right ones and have no probability.

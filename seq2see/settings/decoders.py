@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seq2see.recipe.basics import (
+from seq2see.settings.base import (
     MOST_LAYERS,
     Activation,
     CellSettings,
@@ -18,7 +18,7 @@ from seq2see.recipe.basics import (
     Share,
     Size,
 )
-from seq2see.recipe.own import DECODERS, Own
+from seq2see.settings.plugins import DECODERS, Own
 
 WRITERS = ("recurrent", "transformer", "label", "reconstruction")
 """The decoders of the house; plug-ins bring others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.basics import CellSettings, EmbeddingSettings
+from seq2see.settings.base import CellSettings, EmbeddingSettings
 
 
 def cell_equation(settings: CellSettings) -> str:

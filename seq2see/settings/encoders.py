@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from seq2see.recipe.backbone_settings import BackboneSettings
-from seq2see.recipe.basics import (
+from seq2see.errors import nearest
+from seq2see.settings.base import (
     MOST_LAYERS,
     Activation,
     CellSettings,
@@ -15,13 +17,223 @@ from seq2see.recipe.basics import (
     Layers,
     Positions,
     Scalar,
+    Settings,
     Share,
     Side,
     Size,
 )
-from seq2see.recipe.own import ENCODERS, PLUGIN, Own
-from seq2see.recipe.readers import Reader, View, by_kind
-from seq2see.recipe.video_encoder_settings import VideoEncoderSettings
+from seq2see.settings.plugins import ENCODERS, PLUGIN, Own
+
+# ---------------- Networks that can make a map of a picture, by the names recipes call them by; a test ...
+
+SMALL = "small"
+"""The one of our own, which is trained with the rest."""
+
+CARRIED = ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2")
+"""Whose weights a package brings along."""
+
+FILED = ("resnet18", "resnet34", "resnet50", "vgg16")
+"""Whose weights lie in a file of the user's; without one they begin at random."""
+
+PACKAGES = ("timm", "torchvision")
+"""Packages that know networks by name, PACKAGE:NAME, and where their weights are to be had."""
+
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""Of a network in its package. Names with a scheme (hf-hub:, local-dir:) would have files fetched when a model's folder
+is loaded, which somebody else may have written."""
+
+LEAST = 32
+"""Pixels on a side that a pre-trained network needs: it halves them five times."""
+
+
+def unknown_backbone(name: str) -> str | None:
+    """What is wrong with the name of a backbone; None where nothing is.
+
+    >>> unknown_backbone("timm:convnext_tiny"), unknown_backbone("resnet-50")
+    (None, "unknown backbone 'resnet-50' (did you mean 'resnet50'?); allowed: small, efficientnet-lite0, \
+efficientnet-lite1, efficientnet-lite2, resnet18, resnet34, resnet50, vgg16, timm:NAME, torchvision:NAME")
+    """
+    known = (SMALL, *CARRIED, *FILED)
+    package, _, its = name.partition(":")
+    if name in known or (package in PACKAGES and NAME.fullmatch(its)):
+        return None
+    allowed = ", ".join([*known, *(f"{one}:NAME" for one in PACKAGES)])
+    return f"unknown backbone '{name}'{nearest(name, known)}; allowed: {allowed}"
+
+
+# ---------------- A network that makes maps of pictures
+
+
+class BackboneSettings(Settings):
+    """A convolutional network that makes a map of a picture."""
+
+    backbone: Annotated[str, Field(min_length=1)] = Field(
+        "small",
+        description="small (trained with the rest), efficientnet-lite0, -lite1 and -lite2 (pre-trained, extra "
+        "`images`), resnet18, resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of "
+        "these names)",
+    )
+    weights: str | None = Field(
+        None,
+        description="file of the backbone's weights, a state-dict as torch saves it or .safetensors; not given: those "
+        "it was published with, and for resnet and vgg16 none: it begins at random",
+    )
+    tuned: bool = Field(
+        False,
+        description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
+        "false: frozen, its maps are kept on disk",
+    )
+    channels: list[Size] = Field(
+        [32, 64, 128, 256],
+        min_length=1,
+        max_length=MOST_LAYERS,
+        description="small: maps of each level; a level halves height and width",
+    )
+    pooled: list[Literal["both", "height"]] = Field(
+        [],
+        max_length=MOST_LAYERS,
+        description="small: what each level halves; not given: both; height keeps the places of a line apart",
+    )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its backbone's maps never change, so that they need to be computed once only."""
+        return self.backbone != SMALL and not self.tuned
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether its backbone has learned something before."""
+        return self.weights is not None or self.backbone not in (SMALL, *FILED)
+
+
+# ---------------- What all settings of encoders tell of what they read and give
+
+
+def by_kind(default: str, *, brought: Collection[str] = ()) -> Discriminator:
+    """Chooses among groups of keys by their `kind`, which need not be given; one group stands for all brought ones."""
+
+    def kind(given: Any) -> Any:
+        word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
+        if isinstance(word, str) and word in brought:
+            return PLUGIN
+        return word if isinstance(word, str) and word != PLUGIN else ""
+
+    return Discriminator(kind)
+
+
+View = tuple[int | None, str | None]
+"""Numbers in each place, and how places lie; None: only the built encoder knows."""
+
+
+class Reader(Settings):
+    """What every encoder's settings tell of what it gives, None where only the built encoder knows.
+
+    reads: the kinds of input it can read; lies: how its places lie, where no setting has a say in it.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("text",)
+    lies: ClassVar[str | None] = "tokens"
+
+    @property
+    def places_size(self) -> int | None:
+        """Numbers in each h_j, which is what is looked at: `size` of them, of each direction where there are two."""
+        given: dict[str, Any] = dict(self)
+        return int(given["size"]) * (2 if given.get("bidirectional") else 1)
+
+    @property
+    def summary_size(self) -> int | None:
+        """Numbers in the summary: what starts a decoder or enters its every step."""
+        return self.places_size
+
+    @property
+    def layout(self) -> str | None:
+        """How its places lie."""
+        return self.lies
+
+    @property
+    def further(self) -> dict[str, View]:
+        """Other places of the same input, by the name that stands behind the input's own."""
+        return {}
+
+    @property
+    def own(self) -> Own | None:
+        """The class behind it, where a plug-in brought it."""
+        return None
+
+
+# ---------------- How a video is read
+
+
+class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
+    """h_1 .. h_M: networks make maps of each frame, what is in it and what moves, another reads them over time."""
+
+    reads: ClassVar[tuple[str, ...]] = ("video",)
+    lies: ClassVar[str] = "frames"
+    kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
+    appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
+    motion: list[Size] = Field(
+        [],
+        max_length=MOST_LAYERS,
+        description="maps of each level of 3-D convolutions over short clips; a level halves height and width",
+    )
+    spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
+        [], max_length=MOST_LAYERS, description="motion: frames that each level sees, odd numbers; not given: 3 each"
+    )
+    motion_from: Literal["pixels", "changes"] = Field(
+        "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
+    )
+    frame: Literal["mean", "flat"] = Field(
+        "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
+    )
+    over_time: Literal["recurrent", "transformer", "none"] = Field(
+        "recurrent",
+        description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
+    )
+    bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
+    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Positions = Field("sinusoidal", description="transformer: how a frame knows where it stands in time")
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="transformer, learned positions: frames of the longest clip"
+    )
+    dropout: Share = Field(
+        0.0,
+        description="recurrent: between layers and on the output of the last; transformer: on what each part of "
+        "a layer gives; with all on what enters",
+    )
+    regions: bool = Field(
+        False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_before(cls, given: Any) -> Any:
+        """`recurrent: true` or `false`, as recipes and models of before `over_time` have it."""
+        if not isinstance(given, dict) or not isinstance(given.get("recurrent"), bool) or "over_time" in given:
+            return given
+        rest = {key: value for key, value in given.items() if key != "recurrent"}
+        return rest | {"over_time": "recurrent" if given["recurrent"] else "none"}
+
+    @property
+    def recurrent(self) -> bool:
+        return self.over_time == "recurrent"
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if self.recurrent and self.bidirectional else 1)
+
+    @property
+    def frozen(self) -> bool:
+        return self.appearance and super().frozen
+
+    @property
+    def seen(self) -> list[int]:
+        """Frames that each level of `motion` sees."""
+        return self.spans or [3] * len(self.motion)
+
+    @property
+    def further(self) -> dict[str, View]:
+        return {"regions": (self.places_size, "frames-grid")} if self.regions else {}
 
 
 class RecurrentEncoderSettings(CellSettings, Reader):
