@@ -16,6 +16,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.evaluation.report import Seen
+from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle, folders_of
 from seq2see.pipeline.evaluator import Progress as Measuring
@@ -45,7 +46,6 @@ from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, lists_in, open_table
 from seq2see.training.fine_tuning import fine_tuned
-from seq2see.training.locking import alone
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Listener
 from seq2see.training.resuming import gone_on, same_rows, same_sources
@@ -282,7 +282,7 @@ class Model:
     def save(self, folder: str | Path) -> None:
         """Write the model's folder, unless a training runs in it."""
         bundle = self._single("save")
-        with alone(Path(folder)):
+        with lock_folder(Path(folder)):
             bundle.save(Path(folder))
 
     def _single(self, what: str) -> Bundle:

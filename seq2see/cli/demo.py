@@ -162,11 +162,11 @@ def _check(given: Given) -> None:
 
 def _trained(folder: Path, words: list[Entry], minutes: float) -> Model:
     from seq2see.api import train
-    from seq2see.training.locking import alone
+    from seq2see.locking import lock_folder
 
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a run needs a folder")
-    with alone(folder):
+    with lock_folder(folder):
         write_table(folder / TABLE, words)
     return train(RECIPE, folder / TABLE, out=folder, overrides=SETTINGS, minutes=minutes, overwrite=True)
 

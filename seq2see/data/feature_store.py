@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.locking import in_turn
 from seq2see.files import unwritable
+from seq2see.locking import lock_folder
 
 Array = NDArray[np.float16]
 
@@ -34,7 +34,7 @@ class FeatureStore:
         self._known: dict[str, bool] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with in_turn(folder):
+            with lock_folder(folder, wait=True):
                 self._recover()
         except OSError as error:
             raise unwritable(folder, error) from None
@@ -60,7 +60,7 @@ class FeatureStore:
     def add(self, paths: Iterable[str], features: Array) -> None:
         """Keep the arrays of some more files: features (files, *shape). What other runs have added since is left."""
         try:
-            with in_turn(self.folder):
+            with lock_folder(self.folder, wait=True):
                 self._recover()
                 self._append(paths, features)
         except OSError as error:

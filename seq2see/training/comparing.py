@@ -15,6 +15,7 @@ from seq2see.data.records import Data
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.ranking import Contender, Outcome, Ranking
+from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, left_out, load_recipe
@@ -24,7 +25,6 @@ from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import latest_checkpoint
 from seq2see.training.comparison_results import Results, fingerprint
 from seq2see.training.dataset import open_table
-from seq2see.training.locking import FolderInUse, alone
 from seq2see.training.progress import Progress, remaining
 from seq2see.training.reports import Listener, Report, best_report
 from seq2see.training.run import SOURCES, Sources, sources_of, train, write_tables
@@ -195,7 +195,7 @@ def compare(
             contest.say(f"{variant}: {note}")
     for reason in impossible:
         contest.say(f"left out: {reason}")
-    with alone(folder):
+    with lock_folder(folder):
         write_tables(tables)
         return contest.held(made, seeds=seeds, left_out=impossible)
 

@@ -20,6 +20,7 @@ from seq2see.data.records import Data, is_path
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
+from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.dataset import Dataset
@@ -39,7 +40,6 @@ from seq2see.training.dataset import Corpus, lines_of, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import carried_over
-from seq2see.training.locking import alone
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, keep_rows, samples_of
 from seq2see.training.trainer import CHECKPOINTS, Trainer
 
@@ -219,7 +219,7 @@ def train(
     folder = Path(folder)
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a run needs a folder")
-    with alone(folder):
+    with lock_folder(folder):
         if not resume and not overwrite:
             check_free(folder)
         if resume and not _begun(folder, sources):

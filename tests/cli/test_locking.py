@@ -20,7 +20,7 @@ import seq2see
 from seq2see import api
 from seq2see.cli import demo
 from seq2see.errors import UserError
-from seq2see.training.locking import FolderInUse, alone
+from seq2see.locking import FolderInUse, lock_folder
 from tests.cli.conftest import Run
 from tests.system.small import Told
 from tests.training import tiny
@@ -30,8 +30,8 @@ Call = Callable[..., Run]
 HOLDER = """
 import os, sys
 from pathlib import Path
-from seq2see.training.locking import alone
-with alone(Path(sys.argv[1])):
+from seq2see.locking import lock_folder
+with lock_folder(Path(sys.argv[1])):
     child = os.fork() if sys.argv[2:] == ["fork"] else None
     if not child:  # of the two the child, which has left the lock to its parent by then
         print(os.getpid(), flush=True)
@@ -158,7 +158,7 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         os.kill(int(child), 0)  # it is there still
-        with alone(tmp_path):
+        with lock_folder(tmp_path):
             pass
 
 
@@ -187,9 +187,9 @@ def test_two_threads_do_not_meet_in_one_folder(trained: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("written", ["", "{", "[1]", '{"pid": 1}', '{"pid": "\\u001b[2J", "host": "", "since": ""}'])
 def test_whatever_a_lock_says_is_no_trouble(tmp_path: Path, written: str) -> None:
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         (tmp_path / ".lock").write_text(written)
-        with pytest.raises(FolderInUse, match="in use by another process"), alone(tmp_path):
+        with pytest.raises(FolderInUse, match="in use by another process"), lock_folder(tmp_path):
             pass
 
 

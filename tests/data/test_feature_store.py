@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.locking import in_turn
+from seq2see.locking import lock_folder
 
 
 def files(folder: Path, number: int) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_run_waits_while_another_adds(tmp_path: Path) -> None:
     paths, made = files(tmp_path, 2), arrays(2)
     store = FeatureStore(tmp_path / "kept", (2, 3))
     adding = Thread(target=store.add, args=(paths, made))
-    with in_turn(tmp_path / "kept"):
+    with lock_folder(tmp_path / "kept", wait=True):
         adding.start()
         adding.join(0.2)
         assert adding.is_alive()

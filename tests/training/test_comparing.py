@@ -13,9 +13,9 @@ import pytest
 import seq2see
 from seq2see.errors import UserError
 from seq2see.evaluation.ranking import Ranking
+from seq2see.locking import lock_folder
 from seq2see.training import comparing
 from seq2see.training.comparison_results import RESULTS, Results
-from seq2see.training.locking import alone
 from seq2see.training.reports import best_report
 from seq2see.training.run import train
 from tests.system.small import Told
@@ -192,7 +192,7 @@ def test_a_variant_that_diverges_leaves_the_others(data: Path, tmp_path: Path) -
 
 
 def test_two_processes_do_not_meet_in_one_folder(data: Path, tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(UserError, match=rf"in use by process {os.getpid()} on "):
+    with lock_folder(tmp_path), pytest.raises(UserError, match=rf"in use by process {os.getpid()} on "):
         compare(data, tmp_path)
     compare(data, tmp_path, updates=1, vary=["attention.score=dot"])
 
