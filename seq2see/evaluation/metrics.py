@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from seq2see.errors import UserError, nearest
+from seq2see.evaluation import labels, ngrams, strings  # noqa: F401 - importing them registers their metrics
 from seq2see.evaluation.base import METRICS, Metric, Rows, Unit
 from seq2see.recipe.measures import OUTPUTS, listed
 
