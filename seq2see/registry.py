@@ -1,11 +1,15 @@
-"""Names for kinds: a class registered under a name can be asked for by that name in a recipe."""
+"""Registries: classes that a recipe names, and the rules that a recipe has to keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from seq2see.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 T = TypeVar("T", bound=type)
 
@@ -47,3 +51,70 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
+
+
+# --- Rules
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a recipe: the path of the key, why, and the name of the rule that found it.
+
+    no_effect: the setting differs from its default and would do nothing in this recipe.
+    """
+
+    path: str
+    message: str
+    rule: str = ""
+    no_effect: bool = False
+
+    def __str__(self) -> str:
+        path = f"{self.path}: " if self.path else ""  # a key that is no text has none
+        return f"{path}{'has no effect here: ' if self.no_effect else ''}{self.message}"
+
+
+Check = Callable[["Recipe"], Iterable[Problem]]
+Stage = Literal["names", "readers", "encoder", "combinations", "no-effect"]
+"""When a rule is checked. A problem hides those of later stages, which take for granted that earlier rules are kept;
+`combinations` and `no-effect` are reported together, one problem for each path."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check of whole recipes. droppable: an override that breaks it drops the setting at fault, and says so."""
+
+    name: str
+    check: Check
+    stage: Stage
+    droppable: bool
+
+    def problems(self, recipe: Recipe) -> Iterator[Problem]:
+        """What the check finds, under the name of the rule."""
+        for problem in self.check(recipe):
+            yield Problem(problem.path, problem.message, self.name, self.stage == "no-effect")
+
+
+RULES: dict[str, Rule] = {}
+"""All rules by name, in the order in which they are checked."""
+
+
+def rule(name: str, *, stage: Stage = "combinations", droppable: bool = False) -> Callable[[Check], Check]:
+    """Register a check of recipes, a function from a recipe to the problems it finds.
+
+    Rules about the settings of a single part are written as a method `check(self, recipe, path)` of the class of these
+    settings instead; path is the key they stand under.
+
+    >>> @rule("example-seed")
+    ... def check_seed(recipe):
+    ...     if recipe.training.seed == 13:
+    ...         yield Problem("training.seed", "13 brings bad luck; allowed: any other number")
+    >>> del RULES["example-seed"]
+    """
+
+    def add(check: Check) -> Check:
+        if name in RULES:
+            raise ValueError(f"two rules want the name '{name}': {RULES[name].check} and {check}")
+        RULES[name] = Rule(name, check, stage, droppable or stage == "no-effect")
+        return check
+
+    return add

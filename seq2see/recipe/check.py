@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
-from seq2see.recipe.along import out_of_line
-from seq2see.recipe.directions import undirected
-from seq2see.recipe.documents import through, unknown_places, unread, unsuited, unused_sentences, unwindowed
-from seq2see.recipe.inert import inert
-from seq2see.recipe.looking_back import unfit_scores
-from seq2see.recipe.measures import unfit
-from seq2see.recipe.media_checks import unreadable
-from seq2see.recipe.numbers import unworkable
+from seq2see.recipe.documents import through, unused_sentences
 from seq2see.recipe.paths import read_by
-from seq2see.recipe.pointing import impossible
 from seq2see.recipe.resolve import unconditioned
 from seq2see.recipe.schema import Recipe, names
-from seq2see.recipe.sets import ordered, unlike
-from seq2see.recipe.shrinking import shrunk_away
-from seq2see.recipe.sound_checks import unheard
-from seq2see.recipe.transformers import misfitting
-from seq2see.recipe.units import unfitting
-from seq2see.recipe.video_checks import unwatchable
 from seq2see.settings.attention import LOOKING_BACK, SCORES
 from seq2see.settings.base import MOST_LAYERS, Scalar, TextSettings
 from seq2see.settings.decoders import BY_OUTPUT, ONE_STEP, WRITERS
@@ -30,36 +16,6 @@ from seq2see.settings.plugins import BROUGHT, DECODERS, Own
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
-
-
-def problems(recipe: Recipe) -> list[str]:
-    """Every problem of a recipe whose keys and types are right, as 'path: what is wrong'."""
-    found = [*_names(recipe), *_shares(recipe), *unlike(recipe)] or [*unread(recipe), *unknown_places(recipe)]
-    found = found or unsuited(recipe)
-    if found:
-        return found
-    found += [*_attention(recipe), *_decoder(recipe), *_data(recipe), *_sizes(recipe), *_search(recipe)]
-    found += _layers(recipe)
-    found += [
-        *unheard(recipe),
-        *unwatchable(recipe),
-        *undirected(recipe),
-        *out_of_line(recipe),
-        *ordered(recipe),
-        *unwindowed(recipe),
-        *impossible(recipe),
-        *misfitting(recipe),
-        *unfitting(recipe),
-        *unfit_scores(recipe),
-        *unreadable(recipe),
-        *shrunk_away(recipe),
-        *unworkable(recipe),
-        *_own(recipe),
-    ]
-    found += [f"{path}: {reason}" for path, reason in (unfit(recipe) | unconditioned(recipe)).items()]
-    told = {problem.partition(":")[0] for problem in found}  # one mistake is one problem
-    idle = {path: reason for path, reason in inert(recipe).items() if path not in told}
-    return found + [f"{path}: has no effect here: {reason}" for path, reason in idle.items()]
 
 
 def _names(recipe: Recipe) -> list[str]:

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from seq2see.errors import UserError, nearest
 from seq2see.files import read_text, shortened
 from seq2see.recipe.bounded_yaml import MOST_BYTES, parse
-from seq2see.recipe.check import problems
-from seq2see.recipe.messages import LISTED, listed, said
+from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
 from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.overrides import overridden, spelled_out
 from seq2see.recipe.pointing import remarks
 from seq2see.recipe.resolve import inherited, resolved
+from seq2see.recipe.rules import problems
 from seq2see.recipe.schema import Recipe
 
 KEPT = "recipe.yaml"
@@ -55,12 +55,11 @@ def load_recipe(
     try:
         recipe = resolved(Recipe.model_validate(inherited(raw)))
     except ValidationError as error:
-        found = said(error, raw)
+        found = schema_problems(error, raw)
         more = max(error.error_count() - len(found), 0) if len(found) == LISTED else 0
-        raise UserError(listed(origin, found, more=more)) from None
-    found = problems(recipe)
-    if found:
-        raise UserError(listed(origin, found))
+        raise RecipeError(origin, found, more=more) from None
+    if found := problems(recipe):
+        raise RecipeError(origin, found)
     return recipe
 
 

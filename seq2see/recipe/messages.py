@@ -9,9 +9,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 
-from seq2see.errors import nearest
+from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
 from seq2see.recipe.schema import Recipe
+from seq2see.registry import Problem
 from seq2see.settings.base import given_in, is_open, is_settings, is_union, kind_of, settings_in
 from seq2see.settings.encoders import USUAL, EncoderSettings
 from seq2see.settings.plugins import BROUGHT, PLUGIN, words_in
@@ -20,22 +21,26 @@ LISTED = 20
 """Problems told one by one; the others are counted."""
 
 
-def listed(origin: str, found: Sequence[str], *, more: int = 0) -> str:
-    """One message for all problems of the recipe of that origin; more: how many there are beside those found."""
-    more += max(len(found) - LISTED, 0)
-    if len(found) == 1 and not more:
-        return f"{origin}: {found[0]}"
-    lines = [f"  {problem}" for problem in found[:LISTED]] + [f"  and {more:,} more"] * bool(more)
-    return "\n".join([f"{origin}: {len(found[:LISTED]) + more:,} problems", *lines])
+class RecipeError(UserError):
+    """A recipe that cannot be used, with all its problems; more: how many there are beside those listed."""
+
+    def __init__(self, origin: str, problems: Sequence[Problem], *, more: int = 0):
+        self.problems = list(problems)
+        more += max(len(problems) - LISTED, 0)
+        lines = [f"  {problem}" for problem in problems[:LISTED]] + [f"  and {more:,} more"] * bool(more)
+        if len(problems) == 1 and not more:
+            super().__init__(f"{origin}: {problems[0]}")
+        else:
+            super().__init__("\n".join([f"{origin}: {len(problems[:LISTED]) + more:,} problems", *lines]))
 
 
-def said(error: ValidationError, raw: Mapping[str, Any]) -> list[str]:
-    """One line for each key at fault, for the first ones; where a value may be of several types, the failures of all
+def schema_problems(error: ValidationError, raw: Mapping[str, Any]) -> list[Problem]:
+    """A problem for each key at fault, for the first ones; where a value may be of several types, the failures of all
     of them are one."""
-    found: dict[str, None] = {}
+    found: dict[Problem, None] = {}
     for one in error.errors(include_url=False):
         if not _taken_over(one["loc"], raw):
-            found[_said(one, raw)] = None
+            found[_problem(one, raw)] = None
         if len(found) == LISTED:
             break
     return list(found)
@@ -78,29 +83,32 @@ class Spot:
         return Spot(path, get_args(self.annotation)[0]) if kind in (list, tuple) else self
 
 
-def _said(error: Any, raw: Mapping[str, Any]) -> str:
+def _problem(error: Any, raw: Mapping[str, Any]) -> Problem:
     kind, value, location = error["type"], error["input"], error["loc"]
     if not location:
-        return f"a key should be a text, got {shortened(value)}"
+        return Problem("", f"a key should be a text, got {shortened(value)}", "type")
     if kind in ("extra_forbidden", "invalid_key"):
         parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
         allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
-        return f"{path}: unknown key{nearest(key, parent.keys)}; {allowed}"
+        return Problem(path, f"unknown key{nearest(key, parent.keys)}; {allowed}", "unknown-key")
     if location[-1] == "[key]":
-        return f"{'.'.join(map(str, location[:-1]))}: a key should be a text, got {shortened(value)}"
+        return Problem(".".join(map(str, location[:-1])), f"a key should be a text, got {shortened(value)}", "type")
     spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         kind = value.get("kind") if isinstance(value, Mapping) else error["ctx"].get("tag")
-        return _refused(f"{spot}.kind", kind, _kinds(spot.annotation))
+        return Problem(f"{spot}.kind", _not_allowed(kind, _kinds(spot.annotation)), "kind")
     if kind == "literal_error" and not is_union(spot.annotation):
-        return _refused(str(spot), value, [str(word) for word in get_args(spot.annotation)])
+        return Problem(str(spot), _not_allowed(value, [str(word) for word in get_args(spot.annotation)]), "value")
     if is_union(spot.annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
-        return f"{spot}: should be {kind_of(spot.annotation)}, got {shortened(_found(raw, spot.path, value))}"
+        got = shortened(_found(raw, spot.path, value))
+        return Problem(str(spot), f"should be {kind_of(spot.annotation)}, got {got}", "type")
     if kind.endswith("_parsing") or kind == "int_from_float":
         words = kind_of(spot.annotation)
-        return f"{spot}: should be {'' if words == kind_of(bool) else 'a '}{words}, got {shortened(value)}"
-    return f"{spot}: {str(error['msg']).replace('Input should be', 'should be')}, got {shortened(value)}"
+        article = "" if words == kind_of(bool) else "a "
+        return Problem(str(spot), f"should be {article}{words}, got {shortened(value)}", "type")
+    message = str(error["msg"]).replace("Input should be", "should be")
+    return Problem(str(spot), f"{message}, got {shortened(value)}", "value")
 
 
 def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) -> Any:
@@ -132,9 +140,9 @@ def _keys_of(given: Mapping[str, Any]) -> list[str]:
     return [key for one in settings_in(EncoderSettings) if kind in words_in(one) for key in one.model_fields]
 
 
-def _refused(path: str, value: Any, allowed: list[str]) -> str:
+def _not_allowed(value: Any, allowed: list[str]) -> str:
     hint = nearest(value, allowed) if isinstance(value, str) else ""
-    return f"{path}: {shortened(value)} is not allowed{hint}; allowed: {', '.join(allowed)}"
+    return f"{shortened(value)} is not allowed{hint}; allowed: {', '.join(allowed)}"
 
 
 def _kinds(annotation: Any) -> list[str]:

@@ -10,9 +10,8 @@ from pydantic import ValidationError
 
 from seq2see.errors import UserError
 from seq2see.recipe.bounded_yaml import MOST_DEPTH, parse
-from seq2see.recipe.inert import inert
-from seq2see.recipe.measures import unfit
-from seq2see.recipe.resolve import SILENT, inherited, kind_word, resolved, unconditioned
+from seq2see.recipe.resolve import SILENT, inherited, kind_word, resolved
+from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.transformers import unsaid
 from seq2see.settings.base import settings_in
@@ -201,7 +200,6 @@ def _at(raw: Raw, path: str) -> Raw:
 
 def _meaningless(raw: Raw) -> dict[str, str]:
     try:
-        recipe = resolved(Recipe.model_validate(inherited(raw)))
-        return inert(recipe) | unfit(recipe) | unconditioned(recipe)
+        return droppable(resolved(Recipe.model_validate(inherited(raw))))
     except (ValidationError, RecursionError, KeyError):
         return {}  # what is wrong is said when the whole is checked

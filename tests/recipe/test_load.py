@@ -10,7 +10,7 @@ import yaml
 
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe, notes, shipped
-from seq2see.recipe.inert import inert
+from seq2see.recipe.rules import droppable
 from seq2see.settings.attention import SCORES
 
 ONE: dict[str, Any] = {"inputs": {"source": {}}}
@@ -213,7 +213,7 @@ DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
 def test_what_an_override_makes_meaningless_falls_back(raw: dict[str, Any], override: str, lost: list[str]) -> None:
     assert load_recipe(raw)
     recipe = load_recipe(raw, overrides=[override])
-    assert inert(recipe) == {}
+    assert droppable(recipe) == {}
     for path in lost:
         room, key = path.split(".")
         default = getattr(Recipe(), room)
