@@ -18,7 +18,7 @@ from seq2see.data.field import Chosen, kinds
 from seq2see.data.log_mel import frames_in, hertz, hop_of, log_mels, mel, middles_of
 from seq2see.data.media import MediaField
 from seq2see.data.media_files import MediaError
-from seq2see.data.resampling import Samples, resampled
+from seq2see.data.resampling import Samples, resample
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
@@ -64,7 +64,7 @@ def heard(
     """A decoded sound as frames of log-mel energies; `random`: changed as `augment` says."""
     if random is not None:
         samples, rate = spoken_otherwise(samples, rate, settings.augment, random)
-    frames = log_mels(torch.from_numpy(resampled(samples, rate, settings.rate)), settings)
+    frames = log_mels(torch.from_numpy(resample(samples, rate, settings.rate)), settings)
     if random is None:
         return frames
     if settings.augment.voice:
@@ -113,7 +113,7 @@ def masked(
 
 
 def _rounded(rate: float) -> int:
-    """To whole hundreds: rates without a common divisor would ask for thousands of filters."""
+    """To whole hundreds."""
     return max(round(rate / 100) * 100, 100)
 
 
