@@ -21,7 +21,7 @@ from PIL import Image
 from seq2see.cli.app import run
 from seq2see.data.vector import written
 from seq2see.errors import UserError
-from seq2see.looks import Film, Looks
+from seq2see.looks import Looks, Video
 
 DOCS = Path(__file__).resolve().parent
 PICTURES = DOCS / "pictures"
@@ -86,7 +86,7 @@ def film(path: Path) -> None:
         inputs={"video": [f"{time:.2f} s" for time in times]},
         outputs=words,
         layouts={"video": {"kind": "frames", "shape": [10]}},
-        pictures={"video": lambda: Film(frames, times.tolist())},
+        pictures={"video": lambda: Video(frames, times.tolist())},
     ).save(path)
 
 

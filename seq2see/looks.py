@@ -25,19 +25,19 @@ CROWDED = 14
 
 
 @dataclass(frozen=True)
-class Film:
+class Video:
     """What a model saw of a video: frames (frames, height, width, channels) from 0 to 255, and the second at which each
     is shown."""
 
     frames: Pixels
     times: list[float]
 
-    def only(self, number: int) -> Film:
+    def sample(self, number: int) -> Video:
         """The film in so many frames, evenly chosen, where places stand for several."""
         if number == len(self.times):
             return self
         chosen = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
-        return Film(self.frames[chosen], [self.times[frame] for frame in chosen])
+        return Video(self.frames[chosen], [self.times[frame] for frame in chosen])
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Spectrogram:
         return [places[number] for number in apart], [f"{inside[number]:g}" for number in apart]
 
 
-Shown = Pixels | Film | Spectrogram
+Shown = Pixels | Video | Spectrogram
 """An input as a person can see it."""
 
 
@@ -258,7 +258,7 @@ class Prediction:
         """In a notebook: the answer, and where the model looked for it."""
         from seq2see.seeing import inline  # late: seeing draws looks, looks does not need seeing
 
-        return inline(self.looks, said="" if self.numeric else str(self.answer))
+        return inline(self.looks, answer="" if self.numeric else str(self.answer))
 
     def to_dict(self, *, looks: bool = False, runners_up: bool = False) -> dict[str, Any]:
         """One line of `predict --json`."""

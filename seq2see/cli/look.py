@@ -90,15 +90,15 @@ def _row(model: Model, given: Given) -> dict[str, str] | None:
 
 def _further(looks: Looks, given: Given) -> None:
     """Say what was not drawn, and how to see it."""
-    from seq2see.seeing.panels import PART, in_part, left_out
+    from seq2see.seeing.panels import MAX_SYMBOLS, hidden_maps, truncated_length
 
     if given.map is not None or given.out.suffix.lower() == ".json":
         return
-    if length := in_part(looks):
-        names = ", ".join(name for name in looks.maps if name not in left_out(looks))
+    if length := truncated_length(looks):
+        names = ", ".join(name for name in looks.maps if name not in hidden_maps(looks))
         say(
-            f"drawn: the first {PART} of {length:,} symbols; --map NAME draws all of one map ({names}), "
+            f"drawn: the first {MAX_SYMBOLS} of {length:,} symbols; --map NAME draws all of one map ({names}), "
             "--max-length N writes fewer symbols"
         )
-    if rest := left_out(looks):
+    if rest := hidden_maps(looks):
         say(f"further maps, drawn with --map NAME or --map all: {', '.join(rest)}")

@@ -20,7 +20,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.video_direction import BACKWARDS, forwards
 from seq2see.data.video_files import Clip
 from seq2see.errors import UserError
-from seq2see.looks import Film
+from seq2see.looks import Video
 from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
 
 # ---------------- Clips changed at random while a model learns
@@ -115,10 +115,10 @@ class VideoField(MediaField):
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
 
-    def shown(self, value: str) -> Film:
+    def shown(self, value: str) -> Video:
         """The frames that the model is shown, with the second of each."""
         clip = self._one(value, None)
-        return Film(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
+        return Video(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
 
     def pad(self, store: Ragged, rows: Chosen) -> Clips:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""

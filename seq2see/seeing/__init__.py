@@ -1,6 +1,6 @@
-"""Pictures of where a model looked: heatmaps and shaded words as PNG, SVG, standalone HTML and JSON.
+"""Figures of attention: heatmaps, shaded text, overlays on images, videos and sounds, as PNG, SVG, HTML and JSON.
 
-The names below are loaded when first asked for, so that nothing pays for matplotlib that does not draw.
+The names below are loaded on first use, so that matplotlib is imported only to draw.
 """
 
 from __future__ import annotations

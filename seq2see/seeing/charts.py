@@ -1,4 +1,4 @@
-"""A figure with the numbers behind it: drawn in either theme, written to any format, told as a table."""
+"""Charts: figures together with the numbers behind them, saved as PNG, SVG, HTML or JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.seeing.saving import FORMATS, checked, save_figure, svg_of, write
-from seq2see.seeing.style import THEMES, theme_named
+from seq2see.seeing.saving import FORMATS, check_suffix, save_figure, to_svg, write_text
+from seq2see.seeing.style import theme_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """kind: which figure; about: what holds for all of it; rows: its numbers, one flat record for each mark;
-    draw: makes the picture in a theme."""
+    """A figure and its numbers.
+
+    kind: the name of the figure; about: what holds for the whole figure; rows: one flat record for each mark;
+    draw: makes the matplotlib figure in a theme.
+    """
 
     kind: str
     title: str
@@ -30,39 +33,42 @@ class Chart:
     draw: Callable[[str], Figure]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of its numbers; what is not finite, which JSON has not, is null."""
-        told: dict[str, Any] = finite({"figure": self.kind, "title": self.title, **self.about, "rows": list(self.rows)})
-        return told
+        """All numbers; those that are not finite become None, because JSON has no NaN."""
+        record: dict[str, Any] = replace_non_finite(
+            {"figure": self.kind, "title": self.title, **self.about, "rows": list(self.rows)}
+        )
+        return record
 
     def save(self, path: str | Path, *, theme: str | None = None) -> Path:
-        """Write .png, .svg, .html or .json, and give the path back. theme: light or dark; None: light, and for .html
-        whichever the reader's system asks for."""
-        path, suffix = checked(path, FORMATS)
+        """Write .png, .svg, .html or .json and return the path.
+
+        theme: light or dark; None: light, and for .html the theme of the reader's system.
+        """
+        path, suffix = check_suffix(path, FORMATS)
         if suffix == ".json":
-            write(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+            write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
         elif suffix == ".html":
-            write(path, chart_page(self, theme=theme))
+            write_text(path, chart_page(self, theme=theme))
         else:
             save_figure(self.draw(theme or "light"), path)
         return path
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """(names of columns, cells as text): all that any row tells."""
+        """(column names, rows of cells as text): every key that any row has."""
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
-        return columns, [[shown(row.get(name)) for name in columns] for row in self.rows]
+        return columns, [[format_cell(row.get(name)) for name in columns] for row in self.rows]
 
     def text(self) -> str:
-        """The table with tabs between its columns."""
+        """The table as tab-separated values."""
         columns, rows = self.table()
         return "".join("\t".join(cells) + "\n" for cells in [columns, *rows])
 
     def _repr_html_(self) -> str:
-
         return chart_part(self, theme=None)
 
 
-def shown(value: Any) -> str:
-    """A cell of a table.
+def format_cell(value: Any) -> str:
+    """A value as the text of a table cell.
 
     >>> shown(0.123456), shown(12), shown(None), shown(["a b", "c"])
     ('0.1235', '12', '', 'a b; c')
@@ -72,20 +78,18 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if math.isfinite(value) else ""
     if isinstance(value, list | tuple):
-        return "; ".join(map(shown, value))
+        return "; ".join(map(format_cell, value))
     return " ".join(str(value).split())
 
 
-def finite(value: Any) -> Any:
-    """The same with None in place of numbers that are none."""
+def replace_non_finite(value: Any) -> Any:
+    """The same value with None in place of NaN and infinities."""
     if isinstance(value, Mapping):
-        return {name: finite(part) for name, part in value.items()}
+        return {name: replace_non_finite(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
+        return [replace_non_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
-
-# ---------------- A chart as one HTML file that needs nothing else
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """\
@@ -101,7 +105,7 @@ th { color: var(--muted); font-weight: 600 }
 
 
 def chart_page(chart: Chart, *, theme: str | None) -> str:
-    """The page as text. Without a theme it holds a picture for each, of which the reader's system shows one."""
+    """A standalone HTML page. Without a theme it holds a picture for each theme, and the reader's system chooses."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -122,7 +126,7 @@ def chart_page(chart: Chart, *, theme: str | None) -> str:
 
 
 def chart_part(chart: Chart, *, theme: str | None) -> str:
-    """The picture and the table, for a page or a notebook."""
+    """The picture and its table, for a page or a notebook."""
     columns, rows = chart.table()
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "\n".join("<tr>" + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows)
@@ -135,16 +139,16 @@ def chart_part(chart: Chart, *, theme: str | None) -> str:
 
 
 def _picture(chart: Chart, theme: str | None) -> str:
-    light = f'<img alt="{escape(chart.title)}" src="{_data(chart, theme or "light")}">'
+    light = f'<img alt="{escape(chart.title)}" src="{_data_url(chart, theme or "light")}">'
     if theme is not None:
         return light
-    dark = f'<source media="(prefers-color-scheme: dark)" srcset="{_data(chart, "dark")}">'
+    dark = f'<source media="(prefers-color-scheme: dark)" srcset="{_data_url(chart, "dark")}">'
     return f"<picture>{dark}{light}</picture>"
 
 
-def _data(chart: Chart, theme: str) -> str:
-    """The picture as the address of itself."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg_of(chart.draw(theme))).decode()}"
+def _data_url(chart: Chart, theme: str) -> str:
+    """The picture as a data URL."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(to_svg(chart.draw(theme))).decode()}"
 
 
 def _colours(theme: str | None) -> str:
@@ -154,8 +158,8 @@ def _colours(theme: str | None) -> str:
 
 
 def _rule(name: str) -> str:
-    one = THEMES[theme_named(name).name]
+    theme = theme_named(name)
     return (
-        f":root {{ color-scheme: {one.name}; --paper: {one.paper}; --ink: {one.ink}; --muted: {one.muted}; "
-        f"--line: {one.line} }}\n"
+        f":root {{ color-scheme: {theme.name}; --paper: {theme.paper}; --ink: {theme.ink}; --muted: {theme.muted}; "
+        f"--line: {theme.line} }}\n"
     )

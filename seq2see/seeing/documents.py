@@ -1,4 +1,4 @@
-"""Looks at a text: words shaded inside sentences shaded inside a document."""
+"""Attention over text: shaded words, and documents of shaded sentences."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from numpy.typing import NDArray
 from seq2see.looks import Looks
 from seq2see.seeing.labels import Direction, as_words, direction_of, visible
 from seq2see.seeing.panels import ALL, Panel
-from seq2see.seeing.sheet import Box, Column, Key, Manner, Row, Sheet, Words
+from seq2see.seeing.sheet import Box, ColourBar, Column, Row, Sheet, Style, TextLine
 from seq2see.seeing.style import round_top
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# ---------------- Looks at a document
-
 Shares = NDArray[np.float64]
 SENTENCE, WORD = "share of a sentence in all", "share of a word in its sentence"
-"""What the two scales of a document measure."""
+"""Captions of the two colour bars of a document."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """words: by sentence; within: like words, the share of each in its sentence; sentences: the share of each in the
-    document, the mean over outputs where there are several, None where nothing tells.
+    """The attention over a document of sentences.
 
-    by: who looked at the words, encoder or decoder (at the sentences it is always the decoder);
-    covers: the maps this shows as well as any panel could.
+    words: by sentence; within: like words, the share of each word in its sentence;
+    sentences: the share of each sentence in the document, averaged over outputs; None if unknown;
+    by: what looked at the words, encoder or decoder (it is always the decoder that looks at the sentences);
+    covered: the maps that this shows in full.
     """
 
     name: str
@@ -40,12 +39,12 @@ class Document:
     sentences: Shares | None
     output: str | None
     direction: Direction
-    covers: frozenset[str]
+    covered: frozenset[str]
     by: str = "decoder"
 
     @property
     def title(self) -> str:
-        """Whose looks these are, for a picture with other maps on it."""
+        """The heading in a figure with several maps."""
         return f"{self.name} ({self.by}: words in their sentence)"
 
     def top_of_words(self, scale: str = "auto") -> float:
@@ -53,7 +52,7 @@ class Document:
         return round_top(max((float(shares.max()) for shares in self.within if len(shares)), default=0.0), scale=scale)
 
     def top_of_sentences(self, scale: str = "auto") -> float:
-        """The same for the shares of sentences."""
+        """The share at which a sentence has the strongest colour."""
         return round_top(0.0 if self.sentences is None else float(self.sentences.max()), scale=scale)
 
     @property
@@ -63,27 +62,27 @@ class Document:
 
 
 def documents_of(looks: Looks, *, map: str | None = None, direction: str = "auto") -> list[Document]:
-    """A document for each input whose words know their sentences; none where a map is asked for by name.
+    """A document for each input whose words know their sentences; none if one map is selected by name.
 
-    What the encoder saw in the words of each sentence comes first; where it saw nothing, what the decoder saw in them.
+    Shows the encoder's attention over the words of each sentence, or else the decoder's.
     """
     if map not in (None, ALL):
         return []
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     if not looks.maps:
         return []
     for name in sorted([looks.name, *looks.maps], key=lambda name: name not in looks.rows):
         whole = name.partition(".")[0]
         layout = looks.layouts.get(name, {})
         of_words = "parts" in layout and layout.get("kind") != "frames-grid"
-        if of_words and whole not in found and looks.inputs.get(name):
-            found[whole] = _document(looks, name, whole, direction)
-    return list(found.values())
+        if of_words and whole not in documents and looks.inputs.get(name):
+            documents[whole] = _document(looks, name, whole, direction)
+    return list(documents.values())
 
 
-def left_over(groups: list[list[Panel]], documents: list[Document]) -> list[list[Panel]]:
+def without_document(groups: list[list[Panel]], documents: list[Document]) -> list[list[Panel]]:
     """The panels of maps that no document shows."""
-    covered = frozenset[str]().union(*(document.covers for document in documents))
+    covered = frozenset[str]().union(*(document.covered for document in documents))
     return [group for group in groups if group[0].name not in covered]
 
 
@@ -96,22 +95,22 @@ def _document(looks: Looks, name: str, whole: str, direction: str) -> Document:
     single = len(looks.outputs) == 1
     if name in looks.rows:
         within = [weights[row, span] for row, span in enumerate(spans)]
-        sentences = _seen(looks, whole, spans)
-        covers = {name} | ({whole} if single else set())
+        sentences = _sentence_shares(looks, whole, spans)
+        covered = {name} | ({whole} if single else set())
     else:
-        seen = weights.mean(0)
-        sentences = np.array([seen[span].sum() for span in spans])
-        within = [seen[span] / max(float(seen[span].sum()), 1e-12) for span in spans]
-        covers = {name} if single else set()
-    way: Direction = direction_of(words) if direction == "auto" else "rtl" if direction == "rtl" else "ltr"
+        mean = weights.mean(0)
+        sentences = np.array([mean[span].sum() for span in spans])
+        within = [mean[span] / max(float(mean[span].sum()), 1e-12) for span in spans]
+        covered = {name} if single else set()
+    reading: Direction = direction_of(words) if direction == "auto" else "rtl" if direction == "rtl" else "ltr"
     output = looks.outputs[0] if single else None
     cut = [words[span] for span in spans]
     by = "encoder" if name in looks.rows else "decoder"
-    return Document(whole, cut, within, sentences, output, way, frozenset(covers & looks.maps.keys()), by)
+    return Document(whole, cut, within, sentences, output, reading, frozenset(covered & looks.maps.keys()), by)
 
 
-def _seen(looks: Looks, whole: str, spans: list[slice]) -> Shares | None:
-    """The share of each sentence: as the decoder looked at it, or at its words."""
+def _sentence_shares(looks: Looks, whole: str, spans: list[slice]) -> Shares | None:
+    """The share of each sentence: the decoder's attention over sentences, or over their words."""
     if whole in looks.maps:
         return np.asarray(_flat(looks.maps[whole]).mean(0))
     named = [looks.name, *looks.maps]
@@ -120,33 +119,33 @@ def _seen(looks: Looks, whole: str, spans: list[slice]) -> Shares | None:
 
 
 def _flat(weights: NDArray[np.float32]) -> Shares:
-    """(rows, places), the mean of the heads where there are some."""
+    """(rows, places), averaged over heads."""
     exact = np.asarray(weights, dtype=np.float64)
     return exact if exact.ndim == 2 else np.asarray(exact.mean(0))
 
-
-# ---------------- Words shaded by weight, as they stand in the text
 
 LINE = 7.2  # inches of text to a line
 _SIZE = 11.0
 _PAD = 0.07
 _GAP = 0.05
-_NUMBERED = 60  # up to so many words carry their weight in figures
+_NUMBERED = 60  # up to this number of words, each has its weight in figures
 
 
 @dataclass
 class ShadedWords:
-    """The words of one input in lines, each on the colour of its weight, its weight in figures below
-    (not given: where the words are few)."""
+    """The words of one input in lines, each shaded by its weight.
+
+    numbered: write the weights below the words; None: if there are few words.
+    """
 
     panel: Panel
-    manner: Manner
+    style: Style
     numbered: bool | None = None
     width: float = field(init=False)
     height: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.labels = [self.manner.letters.symbol(symbol) for symbol in self.panel.inputs]
+        self.labels = [self.style.labeller.symbol(symbol) for symbol in self.panel.inputs]
         sizes = [label.measure(_SIZE) for label in self.labels]
         if self.numbered is None:
             self.numbered = len(self.labels) <= _NUMBERED
@@ -174,9 +173,9 @@ class ShadedWords:
     def _draw_word(self, axes: Axes, place: int, x: float, y: float) -> None:
         from matplotlib.patches import FancyBboxPatch
 
-        theme, label, wide = self.manner.theme, self.labels[place], self.widths[place]
+        theme, label, wide = self.style.theme, self.labels[place], self.widths[place]
         weight = float(self.panel.weights[0, place])
-        share = weight / self.manner.top
+        share = weight / self.style.top
         rounded = "round,pad=0,rounding_size=0.05"
         box = FancyBboxPatch((x, y), wide, self.box_height, boxstyle=rounded, fc=theme.colormap()(share), ec="none")
         box.set_gid(f"place {place + 1}")
@@ -188,7 +187,7 @@ class ShadedWords:
             axes.text(middle, y + self.box_height + 0.09, f"{weight:.2f}", color=theme.muted, fontsize=6.5, **centre)
 
     def _broken(self) -> list[list[int]]:
-        """Places in lines, as a paragraph is broken."""
+        """Places broken into lines like a paragraph."""
         lines: list[list[int]] = [[]]
         for place in range(len(self.labels)):
             if lines[-1] and self._length([*lines[-1], place]) > LINE:
@@ -200,35 +199,34 @@ class ShadedWords:
         return sum(self.widths[place] for place in line) + _GAP * (len(line) - 1)
 
 
-# ---------------- A document as a picture
+def shaded_document(document: Document, style: Style, *, named: bool = False, scale: str = "auto") -> Box:
+    """A whole document below its output, with one colour bar for words and one for sentences.
 
-
-def shaded_document(document: Document, manner: Manner, *, named: bool = False, scale: str = "auto") -> Box:
-    """The box of a whole document, what came of it above, below it a key for its words and one for its sentences,
-    which are fewer and have more each; named: whose looks it shows, beside other maps."""
-    of_words = replace(manner, top=document.top_of_words(scale))
-    of_sentences = replace(manner, top=document.top_of_sentences(scale))
+    named: add the document's title, for figures with several maps.
+    """
+    of_words = replace(style, top=document.top_of_words(scale))
+    of_sentences = replace(style, top=document.top_of_sentences(scale))
     rows: list[Box] = []
     for number, (words, within) in enumerate(zip(document.words, document.within, strict=True)):
         panel = Panel(document.name, within[None], words, [""], document.direction)
         text = ShadedWords(panel, of_words, numbered=False)
         share = None if document.sentences is None else float(document.sentences[number])
         rows.append(Row([Share(share, of_sentences, text.box_height), text], gap=0.14))
-    said = [] if document.output is None else [f"output: {visible(document.output)}"]
-    said.append(document.caption)
-    head = [Words(manner.letters.text(document.title), manner.theme.ink, size=11, bold=True)] if named else []
-    head.append(Words(manner.letters.text(" · ".join(said)), manner.theme.muted, size=9))
-    keys: list[Box] = [Key(of_sentences, SENTENCE)] if document.sentences is not None else []
-    keys.append(Key(of_words, WORD))
+    caption = [] if document.output is None else [f"output: {visible(document.output)}"]
+    caption.append(document.caption)
+    head = [TextLine(style.labeller.text(document.title), style.theme.ink, size=11, bold=True)] if named else []
+    head.append(TextLine(style.labeller.text(" · ".join(caption)), style.theme.muted, size=9))
+    keys: list[Box] = [ColourBar(of_sentences, SENTENCE)] if document.sentences is not None else []
+    keys.append(ColourBar(of_words, WORD))
     return Column([Column([*head, *rows], gap=0.1), Row(keys)], gap=0.24)
 
 
 @dataclass
 class Share:
-    """The share of a sentence in figures, on its colour; empty where it is not known."""
+    """The share of a sentence in figures on its colour; empty if unknown."""
 
     share: float | None
-    manner: Manner
+    style: Style
     height: float
     width: float = field(default=0.5, init=False)
 
@@ -237,7 +235,7 @@ class Share:
 
         if self.share is None:
             return
-        theme, strength = self.manner.theme, self.share / self.manner.top
+        theme, strength = self.style.theme, self.share / self.style.top
         axes = sheet.axes(x, y, self.width, self.height)
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)

@@ -1,4 +1,4 @@
-"""The heatmap: outputs down, inputs across, in cells sized by their number."""
+"""Heatmaps: outputs as rows, inputs as columns, with cells sized by their number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from seq2see.seeing.fonts import Label
 from seq2see.seeing.panels import Panel
-from seq2see.seeing.sheet import Box, Column, Manner, Sheet
+from seq2see.seeing.sheet import Box, Column, Sheet, Style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,19 +21,19 @@ SMALLEST_LABEL = 6.5  # points
 NARROWEST_BAND = 30
 VECTOR_CELLS = 6000  # above this an SVG keeps its text as text and its cells as one image
 _GAP = 0.07
-_AXIS = 0.26  # height of the line that says "input" or "output"
+_AXIS = 0.26  # height of the axis labels "input" and "output"
 
 
-def banded(panel: Panel, manner: Manner) -> Box:
-    """The panel's heatmap; where the input is too long for one line, columns continue in bands below."""
+def heatmap(panel: Panel, style: Style) -> Box:
+    """The heatmap of a panel; columns that do not fit in one line continue in bands below."""
     bands = bands_for(panel.places, panel.steps)
     edges = np.linspace(0, panel.places, bands + 1).round().astype(int).tolist()
-    parts = [Heatmap(panel, manner, columns=slice(*pair)) for pair in pairwise(edges)]
+    parts = [Heatmap(panel, style, columns=slice(*pair)) for pair in pairwise(edges)]
     return parts[0] if len(parts) == 1 else Column(parts, gap=0.3)
 
 
 def bands_for(places: int, steps: int) -> int:
-    """How many bands bring a map closest to the shape of a page, without breaking what fits in a line."""
+    """The number of bands that brings a map closest to the shape of a page."""
     around = 6  # rows' worth of labels above each band
     most = max(1, places // NARROWEST_BAND)
     return min(range(1, most + 1), key=lambda bands: abs(math.log(places / bands / (bands * (steps + around)) / 1.5)))
@@ -41,20 +41,20 @@ def bands_for(places: int, steps: int) -> int:
 
 @dataclass
 class Heatmap:
-    """One band of a panel: the rows' labels where reading begins, the columns' labels above."""
+    """One band of a panel: row labels on the side where reading starts, column labels above."""
 
     panel: Panel
-    manner: Manner
+    style: Style
     columns: slice
     width: float = field(init=False)
     height: float = field(init=False)
 
     def __post_init__(self) -> None:
-        letters, panel = self.manner.letters, self.panel
+        labeller, panel = self.style.labeller, self.panel
         self.weights = panel.weights[:, self.columns]
         steps, places = self.weights.shape
-        self.across = [letters.symbol(symbol) for symbol in panel.inputs[self.columns]]
-        self.down = [letters.symbol(symbol) for symbol in panel.outputs]
+        self.across = [labeller.symbol(symbol) for symbol in panel.inputs[self.columns]]
+        self.down = [labeller.symbol(symbol) for symbol in panel.outputs]
         self.cell = _cell_size(max(places, steps))
         self.cell_height = min(self.cell, TALLEST / steps)
         self.size = max(SMALLEST_LABEL, min(10.5, self.cell * 72 * 0.55))
@@ -81,13 +81,13 @@ class Heatmap:
         self._name_axes(sheet, start, y)
 
     def _paint(self, axes: Axes) -> None:
-        theme, (steps, places) = self.manner.theme, self.weights.shape
+        theme, (steps, places) = self.style.theme, self.weights.shape
         roomy = self.cell_height >= 0.15
         mesh = axes.pcolormesh(
             self.weights,
             cmap=theme.colormap(),
             vmin=0,
-            vmax=self.manner.top,
+            vmax=self.style.top,
             edgecolors=theme.paper if roomy else "face",
             linewidth=min(1.4, self.cell * 72 * 0.06) if roomy else 0.1,
             rasterized=steps * places > VECTOR_CELLS,
@@ -103,11 +103,11 @@ class Heatmap:
             spine.set_visible(False)
 
     def _mark_chosen(self, axes: Axes) -> None:
-        """A ring in each cell that a hard choice went by."""
+        """Draw a ring in each cell that a hard choice selected."""
         from matplotlib.patches import Ellipse
 
         first, places = self.columns.start or 0, self.weights.shape[1]
-        side, colour = 0.5 * min(self.cell, self.cell_height), self.manner.theme.series[1]
+        side, colour = 0.5 * min(self.cell, self.cell_height), self.style.theme.series[1]
         for step, place in enumerate(self.panel.chosen):
             if first <= place < first + places:
                 middle = (place - first + 0.5, step + 0.5)
@@ -116,7 +116,8 @@ class Heatmap:
                 axes.add_patch(ring)
 
     def _write_columns(self, axes: Axes) -> None:
-        """Flat labels share a base line; others begin at their columns: right-to-left words lean the other way."""
+        """Write the column labels: horizontal ones share a baseline, others start at their columns; right-to-left
+        words lean the other way."""
         offset, anchor, vertical = _GAP + 0.02, "right" if self.mirrored else "left", "center_baseline"
         if self.tilt == 0:
             offset, anchor, vertical = _GAP + self.depth, "center", "baseline"
@@ -130,7 +131,7 @@ class Heatmap:
                 rotation_mode="anchor",
                 ha=anchor,
                 va=vertical,
-                color=self.manner.theme.ink,
+                color=self.style.theme.ink,
                 annotation_clip=False,
                 **label.style(self.size),
             )
@@ -147,43 +148,43 @@ class Heatmap:
                 textcoords="offset points",
                 ha="left" if self.mirrored else "right",
                 va="center_baseline",
-                color=self.manner.theme.ink,
+                color=self.style.theme.ink,
                 annotation_clip=False,
                 **label.style(self.size),
             )
 
     def _name_axes(self, sheet: Sheet, start: float, y: float) -> None:
-        """Say which side is which; where bands continue, also which places stand here."""
-        letters, places = self.manner.letters, self.weights.shape[1]
+        """Name both axes; in bands also the range of places."""
+        labeller, places = self.style.labeller, self.weights.shape[1]
         first = self.columns.start or 0
         part = f", {first + 1} to {first + places} of {self.panel.places}" if places < self.panel.places else ""
         edge, side, arrow, outside = start, "left", "→", start - self.left + _AXIS * 0.3
         if self.mirrored:
             end = start + places * self.cell
             edge, side, arrow, outside = end, "right", "←", end + self.left - _AXIS * 0.3
-        style: dict[str, Any] = {"size": 8.0, "color": self.manner.theme.muted}
+        options: dict[str, Any] = {"size": 8.0, "color": self.style.theme.muted}
         sheet.write(
-            edge, y + _AXIS * 0.3, letters.text(f"{self.panel.across}{part} {arrow}"), ha=side, va="center", **style
+            edge, y + _AXIS * 0.3, labeller.text(f"{self.panel.across}{part} {arrow}"), ha=side, va="center", **options
         )
         sheet.write(
-            outside, y + self.top, letters.text(f"← {self.panel.down}"), rotation=90, ha="center", va="top", **style
+            outside, y + self.top, labeller.text(f"← {self.panel.down}"), rotation=90, ha="center", va="top", **options
         )
 
     def _tilt(self) -> int:
-        """Labels lie flat where they fit their columns, lean where there is room, stand where columns are narrow."""
+        """The rotation of column labels: 0 if they fit their columns, 45 if columns are wide enough, otherwise 90."""
         widest = max(label.measure(self.size)[0] for label in self.across)
         if widest <= self.cell * 0.94:
             return 0
         return 45 if self.cell >= 0.26 else 90
 
     def _rise(self, label: Label) -> float:
-        """Height a label takes above its column."""
+        """The height of a label above its column."""
         width, height = label.measure(self.size)
         flat = height - label.depth(self.size) + self.depth
         return {0: flat, 45: (width + height) * math.sqrt(0.5), 90: width}[self.tilt]
 
     def _overhang(self) -> float:
-        """Leaning labels of the last columns reach beyond them."""
+        """How far slanted labels reach beyond the last column."""
         if self.tilt != 45:
             return 0.0
         count = len(self.across)
@@ -192,5 +193,5 @@ class Heatmap:
 
 
 def _cell_size(count: int) -> float:
-    """Side of a cell in inches: generous for a word, dense for a page."""
+    """The side of a cell in inches: large for a word, small for a page."""
     return 0.42 if count <= 12 else 0.34 if count <= 24 else 0.26 if count <= 44 else 0.18

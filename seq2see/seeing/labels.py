@@ -1,12 +1,10 @@
-"""Symbols and names as a person should see them: blanks made visible, long names cut where they are alike."""
+"""Text of labels: visible whitespace, reading direction, scripts, shortened names."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
-
-# ---------------- Symbols as a person should see them
 
 Direction = Literal["ltr", "rtl"]
 
@@ -18,10 +16,10 @@ _LETTER_KINDS = {"LETTER", "SIGN", "VOWEL", "SYLLABLE", "CAPITAL", "SMALL", "DIG
 
 
 def visible(symbol: str) -> str:
-    """The symbol as a label that never looks empty; a space between the words of a label is one.
+    """The symbol as a label that never looks empty.
 
-    A character model's symbols are single characters: a space would be a gap, and a vowel sign or accent
-    has no letter to stand on, so the first becomes an open box and the second gets a dotted circle.
+    A character model's symbols are single characters: a space becomes an open box, and a combining mark gets a dotted
+    circle to stand on. Spaces between the words of a label stay spaces.
 
     >>> visible(" "), visible("a\\n"), visible("\\u093f") == "\\u25cc\\u093f", visible(" New York")
     ('␣', 'a⏎', True, '␣New York')
@@ -53,7 +51,7 @@ def _visible_character(character: str) -> str:
 
 
 def as_words(symbols: Sequence[str]) -> list[str]:
-    """Pieces of words as a reader expects them: a word begins without a mark, what goes on inside it has one.
+    """Subword pieces for a reader: pieces that continue a word get a dot, word starts lose their marker.
 
     >>> as_words(["▁Kopf", "hörer", ".", "<eos>"])
     ['Kopf', '·hörer', '.', '<eos>']
@@ -70,7 +68,7 @@ def _piece(symbol: str) -> str:
 
 
 def direction_of(symbols: Iterable[str]) -> Direction:
-    """The way most letters of the symbols run; symbols in angle brackets (`<eos>`) are names, not text."""
+    """The direction of most letters; symbols in angle brackets (`<eos>`) are names, not text."""
     leftward = rightward = 0
     for symbol in symbols:
         if symbol.startswith("<") and symbol.endswith(">"):
@@ -83,17 +81,17 @@ def direction_of(symbols: Iterable[str]) -> Direction:
 
 
 def script_of(character: str) -> str:
-    """The script of a character, in the word Unicode names it with: 'Devanagari', 'Arabic', 'Cjk'."""
+    """The script of a character by its Unicode name: 'Devanagari', 'Arabic', 'Cjk'."""
     return unicodedata.name(character, "unknown").split()[0].title()
 
 
 def is_drawn(character: str) -> bool:
-    """Whether a font needs a glyph for it: joiners and direction marks shape their neighbours and leave no ink."""
+    """Whether a character needs a glyph: joiners and direction marks only shape their neighbours."""
     return unicodedata.category(character) not in ("Cf", "Cc")
 
 
-def spelt(label: str) -> str:
-    """The label spelt with the Unicode names of its letters, for a machine with no font of the script.
+def spell_out(label: str) -> str:
+    """The label written with the Unicode names of its letters, for machines without a font for the script.
 
     >>> spelt("\\u0939\\u093f"), spelt("\\u4f60")
     ('ha·i', 'U+4F60')
@@ -113,14 +111,15 @@ def _letter_name(character: str) -> str:
     return " ".join(tail).lower()
 
 
-# ---------------- Names short enough to stand beside each other, cut where they are alike
-
 CUT = "…"
 
 
-def short_names(names: Sequence[str], letters: int) -> list[str]:
-    """Each in at most so many letters. Where any is too long, what all begin with (a folder, the same words) goes
-    first; then the middle does, and where that would make two alike, all but what is around their first difference.
+def short_names(names: Sequence[str], length: int) -> list[str]:
+    """Names cut to a length so that they stay distinct.
+
+    If any is too long, the common prefix goes first (a folder, the same words), then the middle; names that would
+    become
+    equal keep the part around their first difference.
 
     >>> short_names(["clips/of/the/first/day/a.mp4", "clips/of/the/first/day/b.mp4"], 12)
     ['…a.mp4', '…b.mp4']
@@ -128,43 +127,43 @@ def short_names(names: Sequence[str], letters: int) -> list[str]:
     ['a dog … ball', 'two cats']
     """
     whole = [" ".join(name.split()) for name in names]
-    if all(len(name) <= letters for name in whole):
+    if all(len(name) <= length for name in whole):
         return whole
-    shared = _shared(whole)
+    shared = _common_prefix(whole)
     rest = [CUT * bool(shared) + name[shared:] for name in whole]
-    made = [_middle(name, letters) for name in rest]
+    shortened = [_middle(name, length) for name in rest]
     alike: dict[str, set[str]] = {}
-    for short, name in zip(made, rest, strict=True):
+    for short, name in zip(shortened, rest, strict=True):
         alike.setdefault(short, set()).add(name)
     return [
-        short if len(alike[short]) == 1 else _around(name, _alike(alike[short]), letters)
-        for short, name in zip(made, rest, strict=True)
+        short if len(alike[short]) == 1 else _excerpt(name, _common_length(alike[short]), length)
+        for short, name in zip(shortened, rest, strict=True)
     ]
 
 
-def _shared(names: Sequence[str]) -> int:
-    """Letters that all begin with, up to the last folder or word that is whole in all of them."""
-    prefix = names[0][: _alike(names)] if len(set(names)) > 1 else ""
+def _common_prefix(names: Sequence[str]) -> int:
+    """The length of the common prefix, up to the last complete folder or word."""
+    prefix = names[0][: _common_length(names)] if len(set(names)) > 1 else ""
     return max(prefix.rfind("/"), prefix.rfind("\\"), prefix.rfind(" ")) + 1
 
 
-def _alike(names: Collection[str]) -> int:
-    """Letters that all begin with."""
+def _common_length(names: Collection[str]) -> int:
+    """The number of leading characters that all names share."""
     first, last = min(names), max(names)
-    differing = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    differing = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return next(differing, len(first))
 
 
-def _middle(name: str, letters: int) -> str:
-    if len(name) <= letters:
+def _middle(name: str, length: int) -> str:
+    if len(name) <= length:
         return name
-    end = (letters - 1) // 2
-    return f"{name[: letters - 1 - end]}{CUT}{name[len(name) - end :]}"
+    end = (length - 1) // 2
+    return f"{name[: length - 1 - end]}{CUT}{name[len(name) - end :]}"
 
 
-def _around(name: str, place: int, letters: int) -> str:
-    """What lies around a place."""
-    room = letters - 2
+def _excerpt(name: str, place: int, length: int) -> str:
+    """The part of a name around a position."""
+    room = length - 2
     start = max(min(place - room // 3, len(name) - room), 0)
     part = name[start : start + room]
     return f"{CUT if start else ''}{part}{CUT if start + room < len(name) else ''}"

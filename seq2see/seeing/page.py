@@ -1,4 +1,4 @@
-"""Looks as one HTML file that needs nothing else: no network, no fonts of its own, and no script to be read."""
+"""Attention as a standalone HTML page: no network access, no fonts of its own, readable without scripts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ import numpy as np
 from PIL import Image
 
 from seq2see.looks import Looks, Pixels
-from seq2see.seeing.documents import SENTENCE, WORD, Document, documents_of, left_over
+from seq2see.seeing.documents import SENTENCE, WORD, Document, documents_of, without_document
 from seq2see.seeing.labels import direction_of, visible
-from seq2see.seeing.overlays import Hearing, Reel, Scene, Seen, seen_box, seen_of, untold
+from seq2see.seeing.overlays import ImageOverlay, Overlay, overlays_of, to_list
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
 from seq2see.seeing.style import THEMES, Theme, strength, theme_named
 
-# ---------------- A document as a part of a page
+JPEG_QUALITY = 88
+DPI = 120
 
 
 def document_section(document: Document, *, named: bool, scale: str = "auto") -> str:
-    """The section as HTML; needs the page's style sheet, and no script."""
+    """A document as a section of a page."""
     title = f'<h2 dir="auto">{escape(document.title)}</h2>\n' if named else ""
-    said = "" if document.output is None else f"output: <bdi>{escape(visible(document.output))}</bdi> · "
+    caption = "" if document.output is None else f"output: <bdi>{escape(visible(document.output))}</bdi> · "
     of_sentences, of_words = document.top_of_sentences(scale), document.top_of_words(scale)
     sentences = "\n".join(_sentence(document, number, of_sentences, of_words) for number in range(len(document.words)))
     keys = [key_line(of_sentences, SENTENCE)] if document.sentences is not None else []
     return f"""<section aria-label="{escape(document.name)}">
-{title}<p class="caption">{said}{escape(document.caption)}</p>
+{title}<p class="caption">{caption}{escape(document.caption)}</p>
 <ol class="document" dir="{document.direction}">
 {sentences}
 </ol>
@@ -39,7 +40,7 @@ def document_section(document: Document, *, named: bool, scale: str = "auto") ->
 
 
 def key_line(top: float, meaning: str = "attention weight") -> str:
-    """Which colour stands for which weight."""
+    """The colour bar of a scale."""
     return f'<p class="key"><span>0</span><i></i><span>{top:g}</span><span>{meaning}</span></p>'
 
 
@@ -55,98 +56,85 @@ def _sentence(document: Document, number: int, top: float, of_words: float) -> s
 
 def _word(word: str, weight: float, top: float) -> str:
     share = weight / top
-    shown, told = escape(visible(word)), f'title="{weight:.3f}"'
-    return f'<span class="word {strength(share)}" {told} style="--w:{share:.3f}">{shown}</span>'
+    text, tooltip = escape(visible(word)), f'title="{weight:.3f}"'
+    return f'<span class="word {strength(share)}" {tooltip} style="--w:{share:.3f}">{text}</span>'
 
 
-# ---------------- Scenes as a part of a page
-
-QUALITY = 88
-
-
-def scene_section(scene: Scene, *, theme: str | None, named: bool) -> str:
-    """The section as HTML; needs the page's style sheet, and no script. Without a theme there is a picture for each,
-    of which the reader's system shows one."""
+def image_section(overlay: ImageOverlay, *, theme: str | None, named: bool) -> str:
+    """An image overlay as a section of a page. Without a theme it holds a picture for each theme."""
     themes = [theme_named(theme)] if theme is not None else list(THEMES.values())
-    head = "" if scene.head is None else f" · head {scene.head}"
-    title = f'<h2 dir="auto">{escape(scene.name)}{head}</h2>\n' if named or head else ""
+    head = "" if overlay.head is None else f" · head {overlay.head}"
+    title = f'<h2 dir="auto">{escape(overlay.name)}{head}</h2>\n' if named or head else ""
     whole = _figure(
-        "as the model sees it", "", f'<img alt="the picture" src="{_scene_data(scene.picture)}">', kind=" whole"
+        "as the model sees it", "", f'<img alt="the image" src="{_jpeg_url(overlay.image)}">', kind=" whole"
     )
-    looks = "\n".join(_look(scene, step, themes) for step in range(len(scene.outputs)))
-    return f"""<section aria-label="{escape(scene.name)}">
-{title}<p class="caption">lit: where it looked, fully at a weight of {scene.top:g}</p>
-<div class="scenes">
+    looks = "\n".join(_look(overlay, step, themes) for step in range(len(overlay.outputs)))
+    return f"""<section aria-label="{escape(overlay.name)}">
+{title}<p class="caption">lit where it looked; full light is a weight of {overlay.top:g}</p>
+<div class="tiles">
 {whole}
 {looks}
 </div>
 </section>"""
 
 
-def _look(scene: Scene, step: int, themes: list[Theme]) -> str:
-    word = escape(visible(scene.outputs[step]))
+def _look(overlay: ImageOverlay, step: int, themes: list[Theme]) -> str:
+    word = escape(visible(overlay.outputs[step]))
     alone = len(themes) == 1
     pictures = "".join(
         f'<img{"" if alone else f" class={theme.name}"} alt="where it looked for {word}" '
-        f'src="{_scene_data(scene.lit(step, theme))}">'
+        f'src="{_jpeg_url(overlay.lit(step, theme))}">'
         for theme in themes
     )
-    return _figure(word, scene.said(step) or "", pictures)
+    return _figure(word, overlay.probability(step), pictures)
 
 
-def _figure(word: str, said: str, pictures: str, *, kind: str = "") -> str:
-    caption = f"<figcaption><b><bdi>{word}</bdi></b> <span>{said}</span></figcaption>"
-    return f'<figure class="scene{kind}" tabindex="0">{caption}{pictures}</figure>'
+def _figure(word: str, note: str, pictures: str, *, kind: str = "") -> str:
+    caption = f"<figcaption><b><bdi>{word}</bdi></b> <span>{note}</span></figcaption>"
+    return f'<figure class="tile{kind}" tabindex="0">{caption}{pictures}</figure>'
 
 
-def _scene_data(picture: Pixels) -> str:
-    """A picture as the address of itself."""
+def _jpeg_url(picture: Pixels) -> str:
+    """An image as a data URL."""
     file = BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=QUALITY)
+    Image.fromarray(picture).save(file, "JPEG", quality=JPEG_QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-# ---------------- Films and sounds as a part of a page
-
-DPI = 120
-
-
-def seen_section(seen: Seen, *, theme: str | None, named: bool) -> str:
-    """The section as HTML; needs the page's style sheet, and no script. Without a theme there is a drawing for each, of
-    which the reader's system shows one."""
-    if not isinstance(seen, Reel | Hearing):
-        return scene_section(seen, theme=theme, named=named)
-    what = "frames that were looked at" if isinstance(seen, Reel) else "spectrogram with the weights over time"
+def overlay_section(overlay: Overlay, *, theme: str | None, named: bool) -> str:
+    """An overlay as a section of a page. Without a theme it holds a drawing for each theme."""
+    if isinstance(overlay, ImageOverlay):
+        return image_section(overlay, theme=theme, named=named)
     themes = [theme_named(theme).name] if theme is not None else list(THEMES)
-    title = f'<h2 dir="auto">{escape(seen.name)}</h2>\n' if named else ""
-    words = escape(" ".join(seen.outputs))
+    title = f'<h2 dir="auto">{escape(overlay.name)}</h2>\n' if named else ""
+    words = escape(" ".join(overlay.outputs))
     pictures = "".join(
-        f'<img{"" if len(themes) == 1 else f" class={name}"} alt="{what} for: {words}" '
-        f'src="{_overlay_data(seen, name)}">'
+        f'<img{"" if len(themes) == 1 else f" class={name}"} alt="{overlay.description} for: {words}" '
+        f'src="{_png_url(overlay, name)}">'
         for name in themes
     )
-    return f"""<section aria-label="{escape(seen.name)}">
+    return f"""<section aria-label="{escape(overlay.name)}">
 {title}<figure class="drawing scroll">{pictures}</figure>
 </section>"""
 
 
-def _overlay_data(seen: Seen, theme: str) -> str:
-    """The drawing as the address of itself."""
-    from seq2see.seeing.fonts import Lettering  # late: pages of pictures need no matplotlib
-    from seq2see.seeing.sheet import Manner, on_paper
+def _png_url(overlay: Overlay, theme: str) -> str:
+    """The drawing of an overlay as a data URL."""
+    from seq2see.seeing.fonts import Labeller  # late: pages without drawings do not need matplotlib
+    from seq2see.seeing.sheet import Style, make_figure
 
-    manner = Manner(theme_named(theme), Lettering())
-    figure, file = on_paper(seen_box(seen, manner), manner.theme), BytesIO()
-    manner.letters.report_missing()
+    style = Style(theme_named(theme), Labeller())
+    figure, file = make_figure(overlay.box(style), style.theme), BytesIO()
+    style.labeller.report_missing()
     figure.savefig(file, format="png", dpi=DPI, facecolor=figure.get_facecolor(), metadata={"Software": "seq2see"})
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-_DENSE = 28  # places or steps from which cells are small
+_DENSE = 28  # from this number of places or steps on, cells are small
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _HOW = "Point at an output, or reach it with the Tab and arrow keys: inputs are shaded by how much it looked at them."
 _HOW_INNER = "Point at what looks, or reach it with the Tab and arrow keys: what it looks at is shaded by how much."
-_STRONG = {"light": "s2", "dark": "s1"}  # the class of shares of the scale on which each theme's text changes sides
+_STRONG = {"light": "s2", "dark": "s1"}  # the class of shaded elements whose text takes the colour of the paper
 
 
 def page(
@@ -158,21 +146,29 @@ def page(
     direction: str = "auto",
     scale: str = "auto",
 ) -> str:
-    """The page as text; options as in `saving.save`. Symbols are escaped; the page forbids itself to load anything."""
+    """The HTML page; options as in `saving.save`. Symbols are escaped, and a content security policy forbids
+    loading."""
     groups = panels_of(looks, map=map, direction=direction)
-    seen = seen_of(looks, groups, apart=map is not None, scale=scale)
-    groups = untold(groups, seen)
+    overlays = overlays_of(looks, groups, separate_heads=map is not None, scale=scale)
+    groups = to_list(groups, overlays)
     heading = title or "Where the model looked"
     documents = documents_of(looks, map=map, direction=direction)
-    groups = left_over(groups, documents)
-    named = len({one.name for one in [*seen, *documents]} | {group[0].name for group in groups}) > 1
+    groups = without_document(groups, documents)
+    named = (
+        len(
+            {overlay.name for overlay in overlays}
+            | {document.name for document in documents}
+            | {group[0].name for group in groups}
+        )
+        > 1
+    )
     inner = any(group[0].inner for group in groups)
     tops = [top_of_scale(group, scale=scale) for group in groups]
     parts = [
         _section(group, index, top, named=named or group[0].inner or bool(group[0].layer))
         for index, (group, top) in enumerate(zip(groups, tops, strict=True))
     ]
-    parts = [*(seen_section(one, theme=theme, named=named) for one in seen), *parts]
+    parts = [*(overlay_section(overlay, theme=theme, named=named) for overlay in overlays), *parts]
     sections = "\n".join([*parts, *(document_section(document, named=named, scale=scale) for document in documents)])
     data = {"maps": [_data(group, top) for group, top in zip(groups, tops, strict=True)]}
     return f"""<!doctype html>
@@ -200,7 +196,7 @@ def page(
 
 
 def _beside(looks: Looks) -> str:
-    """The texts that were read with what is shown."""
+    """Texts that the model read but did not look at."""
     return "".join(
         f'<p class="beside"><span>{escape(name)}:</span> <bdi>{escape(text)}</bdi></p>\n'
         for name, text in looks.beside.items()
@@ -209,7 +205,7 @@ def _beside(looks: Looks) -> str:
 
 def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
     panel, first = group[0], _views(group)[0]
-    way = direction_of(panel.outputs)
+    direction = direction_of(panel.outputs)
     heads = ""
     if len(group) > 1:
         names = ["mean", *(f"head {head.head}" for head in group)]
@@ -219,18 +215,18 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
         )
         heads = f'<div class="heads" role="group" aria-label="heads">{buttons}</div>\n'
     outputs = "".join(
-        f'<button type="button" class="token" data-step="{step}" dir="auto">{_shown(symbol)}</button>'
+        f'<button type="button" class="token" data-step="{step}" dir="auto">{_escaped(symbol)}</button>'
         for step, symbol in enumerate(panel.outputs)
     )
     inputs = "".join(
         f'<button type="button" class="token {strength(weight / top)}" data-place="{place}" dir="auto"'
-        f' style="--w:{weight / top:.3f}">{_shown(symbol)}</button>'
+        f' style="--w:{weight / top:.3f}">{_escaped(symbol)}</button>'
         for place, (symbol, weight) in enumerate(zip(panel.inputs, first[0], strict=True))
     )
     title = f'<h2 dir="auto">{escape(panel.title)}</h2>\n' if named else ""
     return f"""<section data-map="{index}" aria-label="{escape(panel.name)}">
 {title}{heads}<p class="caption">{panel.down}</p>
-<div class="strip outputs" role="group" aria-label="{panel.down} symbols" dir="{way}">{outputs}</div>
+<div class="strip outputs" role="group" aria-label="{panel.down} symbols" dir="{direction}">{outputs}</div>
 <p class="caption">{panel.across}</p>
 <div class="strip inputs" role="group" aria-label="{panel.across} symbols" dir="{panel.direction}">{inputs}</div>
 <p class="readout" role="status" aria-live="polite" dir="ltr"></p>
@@ -240,10 +236,10 @@ def _section(group: list[Panel], index: int, top: float, *, named: bool) -> str:
 
 
 def _table(panel: Panel, weights: np.ndarray, top: float) -> str:
-    """The heatmap: a table, so that it can be read aloud and copied into a spreadsheet."""
-    columns = "".join(f'<th scope="col"><bdi>{_shown(symbol)}</bdi></th>' for symbol in panel.inputs)
+    """The heatmap as a table, which screen readers can read and spreadsheets can paste."""
+    columns = "".join(f'<th scope="col"><bdi>{_escaped(symbol)}</bdi></th>' for symbol in panel.inputs)
     rows = "\n".join(
-        f'<tr><th scope="row"><bdi>{_shown(symbol)}</bdi></th>{_cells(row, top, place)}</tr>'
+        f'<tr><th scope="row"><bdi>{_escaped(symbol)}</bdi></th>{_cells(row, top, place)}</tr>'
         for symbol, row, place in zip_longest(panel.outputs, weights, panel.chosen)
     )
     classes = ["dense"] * (max(panel.steps, panel.places) >= _DENSE)
@@ -276,7 +272,7 @@ def _cell(weight: float, top: float, *, chosen: bool) -> str:
 
 
 def _views(group: list[Panel]) -> list[np.ndarray]:
-    """Matrices a reader can choose from: the mean of the heads first, then each; one where there are no heads."""
+    """The matrices to choose from: the mean of the heads, then each head."""
     matrices = [panel.weights for panel in group]
     return matrices if len(matrices) == 1 else [np.mean(matrices, axis=0), *matrices]
 
@@ -291,12 +287,12 @@ def _data(group: list[Panel], top: float) -> dict[str, object]:
     }
 
 
-def _shown(symbol: str) -> str:
+def _escaped(symbol: str) -> str:
     return escape(visible(symbol))
 
 
 def _embedded(data: object) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that is safe inside a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -305,7 +301,7 @@ def _asset(name: str) -> str:
 
 
 def _style(theme: str | None) -> str:
-    """The style sheet in one theme, or in both with the reader's system choosing."""
+    """The style sheet in one theme, or in both with a media query."""
     if theme is not None:
         rules = _rules(theme_named(theme))
     else:
@@ -315,7 +311,7 @@ def _style(theme: str | None) -> str:
 
 
 def _rules(theme: Theme) -> str:
-    """What a theme decides: the colours, and where text on strong ones takes the colour of the paper."""
+    """The colours of a theme."""
     strong = _STRONG[theme.name]
     return f""":root {{
   color-scheme: {theme.name}; --paper: {theme.paper}; --ink: {theme.ink}; --muted: {theme.muted}; --line: {theme.line};
@@ -327,18 +323,18 @@ def _rules(theme: Theme) -> str:
 }}"""
 
 
-# ---------------- Looks in a notebook
-
 HEIGHT = 460
-"""Pixels of the frame; what is longer can be scrolled."""
+"""Height of the notebook frame in pixels; longer pages scroll."""
 
 
-def inline(looks: Looks, *, said: str = "") -> str:
-    """HTML for `_repr_html_`: the page stands in a frame, so that neither its styles nor those of the notebook reach
-    the other; where there is no map, why. said: what the model answered."""
-    answer = f'<p dir="auto"><b>{escape(said)}</b></p>\n' if said else ""
+def inline(looks: Looks, *, answer: str = "") -> str:
+    """HTML for `_repr_html_`: the page in a frame, which separates its styles from the notebook's.
+
+    answer: the model's output, shown above; without a map the reason is shown instead.
+    """
+    answer = f'<p dir="auto"><b>{escape(answer)}</b></p>\n' if answer else ""
     if not looks.maps:
-        return f"{answer}<p>{escape(looks.reason or 'this model has no attention: there is nothing to look at')}</p>"
-    held = escape(page(looks), quote=True)
+        return f"{answer}<p>{escape(looks.reason or 'this model has no attention: there is nothing to show')}</p>"
+    source = escape(page(looks), quote=True)
     frame = f'style="width: 100%; height: {HEIGHT}px; border: 0; resize: vertical; overflow: auto"'
-    return f'{answer}<iframe title="where the model looked" sandbox="allow-scripts" {frame} srcdoc="{held}"></iframe>'
+    return f'{answer}<iframe title="where the model looked" sandbox="allow-scripts" {frame} srcdoc="{source}"></iframe>'

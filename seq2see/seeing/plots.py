@@ -1,4 +1,4 @@
-"""Plots in one style: lines, small multiples, values with intervals, reconstructions."""
+"""Plots in one style: lines, small multiples, intervals, reconstructed images."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
-# ---------------- Line plots in the style of the heatmaps
-
 Numbers = Sequence[float]
 Series = tuple[Numbers, Numbers] | tuple[Numbers, Numbers, Numbers, Numbers]
 
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1.2)), (0, (8, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-_MARKED = 25  # lines of more points than this are drawn without marks
+_MARKED = 25  # lines of more points have no markers
 
 
 def line_plot(
@@ -43,10 +41,11 @@ def line_plot(
     size: tuple[float, float] = (7.0, 4.2),
     doubling: Sequence[float] = (),
 ) -> Figure:
-    """Lines by name, each (x, y) or (x, y, low, high) with a band between low and high; saved where a path is given.
+    """Draw named lines, each (x, y) or (x, y, low, high) with a band between low and high; save them if a path is
+    given.
 
-    Lines differ in colour, dash and mark, so that they stay apart in black and white. doubling: values across that are
-    named, on an axis on which twice as much is always as far away.
+    Lines differ in colour, dash and marker, so that they stay distinct in black and white.
+    doubling: tick values of a logarithmic x axis (base 2).
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -63,7 +62,7 @@ def line_plot(
         axes.set_xscale("log", base=2)
         axes.set_xticks(doubling, [f"{value:g}" for value in doubling])
         axes.minorticks_off()
-    dress(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
+    style_axes(axes, colours, xlabel=xlabel, ylabel=ylabel, title=title)
     if len(series) > 1:
         legend = axes.legend(
             facecolor=colours.paper,
@@ -79,7 +78,7 @@ def line_plot(
     return figure
 
 
-def said_of(measure: str) -> str:
+def measure_label(measure: str) -> str:
     """A key of metrics.jsonl in words.
 
     >>> said_of("dev.accuracy"), said_of("loss"), said_of("dev.loss"), said_of("dev.rouge_l")
@@ -100,16 +99,17 @@ def learning_curve(
 ) -> Figure:
     """A measure over training, from the `metrics.jsonl` of one run, or of several by name.
 
-    measure: the key of a line, with dots for keys inside it (`dev.exact`); lines without it are passed over, and so is
-    the one at the end that tells of the mean of several weights, through which training never went.
+    measure: the key of a line, with dots for nested keys (`dev.exact`). Lines without it are skipped, and so is the
+    final
+    line of averaged weights, which is not part of the training curve.
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
     series = {name: read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
-    return line_plot(series, xlabel=against, ylabel=said_of(measure), title=title, path=path, theme=theme)
+    return line_plot(series, xlabel=against, ylabel=measure_label(measure), title=title, path=path, theme=theme)
 
 
 def draw_line(axes: Axes, name: str, values: Series, index: int, colours: Theme) -> None:
-    """One line, its colour, dash and mark by its index; a band where low and high are given."""
+    """Draw one line with colour, dash and marker by its index, and a band if low and high are given."""
     if len(values) not in (2, 4) or len({len(numbers) for numbers in values}) != 1 or not len(values[0]):
         lengths = ", ".join(str(len(numbers)) for numbers in values)
         raise UserError(
@@ -118,14 +118,20 @@ def draw_line(axes: Axes, name: str, values: Series, index: int, colours: Theme)
     colour = colours.series[index % len(colours.series)]
     marker = MARKERS[index % len(MARKERS)] if len(values[0]) <= _MARKED else None
     dash = _DASHES[index % len(_DASHES)]
-    look: dict[str, Any] = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4.5, "linewidth": 1.9}
-    axes.plot(values[0], values[1], label=name, **look)
+    options: dict[str, Any] = {
+        "color": colour,
+        "linestyle": dash,
+        "marker": marker,
+        "markersize": 4.5,
+        "linewidth": 1.9,
+    }
+    axes.plot(values[0], values[1], label=name, **options)
     if len(values) == 4:
         axes.fill_between(values[0], values[2], values[3], color=colour, alpha=0.16, linewidth=0)
 
 
-def dress(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | None) -> None:
-    """Paper, labels, ticks and grid as every plot has them."""
+def style_axes(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: str | None) -> None:
+    """Apply the common background, labels, ticks and grid."""
     axes.set_facecolor(colours.paper)
     axes.set_xlabel(xlabel, color=colours.muted, fontsize=9.5)
     axes.set_ylabel(ylabel, color=colours.muted, fontsize=9.5)
@@ -145,8 +151,8 @@ def read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], 
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror or error}") from error
-    across: list[float] = []
-    up: list[float] = []
+    x: list[float] = []
+    y: list[float] = []
     keys: set[str] = set()
     for number, line in enumerate(lines, start=1):
         try:
@@ -156,70 +162,70 @@ def read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], 
         flat = _flat(record)
         keys |= flat.keys()
         if measure in flat and against in flat and not flat.get("averaged"):
-            across.append(flat[against])
-            up.append(flat[measure])
-    if not up:
-        found = ", ".join(sorted(keys)) or "none"
-        raise UserError(f"{path}: no line has both '{measure}' and '{against}'; numbers found: {found}")
-    return across, up
+            x.append(flat[against])
+            y.append(flat[measure])
+    if not y:
+        numbers = ", ".join(sorted(keys)) or "none"
+        raise UserError(f"{path}: no line has both '{measure}' and '{against}'; numbers found: {numbers}")
+    return x, y
 
 
 def _flat(record: Any, prefix: str = "") -> dict[str, float]:
     """The numbers of a record by dotted key."""
-    found: dict[str, float] = {}
+    flat: dict[str, float] = {}
     for key, value in record.items() if isinstance(record, dict) else ():
         if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{key}.")
+            flat |= _flat(value, f"{prefix}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[f"{prefix}{key}"] = float(value)
-    return found
-
-
-# ---------------- Small plots in rows and columns, each row on one scale, so that they can be compared at ...
+            flat[f"{prefix}{key}"] = float(value)
+    return flat
 
 
 @dataclass(frozen=True)
-class Strip:
-    """One row of plots by title; log: of the values; line: a value they are read against; said: what that is."""
+class PlotRow:
+    """One row of plots by title.
+
+    log: logarithmic y axis; line: a reference value; line_label: its name.
+    """
 
     plots: Mapping[str, Mapping[str, Series]]
     xlabel: str
     ylabel: str
     log: bool = False
     line: float | None = None
-    said: str = ""
+    line_label: str = ""
 
 
-def multiples(strips: Sequence[Strip], *, title: str | None = None, theme: str = "light") -> Figure:
-    """Strips one below the other; lines of one name look alike everywhere, and are named once, below."""
+def small_multiples(rows: Sequence[PlotRow], *, title: str | None = None, theme: str = "light") -> Figure:
+    """Rows of small plots, each row on one scale; lines of the same name look the same and share one legend."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     colours = theme_named(theme)
-    wide = max(len(strip.plots) for strip in strips)
-    size = (0.9 + 3.0 * wide, 1.1 + 2.5 * len(strips))
+    wide = max(len(row.plots) for row in rows)
+    size = (0.9 + 3.0 * wide, 1.1 + 2.5 * len(rows))
     figure = Figure(figsize=size, facecolor=colours.paper, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
-    names = list(dict.fromkeys(name for strip in strips for plot in strip.plots.values() for name in plot))
-    grid = figure.subplots(len(strips), wide, sharey="row", squeeze=False)
-    for strip, row in zip(strips, grid, strict=True):
-        for (head, plot), axes in zip(strip.plots.items(), row, strict=False):
+    names = list(dict.fromkeys(name for row in rows for plot in row.plots.values() for name in plot))
+    grid = figure.subplots(len(rows), wide, sharey="row", squeeze=False)
+    for row, row in zip(rows, grid, strict=True):
+        for (head, plot), axes in zip(row.plots.items(), row, strict=False):
             for name, values in plot.items():
                 draw_line(axes, name, values, names.index(name), colours)
-            if strip.log:
+            if row.log:
                 axes.set_yscale("log")
                 axes.minorticks_off()
-            if strip.line is not None:
-                axes.axhline(strip.line, color=colours.muted, linewidth=1.0, linestyle=(0, (4, 3)))
-                end = {"xy": (1, strip.line), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            if row.line is not None:
+                axes.axhline(row.line, color=colours.muted, linewidth=1.0, linestyle=(0, (4, 3)))
+                end = {"xy": (1, row.line), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
                 axes.annotate(
-                    strip.said, **end, xytext=(-2, 3), ha="right", va="bottom", fontsize=8, color=colours.muted
+                    row.line_label, **end, xytext=(-2, 3), ha="right", va="bottom", fontsize=8, color=colours.muted
                 )
-            dress(axes, colours, xlabel=strip.xlabel, ylabel=strip.ylabel if axes is row[0] else "", title=head)
+            style_axes(axes, colours, xlabel=row.xlabel, ylabel=row.ylabel if axes is row[0] else "", title=head)
     if title:
         figure.suptitle(title, color=colours.ink, fontsize=12, fontweight="bold", x=0.02, ha="left")
-    known = {text: line for axes in grid.flat for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    handles = {text: line for axes in grid.flat for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(
-        [known[name] for name in names],
+        [handles[name] for name in names],
         names,
         loc="outside lower left",
         ncols=min(len(names), 3),
@@ -231,19 +237,17 @@ def multiples(strips: Sequence[Strip], *, title: str | None = None, theme: str =
     return figure
 
 
-# ---------------- Values with their intervals, one row each
-
 ROW = 0.38
 """Inches of a row."""
 WHOLE: dict[str, Any] = {"clip_on": False, "in_layout": False}
-"""Marks at the very end of an axis are drawn whole, and take no room from it."""
+"""Markers at the end of an axis are not clipped and take no space."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A value, the interval around it where there is one, and the single values (seeds) it is the mean of.
+    """A value with its interval, and the single values (seeds) that it is the mean of.
 
-    strong: drawn full, the others hollow: told apart without colour.
+    strong: drawn filled; others are hollow.
     """
 
     name: str
@@ -256,8 +260,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """Rows on an axis of their own; line: a value they are read against; from_zero: amounts, whose ratios count;
-    bounds: what a value can be at all, beyond which the axis does not go."""
+    """Rows on an axis of their own.
+
+    line: a reference value; from_zero: start the axis at 0; bounds: the limits of the axis.
+    """
 
     label: str
     rows: Sequence[Row]
@@ -274,7 +280,7 @@ def interval_plot(
     paths: Sequence[str | Path] = (),
     theme: str = "light",
 ) -> Figure:
-    """Columns side by side over the same rows, the first row on top; saved to each of the paths."""
+    """Draw columns side by side over the same rows, the first row on top, and save them to each path."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -287,11 +293,11 @@ def interval_plot(
     size = (2.2 + 4.0 * sum(column.width for column in columns), 1.3 + ROW * len(names))
     figure = Figure(figsize=size, facecolor=colours.paper, layout=ConstrainedLayoutEngine(w_pad=0.14, h_pad=0.14))
     ratios = [column.width for column in columns]
-    every = figure.subplots(1, len(columns), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios})[0]
-    for axes, column in zip(every, columns, strict=True):
+    panels = figure.subplots(1, len(columns), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios})[0]
+    for axes, column in zip(panels, columns, strict=True):
         draw_column(axes, column, colours)
-    every[0].set_yticks(range(len(names)), names, color=colours.ink)
-    every[0].set_ylim(len(names) - 0.5, -0.5)
+    panels[0].set_yticks(range(len(names)), names, color=colours.ink)
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
     if title:
         figure.suptitle(title, color=colours.ink, fontsize=12, fontweight="bold", x=0.02, ha="left")
     for path in paths:
@@ -300,7 +306,7 @@ def interval_plot(
 
 
 def draw_column(axes: Axes, column: Column, colours: Theme) -> None:
-    """One column with its axis, rows from the top down."""
+    """Draw one column and its axis, rows from the top down."""
     if column.line is not None:
         axes.axvline(column.line, color=colours.muted, linewidth=1.0, linestyle=(0, (4, 3)))
     for height, row in enumerate(column.rows):
@@ -313,7 +319,7 @@ def draw_column(axes: Axes, column: Column, colours: Theme) -> None:
         face = colour if row.strong else colours.paper
         mean: dict[str, Any] = {"markerfacecolor": face, "markersize": 7, "markeredgewidth": 1.5, **WHOLE}
         axes.plot([row.value], [height], "o", color=colour, **mean)
-    dress(axes, colours, xlabel=column.label, ylabel="", title=None)
+    style_axes(axes, colours, xlabel=column.label, ylabel="", title=None)
     if column.from_zero:
         axes.set_xlim(left=0)
     low, high = axes.get_xlim()
@@ -321,11 +327,9 @@ def draw_column(axes: Axes, column: Column, colours: Theme) -> None:
     axes.grid(axis="x", color=colours.line, linewidth=0.7)
 
 
-# ---------------- Pictures beside what models made of them
-
 SIDE = 0.62
 LETTER = 0.085
-"""Inches of a cell, and of a letter of the names beside the rows."""
+"""Inches of a cell, and of a character of the row names."""
 
 
 def reconstruction_sheet(
@@ -335,17 +339,17 @@ def reconstruction_sheet(
     path: str | Path | None = None,
     theme: str = "light",
 ) -> Figure:
-    """Rows of pictures by name (what was given, what was read, what came out), one column for each picture.
+    """Draw rows of images by name (originals, inputs, reconstructions), one column for each example.
 
-    A picture is (height, width), grey, or (height, width, 3); bytes from 0 to 255, other numbers from 0 to 1, and what
-    lies beyond is drawn as black or white.
+    An image is (height, width) or (height, width, 3), of bytes from 0 to 255 or numbers from 0 to 1; values beyond are
+    clipped.
     """
     from matplotlib.figure import Figure
 
     numbers = {name: len(pictures) for name, pictures in rows.items()}
     if not numbers or len(set(numbers.values())) != 1 or not min(numbers.values()):
-        said = ", ".join(f"{name} {number}" for name, number in numbers.items()) or "none"
-        raise UserError(f"a sheet needs rows of as many pictures, at least one each; given: {said}")
+        counts = ", ".join(f"{name} {number}" for name, number in numbers.items()) or "none"
+        raise UserError(f"all rows need the same number of images, at least one; got: {counts}")
     columns, colours = next(iter(numbers.values())), theme_named(theme)
     side = 0.3 + LETTER * max(map(len, rows))
     top = 0.5 if title else 0.15
@@ -357,31 +361,29 @@ def reconstruction_sheet(
         upper = top + down * SIDE
         where = 1 - (upper + SIDE / 2) / height
         figure.text((side - 0.1) / width, where, name, color=colours.muted, fontsize=9.5, ha="right", va="center")
-        for across, picture in enumerate(pictures):
-            left = (side + across * SIDE) / width
+        for x, picture in enumerate(pictures):
+            left = (side + x * SIDE) / width
             cell = 0.94 * SIDE
             axes = figure.add_axes((left, 1 - (upper + cell) / height, cell / width, cell / height))
-            axes.imshow(between(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            axes.imshow(to_unit_range(picture), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
             axes.set_axis_off()
     if path is not None:
         save_figure(figure, path)
     return figure
 
 
-def between(picture: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The same picture from 0 to 1."""
+def to_unit_range(picture: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The image with values from 0 to 1."""
     if picture.ndim not in (2, 3) or (picture.ndim == 3 and picture.shape[-1] != 3):
-        raise UserError(f"a picture is (height, width) or (height, width, 3), got {picture.shape}")
+        raise UserError(f"an image must be (height, width) or (height, width, 3), got {picture.shape}")
     top = 255.0 if picture.dtype == np.uint8 else 1.0
     return np.asarray(picture, dtype=np.float64).clip(0, top) / top
 
 
-# ---------------- An autoencoder beside PCA
-
 Vectors = Sequence[NDArray[np.floating]]
 
 
-def beside_plot(
+def pca_comparison_plot(
     errors: Column,
     rows: Mapping[str, Vectors],
     *,
@@ -390,8 +392,11 @@ def beside_plot(
     title: str | None = None,
     theme: str = "light",
 ) -> Figure:
-    """errors: a row for each maker; rows: by maker, as many each, drawn as pictures of that shape (height, width), or
-    (channels, height, width), and as lines where there is none; angles: in degrees, from small to large."""
+    """Compare an autoencoder with PCA: errors, principal angles and reconstructions.
+
+    errors: one row for each method; rows: reconstructions by method, drawn as images of `shape` (height, width) or
+    (channels, height, width), or as lines if it is None; angles: in degrees, ascending.
+    """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -409,12 +414,12 @@ def beside_plot(
     axes[0].set_yticks(range(len(errors.rows)), [row.name for row in errors.rows], color=colours.ink)
     axes[0].set_ylim(len(errors.rows) - 0.5, -0.5)
     if angles:
-        across = list(range(1, len(angles) + 1))
-        axes[1].bar(across, angles, color=colours.series[0], width=0.62)
+        x = list(range(1, len(angles) + 1))
+        axes[1].bar(x, angles, color=colours.series[0], width=0.62)
         axes[1].set_ylim(0, 90)
         axes[1].set_yticks([0, 30, 60, 90], ["0°", "30°", "60°", "90°"])
-        dress(axes[1], colours, xlabel="principal angles, by number", ylabel="", title=None)
-        axes[1].set_xticks(across if len(across) <= 12 else [1, len(across)])
+        style_axes(axes[1], colours, xlabel="principal angles, by number", ylabel="", title=None)
+        axes[1].set_xticks(x if len(x) <= 12 else [1, len(x)])
     if title:
         figure.suptitle(title, color=colours.ink, fontsize=12, fontweight="bold", x=0.02, ha="left")
     if shape is None:
@@ -431,7 +436,7 @@ def _pictures(
     low, high = _range(next(iter(rows.values())))
     for (name, vectors), line in zip(rows.items(), grid, strict=True):
         for vector, axes in zip(vectors, line, strict=True):
-            pixels = between(_shaped((vector - low) / (high - low), shape))
+            pixels = to_unit_range(_shaped((vector - low) / (high - low), shape))
             axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
             axes.set_xticks([])
             axes.set_yticks([])
@@ -440,9 +445,9 @@ def _pictures(
         line[0].set_ylabel(name, color=colours.muted, fontsize=9.5, rotation=0, ha="right", va="center")
 
 
-def _range(given: Vectors) -> tuple[float, float]:
-    """What is black and what is white: 0 and 1 where numbers lie between, otherwise the least and the most of them."""
-    low, high = min(float(one.min()) for one in given), max(float(one.max()) for one in given)
+def _range(vectors: Vectors) -> tuple[float, float]:
+    """The values of black and white: 0 and 1 if all numbers lie between, otherwise their minimum and maximum."""
+    low, high = min(float(vector.min()) for vector in vectors), max(float(vector.max()) for vector in vectors)
     return (0.0, 1.0) if 0 <= low <= high <= 1 else (low, high)
 
 
@@ -452,14 +457,14 @@ def _lines(figure: SubFigure, rows: Mapping[str, Vectors], number: int, colours:
         for index, (name, vectors) in enumerate(rows.items()):
             values = vectors[place]
             draw_line(axes, name, (range(1, len(values) + 1), values.tolist()), index, colours)
-        dress(axes, colours, xlabel=f"row {place + 1}", ylabel="", title=None)
+        style_axes(axes, colours, xlabel=f"row {place + 1}", ylabel="", title=None)
         axes.set_xticks([])
-    look: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": colours.ink, "handlelength": 2.6}
-    figure.legend(*line[0].get_legend_handles_labels(), loc="outside lower left", ncols=len(rows), **look)
+    options: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": colours.ink, "handlelength": 2.6}
+    figure.legend(*line[0].get_legend_handles_labels(), loc="outside lower left", ncols=len(rows), **options)
 
 
 def _shaped(vector: NDArray[np.floating], shape: tuple[int, ...]) -> NDArray[np.floating]:
-    """(height, width), or (height, width, 3)."""
+    """The vector as (height, width) or (height, width, 3)."""
     if len(shape) == 2:
         return vector.reshape(shape)
     channels = vector.reshape(shape).transpose(1, 2, 0)

@@ -1,4 +1,4 @@
-"""One door for all formats: the suffix of the path chooses."""
+"""Saves looks and figures; the suffix of the path chooses the format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".html", ".json")
 DPI = 160
-MOST_PIXELS = 8000  # on a side; larger sheets are drawn with fewer dots to the inch
+MAX_PIXELS = 8000  # on a side; larger figures get a lower resolution
 
 
 def save(
@@ -31,24 +31,24 @@ def save(
     direction: str = "auto",
     scale: str = "auto",
 ) -> Path:
-    """Write looks to .png, .svg, .html or .json, and give the path back; folders on the way are made.
+    """Write looks to .png, .svg, .html or .json and return the path; missing folders are created.
 
-    map: the map to draw; all: every one, stacked; None: those, stacked, that tell how the output came about, without
-        those of a sequence on itself.
-    theme: light or dark; None: light, and for .html whichever the reader's system asks for.
-    direction: the way columns run; auto: as the input's script does.
-    scale: of each map its own; auto: the strongest colour is 1, or the next round number above the largest weight where
-        none passes a half; full: always 1, to compare pictures.
-    A .json holds the numbers and the symbols; of the options only `map` bears on it.
+    map: the map to draw; all: every map; None: the maps that explain the output, without self-attention.
+    theme: light or dark; None: light, and for .html the theme of the reader's system.
+    direction: of the columns; auto: the direction of the input's script.
+    scale: auto: the strongest colour is 1, or if no weight exceeds 0.5 the next round number above the largest; full:
+    always 1, to compare figures.
+
+    A .json file holds the weights and symbols; only `map` affects it.
     """
-    path, suffix = checked(path, FORMATS)
+    path, suffix = check_suffix(path, FORMATS)
     options: dict[str, Any] = {"map": map, "title": title, "direction": direction, "scale": scale}
     if suffix == ".json":
-        write(path, json.dumps(_only(looks, map).to_dict(), ensure_ascii=False) + "\n")
+        write_text(path, json.dumps(_select_map(looks, map).to_dict(), ensure_ascii=False) + "\n")
     elif suffix == ".html":
         from seq2see.seeing.page import page
 
-        write(path, page(looks, theme=theme, **options))
+        write_text(path, page(looks, theme=theme, **options))
     else:
         from seq2see.seeing.picture import picture
 
@@ -57,14 +57,14 @@ def save(
 
 
 def plot(looks: Looks, *, theme: str = "light", **options: Any) -> Figure:
-    """The picture of `save` as a matplotlib figure."""
+    """The figure of `save` as a matplotlib figure."""
     from seq2see.seeing.picture import picture
 
     return picture(looks, theme=theme, **options)
 
 
-def _only(looks: Looks, name: str | None) -> Looks:
-    """Looks with one map; without a name all of them, and where there is none the record that says why."""
+def _select_map(looks: Looks, name: str | None) -> Looks:
+    """Looks with the selected map only."""
     if name is None:
         return looks
     from seq2see.seeing.panels import ALL, panels_of
@@ -78,28 +78,29 @@ def _only(looks: Looks, name: str | None) -> Looks:
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure to .png or .svg.
 
-    SVG keeps text as text: it can be searched, copied and read aloud, and the machine that shows it shapes it with its
-    own fonts, which know more scripts than the machine that draws, often a server, may have.
+    SVG keeps text as text, which can be searched, copied and read aloud; the machine that shows it chooses the fonts
+    and
+    often has more scripts than a server.
     """
-    path, suffix = checked(path, (".png", ".svg"))
+    path, suffix = check_suffix(path, (".png", ".svg"))
     with _user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _render(figure, path, suffix)
     return path
 
 
-def svg_of(figure: Figure) -> bytes:
-    """A figure as the text of an SVG file, to be put inside a page."""
+def to_svg(figure: Figure) -> bytes:
+    """A figure as SVG, to be embedded in a page."""
     file = BytesIO()
     _render(figure, file, ".svg")
     return file.getvalue()
 
 
 def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
-    from seq2see.seeing.fonts import BASE, drawing, letter
+    from seq2see.seeing.fonts import BASE, drawing, set_fonts
 
-    letter(figure, report=suffix != ".svg")  # an SVG's glyphs are the reader's
-    dpi = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
+    set_fonts(figure, report=suffix != ".svg")  # the machine that shows an SVG chooses its fonts
+    dpi = min(DPI, MAX_PIXELS / max(figure.get_size_inches()))
     metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
     with drawing(settings):
@@ -108,8 +109,8 @@ def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
         )
 
 
-def checked(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
-    """A path and its suffix, if that is one of these."""
+def check_suffix(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:
+    """The path and its suffix, which must be one of these formats."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in formats:
@@ -127,8 +128,8 @@ def _user_errors(path: Path) -> Iterator[None]:
         raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
 
 
-def write(path: Path, text: str) -> None:
-    """Text to a file; folders on the way are made."""
+def write_text(path: Path, text: str) -> None:
+    """Write text to a file; missing folders are created."""
     with _user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

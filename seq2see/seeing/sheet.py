@@ -1,7 +1,7 @@
-"""Pictures laid out in inches: boxes that know their size, side by side and one below the other, on one sheet.
+"""Layout in inches: boxes that know their size, in rows and columns on one sheet.
 
-Token labels vary from one letter to long words in any script; sizes are measured first and the sheet is cut to fit,
-so nothing overlaps and nothing is clipped, whatever the number of places.
+Labels range from one letter to long words in any script. Sizes are measured first and the figure is made to fit, so
+nothing overlaps or is clipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from seq2see.seeing.fonts import Label, Lettering
+from seq2see.seeing.fonts import Label, Labeller
 from seq2see.seeing.style import Theme
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ MARGIN = 0.22
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How everything on a sheet is drawn: colours, letters, and the weight that gets the strongest colour."""
+class Style:
+    """How everything on a sheet is drawn: colours, labels, and the weight with the strongest colour."""
 
     theme: Theme
-    letters: Lettering
+    labeller: Labeller
     top: float = 1.0
 
 
 class Box(Protocol):
-    """Something with a size in inches that can be drawn with its upper left corner at (x, y), y downwards."""
+    """Something of known size in inches that can be drawn with its upper left corner at (x, y); y points down."""
 
     width: float
     height: float
@@ -43,7 +43,7 @@ class Box(Protocol):
 
 @dataclass
 class Sheet:
-    """A figure addressed in inches from its upper left corner."""
+    """A figure with coordinates in inches from its upper left corner."""
 
     figure: Figure
     width: float
@@ -58,8 +58,8 @@ class Sheet:
 
 
 @dataclass
-class Words:
-    """A line of text as a box: titles."""
+class TextLine:
+    """A line of text, such as a title."""
 
     label: Label
     colour: str
@@ -79,7 +79,7 @@ class Words:
 
 @dataclass
 class Column:
-    """Boxes one below the other, their left edges in line."""
+    """Boxes below each other, aligned left."""
 
     boxes: Sequence[Box]
     gap: float = 0.2
@@ -98,7 +98,7 @@ class Column:
 
 @dataclass
 class Row:
-    """Boxes side by side, their upper edges in line."""
+    """Boxes side by side, aligned at the top."""
 
     boxes: Sequence[Box]
     gap: float = 0.35
@@ -116,17 +116,17 @@ class Row:
 
 
 def flow(boxes: Sequence[Box], *, width: float, gap: float = 0.35) -> Box:
-    """Boxes side by side; where they do not fit the width, in as few rows as will do, about equally full."""
+    """Boxes side by side, wrapped into as few rows as the width allows, about equally full."""
     widest = max(box.width for box in boxes)
-    most = max(1, int((width + gap) / (widest + gap)))
-    rows = -(-len(boxes) // most)
-    each = -(-len(boxes) // rows)
-    lines = [Row(boxes[start : start + each], gap=gap) for start in range(0, len(boxes), each)]
+    fitting = max(1, int((width + gap) / (widest + gap)))
+    rows = -(-len(boxes) // fitting)
+    per_row = -(-len(boxes) // rows)
+    lines = [Row(boxes[start : start + per_row], gap=gap) for start in range(0, len(boxes), per_row)]
     return lines[0] if len(lines) == 1 else Column(lines, gap=gap)
 
 
-def on_paper(box: Box, theme: Theme) -> Figure:
-    """A figure cut to the size of a box and its margin."""
+def make_figure(box: Box, theme: Theme) -> Figure:
+    """A figure of the size of a box plus margins."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -137,33 +137,31 @@ def on_paper(box: Box, theme: Theme) -> Figure:
     return figure
 
 
-# ---------------- The key
-
 _BAR, _GAP = 1.6, 0.14
 _SIZE = 8.0
 
 
 @dataclass
-class Key:
-    """A slim bar from weight 0 to the top of the scale, with what it measures."""
+class ColourBar:
+    """A thin colour bar from 0 to the top of the scale, with its meaning."""
 
-    manner: Manner
+    style: Style
     meaning: str = "attention weight"
     width: float = field(init=False)
     height: float = 0.34
 
     def __post_init__(self) -> None:
-        self.label = self.manner.letters.text(self.meaning)
+        self.label = self.style.labeller.text(self.meaning)
         self.width = _BAR + _GAP + self.label.measure(_SIZE)[0]
 
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
-        theme, length = self.manner.theme, _BAR
+        theme, length = self.style.theme, _BAR
         axes = sheet.axes(x, y, length, 0.12)
-        extent = (0, self.manner.top, 0, 1)
+        extent = (0, self.style.top, 0, 1)
         axes.imshow(np.linspace(0, 1, 256)[None], cmap=theme.colormap(), aspect="auto", extent=extent, vmin=0, vmax=1)
         axes.set_gid("key")
         axes.set_yticks([])
-        ticks = [0, self.manner.top / 2, self.manner.top]
+        ticks = [0, self.style.top / 2, self.style.top]
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.tick_params(labelsize=7.5, labelcolor=theme.muted, color=theme.muted, length=2.5, width=0.6, pad=2)
         for spine in axes.spines.values():

@@ -1,4 +1,4 @@
-"""One style for every picture: paper, ink, and a ramp of colours that still reads in black and white."""
+"""Themes and colour scales: one style for all figures, legible in black and white."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ ThemeName = Literal["light", "dark"]
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture.
+    """Colours of a figure.
 
-    ramp: from weight 0 to the top of the scale. Its lightness moves one way only, so order survives grey printing and
-    every kind of colour blindness; it starts near the paper, so places that were not looked at recede.
-    series: colours of lines, told apart by people who see fewer hues.
-    glow: the light on parts of a picture that were looked at.
+    ramp: from weight 0 to the top of the scale. Its lightness is monotonic, so the order survives grey printing and
+    colour
+    blindness; it starts near the paper, so that places with little weight recede.
+    series: colours of lines, distinct for colour-blind readers.
+    glow: the light on regions of an image that were looked at.
     """
 
     name: ThemeName
@@ -38,18 +39,18 @@ class Theme:
     glow: str = "#ff9d2e"
 
     def colormap(self) -> LinearSegmentedColormap:
-        """The ramp as matplotlib takes it."""
+        """The ramp as a matplotlib colormap."""
         return _colormap(self)
 
     def ink_on(self, share: float) -> str:
-        """The text colour that stands out on the ramp's colour at a share of the scale (0 to 1)."""
+        """The text colour with the better contrast on the ramp's colour at a share of the scale (0 to 1)."""
         from matplotlib.colors import to_rgb
 
         return max((self.ink, self.paper), key=lambda text: contrast(to_rgb(text), self.colormap()(share)[:3]))
 
 
 def rgb(colour: str) -> NDArray[np.float32]:
-    """A colour as red, green and blue from 0 to 255.
+    """A hexadecimal colour as red, green and blue from 0 to 255.
 
     >>> rgb("#ff8000").tolist()
     [255.0, 128.0, 0.0]
@@ -65,14 +66,14 @@ def _colormap(theme: Theme) -> LinearSegmentedColormap:
 
 
 def luminance(rgb: tuple[float, ...]) -> float:
-    """Relative luminance (0 black, 1 white) of an sRGB colour, as accessibility guidelines define it."""
+    """Relative luminance (0 black, 1 white) of an sRGB colour, as WCAG defines it."""
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in rgb[:3]]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     """Contrast ratio of two colours, from 1 (equal) to 21 (black on white)."""
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -99,26 +100,26 @@ THEMES: dict[str, Theme] = {
 
 
 def theme_named(name: str) -> Theme:
+    """The theme of that name."""
     if name not in THEMES:
         raise UserError(f"unknown theme '{name}'{nearest(name, THEMES)}; allowed: {', '.join(THEMES)}")
     return THEMES[name]
 
 
 def strength(share: float) -> str:
-    """Classes of what is shaded on a page, by its share of the scale: text on strong colours changes sides."""
+    """CSS classes of a shaded element by its share of the scale; text on strong colours is inverted."""
     return f"shade{' s1' if share > 0.42 else ''}{' s2' if share > 0.57 else ''}"
 
-
-# ---------------- Scales of colour
 
 SCALES = ("auto", "full")
 _ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def round_top(largest: float, *, scale: str = "auto") -> float:
-    """The weight that gets the strongest colour: 1, or where the largest never comes near it the next round number.
+    """The weight with the strongest colour: 1, or if the largest weight is at most 0.5 the next round number above
+    it.
 
-    Spread over a hundred places, weights stay below 0.1, and on a scale up to 1 such a map would be blank.
+    Over a hundred places weights stay below 0.1, and on a scale up to 1 such a map would be blank.
 
     >>> round_top(0.013), round_top(0.7), round_top(0.013, scale="full")
     (0.02, 1.0, 1.0)

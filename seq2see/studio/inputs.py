@@ -23,7 +23,7 @@ from seq2see.data.text import TextField
 from seq2see.data.texts import TextsField
 from seq2see.errors import UserError, counted
 from seq2see.files import shortened
-from seq2see.looks import Film
+from seq2see.looks import Video
 from seq2see.pipeline.fields import Fields
 from seq2see.studio.bodies import Scratch, Upload
 from seq2see.studio.media import Decoded, MediaDecoder
@@ -203,7 +203,7 @@ def _one(field: Field, value: str) -> dict[str, Any]:
         return _sound(field, value)
     if isinstance(field, MediaField):
         seen = field.shown(value)
-        if isinstance(seen, Film):
+        if isinstance(seen, Video):
             return _film(seen)
         return _picture(seen) if isinstance(seen, np.ndarray) else {}
     if isinstance(field, TextsField):
@@ -237,7 +237,7 @@ def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
     return {"picture": data_url(pixels), "height": pixels.shape[0], "width": pixels.shape[1]}
 
 
-def _film(film: Film) -> dict[str, Any]:
+def _film(film: Video) -> dict[str, Any]:
     """The frames that the model is shown, with the second of each."""
     height, width = film.frames.shape[1:3]
     return {"frames": [data_url(frame) for frame in film.frames], "times": film.times, "height": height, "width": width}

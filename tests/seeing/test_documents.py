@@ -45,14 +45,14 @@ def test_the_encoders_look_fills_the_sentences_the_decoder_looked_at() -> None:
         pytest.approx([0.1, 0.2, 0.1, 0.5, 0.1]),
         pytest.approx([0.3, 0.7]),
     ]
-    assert document.covers == {"doc", "doc.words"}
+    assert document.covered == {"doc", "doc.words"}
 
 
 def test_a_look_at_words_is_parted_into_sentences() -> None:
     (document,) = documents_of(seen(outputs=["a", "b"], inner=False, words=True))
     assert document.sentences == pytest.approx([0.8, 0.2])
     assert document.within[0] == pytest.approx([0.125, 0.125, 0.125, 0.5, 0.125])
-    assert document.covers == set()
+    assert document.covered == set()
 
 
 def test_what_the_encoder_saw_comes_before_what_the_decoder_saw() -> None:

@@ -10,16 +10,16 @@ from matplotlib.text import Text
 
 from seq2see.errors import Notice
 from seq2see.seeing import fonts
-from seq2see.seeing.fonts import BASE, Fonts, Lettering, installed
+from seq2see.seeing.fonts import BASE, Fonts, Labeller, installed
 from seq2see.seeing.plots import line_plot
 
 
 def glyphs(text: str) -> list[int]:
     """Glyph numbers after shaping with the families chosen for the text; 0 is the box of a missing glyph."""
-    paths = [font_manager.findfont(family) for family in Lettering(spell=False).symbol(text).families[:-1]]
+    paths = [font_manager.findfont(family) for family in Labeller(spell=False).symbol(text).families[:-1]]
     font = font_manager.get_font(paths)
     font.set_size(12, 72)
-    return [item.glyph_index for item in font._layout(Lettering(spell=False).symbol(text).text, LoadFlags.DEFAULT)]
+    return [item.glyph_index for item in font._layout(Labeller(spell=False).symbol(text).text, LoadFlags.DEFAULT)]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_arabic_and_hebrew_are_drawn_and_joined_with_what_comes_along() -> None:
     assert 0 not in glyphs("مرحبا")
     assert 0 not in glyphs("שלום")
     alone = {glyph for letter in "مرحبا" for glyph in glyphs(letter)}
-    assert set(glyphs("مرحبا")) - alone, "letters inside a word must take their joined forms"
+    assert set(glyphs("مرحبا")) - alone, "labeller inside a word must take their joined forms"
 
 
 def test_missing_letters_are_found(only_base: Fonts) -> None:
@@ -50,11 +50,11 @@ def test_joiners_need_no_glyph(only_base: Fonts) -> None:
 def test_devanagari_is_shaped_and_not_boxes(devanagari: str) -> None:
     assert "Devanagari" in devanagari or devanagari != BASE
     assert 0 not in glyphs("हिन्दी")
-    assert len(glyphs("क्ष")) < len("क्ष"), "the conjunct must be one shape, not three letters"
+    assert len(glyphs("क्ष")) < len("क्ष"), "the conjunct must be one shape, not three labeller"
 
 
 def test_a_vowel_sign_and_its_circle_come_from_one_font(devanagari: str) -> None:
-    label = Lettering().symbol("ि")
+    label = Labeller().symbol("ि")
     assert label.text == "◌ि"
     assert label.families[0] == devanagari
     assert 0 not in glyphs("ि")
@@ -69,12 +69,12 @@ def test_mixed_scripts_are_covered_together(devanagari: str) -> None:
 def test_without_a_font_letters_are_spelt_and_one_notice_names_all_of_them_and_what_to_install(
     only_base: Fonts,
 ) -> None:
-    letters = Lettering(fonts=only_base)
-    assert (letters.symbol("ि").text, letters.symbol("भा").text) == ("i", "bha·aa")
+    labeller = Labeller(fonts=only_base)
+    assert (labeller.symbol("ि").text, labeller.symbol("भा").text) == ("i", "bha·aa")
     with pytest.warns(Notice, match=r"Devanagari.*U\+092D.*U\+093E.*U\+093F.*fonts-noto-core") as told:
-        letters.report_missing()
+        labeller.report_missing()
     assert len(told) == 1
-    again = Lettering(fonts=only_base)
+    again = Labeller(fonts=only_base)
     assert again.symbol("क").text == "ka"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -101,10 +101,10 @@ def test_a_chart_is_drawn_in_the_fonts_of_its_names_or_says_which_letters_it_lac
 
 
 def test_an_svg_keeps_letters_that_this_machine_cannot_draw(only_base: Fonts) -> None:
-    assert Lettering(spell=False, fonts=only_base).symbol("भा").text == "भा"
+    assert Labeller(spell=False, fonts=only_base).symbol("भा").text == "भा"
 
 
 def test_a_dollar_is_not_mathematics_and_long_symbols_are_cut() -> None:
-    label = Lettering().symbol("$5$")
+    label = Labeller().symbol("$5$")
     assert label.style(9)["parse_math"] is False
-    assert len(Lettering().symbol("x" * 200).text) < 40
+    assert len(Labeller().symbol("x" * 200).text) < 40

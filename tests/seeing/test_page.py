@@ -1,3 +1,5 @@
+"""The standalone HTML page, and its frame in a notebook."""
+
 from __future__ import annotations
 
 import json
@@ -5,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.looks import Looks
+from seq2see.looks import Looks, Prediction
 from seq2see.seeing import save
 from seq2see.seeing.page import page
 
@@ -162,3 +165,21 @@ note("head-shares", shares());
     np.testing.assert_allclose(
         [float(share) * top for share in body["data-head-shares"].split()], looks.maps["source"][1][1], atol=1e-5
     )
+
+
+def test_looks_show_their_page_in_a_frame_of_its_own(looks: Looks) -> None:
+    shown = looks._repr_html_()
+    assert shown.startswith("<iframe")
+    assert unescape(shown.partition('srcdoc="')[2].removesuffix('"></iframe>')) == page(looks)
+    assert 'sandbox="allow-scripts"' in shown
+
+
+def test_a_prediction_shows_its_answer_as_text(looks: Looks) -> None:
+    said = Prediction("x", text="<b>no", looks=looks)._repr_html_()
+    assert said.startswith('<p dir="auto"><b>&lt;b&gt;no</b></p>')
+    assert "<iframe" in said
+
+
+def test_without_attention_it_says_why() -> None:
+    assert Looks(reason="no <places>")._repr_html_() == "<p>no &lt;places&gt;</p>"
+    assert "no attention" in Prediction("x", label="y")._repr_html_()

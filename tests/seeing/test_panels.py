@@ -8,7 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.looks import Looks
-from seq2see.seeing.panels import PART, in_part, left_out, panels_of, top_of_scale
+from seq2see.seeing.panels import MAX_SYMBOLS, hidden_maps, panels_of, top_of_scale, truncated_length
 from seq2see.seeing.saving import plot
 
 
@@ -94,7 +94,7 @@ def test_the_last_layer_is_drawn_and_named_and_the_others_on_request() -> None:
     names = ["premise", "premise.layer-1", "premise.layer-2", "other"]
     looks = Looks(dict.fromkeys(names, weights), {name: ["a", "b"] for name in names}, ["x", "y"])
     assert [group[0].title for group in panels_of(looks)] == ["premise (layer 3, the last)", "other"]
-    assert left_out(looks) == ["premise.layer-1", "premise.layer-2"]
+    assert hidden_maps(looks) == ["premise.layer-1", "premise.layer-2"]
     assert [group[0].title for group in panels_of(looks, map="premise.layer-1")] == ["premise.layer-1"]
     alone = Looks({"x.layer-1": weights}, {"x.layer-1": ["a", "b"]}, ["x", "y"])
     assert [group[0].title for group in panels_of(alone)] == ["x.layer-1"]
@@ -106,12 +106,13 @@ def test_of_a_long_sequence_on_itself_the_first_symbols_are_drawn_unless_it_is_a
     del looks.maps["source"]
     looks.default = None
     ((first, _),) = panels_of(looks)
-    assert (first.weights.shape, first.inputs, first.outputs) == ((PART, PART), symbols[:PART], symbols[:PART])
+    assert first.weights.shape == (MAX_SYMBOLS, MAX_SYMBOLS)
+    assert first.inputs == first.outputs == symbols[:MAX_SYMBOLS]
     assert (first.across, first.down) == ("looked at, the first 48 of 400", "looking, the first 48 of 400")
-    assert in_part(looks) == 400
+    assert truncated_length(looks) == 400
     assert max(plot(looks).get_size_inches()) < 22
     assert panels_of(looks, map="source.self-1")[0][0].places == 400
-    assert in_part(onto_itself(symbols)) == 0
+    assert truncated_length(onto_itself(symbols)) == 0
 
 
 def test_sentences_that_look_at_sentences_are_numbered_alike_and_keep_their_blanks() -> None:
@@ -140,7 +141,7 @@ def onto_itself(symbols: list[str], *, heads: int = 2) -> Looks:
 def test_looks_of_a_sequence_at_itself_are_drawn_where_they_are_asked_for() -> None:
     looks = onto_itself(["a", " ", "b"])
     assert [group[0].name for group in panels_of(looks)] == ["source"]
-    assert left_out(looks) == ["source.self-1"]
+    assert hidden_maps(looks) == ["source.self-1"]
     assert [group[0].name for group in panels_of(looks, map="all")] == ["source", "source.self-1"]
     ((first, second),) = panels_of(looks, map="source.self-1")
     assert (first.head, second.head) == (1, 2)
@@ -152,7 +153,7 @@ def test_they_are_drawn_where_there_is_nothing_else() -> None:
     looks = onto_itself(["a", "b"])
     del looks.maps["source"]
     looks.default = None
-    assert left_out(looks) == []
+    assert hidden_maps(looks) == []
     assert [group[0].name for group in panels_of(looks)] == ["source.self-1"]
 
 

@@ -41,17 +41,17 @@ def run(given: Given) -> None:
             raise UserError(f"{name}: {folder} is no run's folder: it has no metrics.jsonl")
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
-    from seq2see.seeing.plots import read_curve, said_of
+    from seq2see.seeing.plots import measure_label, read_curve
 
     measure = given.measure or f"dev.{_leading(next(iter(folders.values())))}"
     curves = {
         name: read_curve(folder / "metrics.jsonl", measure=measure, against=given.against)
         for name, folder in folders.items()
     }
-    title = given.title or f"{said_of(measure)} while learning"
+    title = given.title or f"{measure_label(measure)} while learning"
 
     def draw(theme: str) -> Any:
-        return line_plot(curves, xlabel=_said(given.against), ylabel=said_of(measure), title=title, theme=theme)
+        return line_plot(curves, xlabel=_said(given.against), ylabel=measure_label(measure), title=title, theme=theme)
 
     rows = [
         {"run": name, given.against: across, measure: up}

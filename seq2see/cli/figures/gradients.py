@@ -74,7 +74,7 @@ def chart_of(courses: list[Course], *, title: str | None = None) -> Chart:
 
 
 def _drawn(courses: list[Course], title: str, theme: str) -> Any:
-    from seq2see.seeing.plots import Strip, multiples
+    from seq2see.seeing.plots import PlotRow, small_multiples
 
     through: dict[str, dict[str, Any]] = {}
     norms: dict[str, dict[str, Any]] = {}
@@ -90,9 +90,9 @@ def _drawn(courses: list[Course], title: str, theme: str) -> Any:
         else:
             lines["the same, not clipped"] = (updates, course.norms)
     clip = max(course.clip for course in courses)
-    above = Strip(through, "symbols back from the end of the input", "|gradient of the last loss|", log=True)
-    below = Strip(norms, "update", "|gradient|", log=True, line=clip, said=f"clip {clip:g}")
-    return multiples([above, below], title=title, theme=theme)
+    above = PlotRow(through, "symbols back from the end of the input", "|gradient of the last loss|", log=True)
+    below = PlotRow(norms, "update", "|gradient|", log=True, line=clip, line_label=f"clip {clip:g}")
+    return small_multiples([above, below], title=title, theme=theme)
 
 
 def _curve(found: list[tuple[float, int]]) -> Any:

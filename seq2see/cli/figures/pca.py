@@ -84,7 +84,7 @@ def chart_of(found: BesidePca, *, shape: tuple[int, ...] | None, examples: int, 
     from seq2see.evaluation import mean_interval
     from seq2see.seeing import Column, Row
     from seq2see.seeing.charts import Chart
-    from seq2see.seeing.plots import beside_plot
+    from seq2see.seeing.plots import pca_comparison_plot
 
     errors = {name: mean_interval(each.tolist()) for name, each in found.errors().items()}
     marks = [Row(name, one.value, one.low, one.high, strong=name == "autoencoder") for name, one in errors.items()]
@@ -93,7 +93,7 @@ def chart_of(found: BesidePca, *, shape: tuple[int, ...] | None, examples: int, 
 
     def draw(theme: str) -> Any:
         column = Column("mean squared error, 95 % interval over rows", marks, from_zero=True)
-        return beside_plot(column, drawn, angles=found.angles, shape=shape, title=title, theme=theme)
+        return pca_comparison_plot(column, drawn, angles=found.angles, shape=shape, title=title, theme=theme)
 
     about: dict[str, Any] = {"size": found.size, "measured": len(found.given), "angles": list(found.angles)}
     about |= {"no_angles": found.why_not} if found.why_not else {}

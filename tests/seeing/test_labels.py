@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.seeing.labels import direction_of, script_of, spelt, visible
+from seq2see.seeing.labels import direction_of, script_of, spell_out, visible
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_a_script_is_named_as_unicode_names_it() -> None:
 
 
 def test_letters_without_a_font_are_spelt_by_name() -> None:
-    assert spelt("◌ि") == "i"
-    assert spelt("हिन्दी") == "ha·i·na·virama·da·ii"
-    assert spelt("ok 你") == "o·k· ·U+4F60"
+    assert spell_out("◌ि") == "i"
+    assert spell_out("हिन्दी") == "ha·i·na·virama·da·ii"
+    assert spell_out("ok 你") == "o·k· ·U+4F60"
