@@ -49,7 +49,7 @@ test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
 slow: $(STAMP) ## the tests that `make test` leaves out
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope -m slow $(ARGS)
 
-lint: $(STAMP) ## style, format, directions between the rooms
+lint: $(STAMP) ## style, format, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache

@@ -1,4 +1,4 @@
-"""What every test stands on: checked shapes, one thread, the same seed, and the data sets where there are some."""
+"""Shared by all tests: checked shapes, one thread, the same seed, and the data sets where they are present."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import torch
 
 from tests import shapes
 
-# The rooms whose signatures carry shapes; the hook has to be there before any of them is imported.
+# Packages whose signatures carry shapes; the hook has to be there before any of them is imported.
 # Not the whole package: beartype checks one method at a time and cannot know what `typing.Self` is there.
-SHAPED_ROOMS = [
+SHAPED_PACKAGES = [
     "seq2see.attention",
     "seq2see.cells",
     "seq2see.data.batches",
@@ -27,7 +27,7 @@ SHAPED_ROOMS = [
     "seq2see.deferred_gradients",
     "seq2see.search",
 ]
-shapes.install(SHAPED_ROOMS)
+shapes.install(SHAPED_PACKAGES)
 
 # Workers share the machine's cores, and sums over several threads do not always round alike.
 torch.set_num_threads(1)

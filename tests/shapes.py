@@ -1,4 +1,4 @@
-"""The checker of shapes and types that tests put around every function of the shaped rooms."""
+"""The checker of shapes and types that tests put around every function of the packages with shapes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _checking: Any = jaxtyping.jaxtyped
 _calls: Counter[CodeType] = Counter()
 
 
-def install(rooms: Sequence[str]) -> None:
-    """Check what is imported from these rooms from now on."""
+def install(packages: Sequence[str]) -> None:
+    """Check what is imported from these packages from now on."""
     jaxtyping.jaxtyped = sparing  # type: ignore[assignment]
-    jaxtyping.install_import_hook(rooms, f"{checked.__module__}.{checked.__name__}")
+    jaxtyping.install_import_hook(packages, f"{checked.__module__}.{checked.__name__}")
 
 
 def begin() -> None:

@@ -241,7 +241,7 @@ def test_a_parquet_file_whose_description_is_damaged(tmp_path: Path) -> None:
 
 
 def test_the_documentation_names_the_limits() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tables.md").read_text("utf-8")
     limits = [sources.MOST_ROW, sources.MOST_CELL, sources.MOST_COLUMNS, tables.MOST_EXPANSION, tables.MOST_UNPACKED]
     assert [limit for limit in limits if f"{limit:,}" not in page] == []
 
