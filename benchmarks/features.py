@@ -24,12 +24,12 @@ from PIL import Image
 from torch import Tensor
 
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.image import ImageField
+from seq2see.data.image_files import ImageInput
 from seq2see.encoders.convolutional import ConvolutionalEncoder
+from seq2see.modalities.image import ImageField
 from seq2see.pipeline.frozen_features import AT_ONCE, make_features
 from seq2see.recipe import load_recipe
 from seq2see.settings.encoders import ConvolutionalEncoderSettings
-from seq2see.settings.inputs import ImageInput
 
 NUMBER = 2 * AT_ONCE
 GOAL = 0.85

@@ -19,9 +19,9 @@ import numpy as np
 from PIL import Image
 
 from seq2see.cli.app import run
-from seq2see.data.vector import written
 from seq2see.errors import UserError
 from seq2see.looks import Looks, Video
+from seq2see.modalities.vector import written
 
 DOCS = Path(__file__).resolve().parent
 PICTURES = DOCS / "pictures"

@@ -6,10 +6,10 @@ from importlib import resources
 from pathlib import Path
 
 from seq2see.evaluation.baselines import BASELINES, default_baseline
+from seq2see.modalities.image import ImageOutput
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import Recipe, load_recipe, shipped
-from seq2see.settings.outputs import ImageOutput
 from seq2see.training.dataset import wanted_columns
 
 FOLDER = Path(__file__).parent / "tasks"

@@ -32,9 +32,9 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, Material, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
+from seq2see.modalities.image import ImageOutput
 from seq2see.recipe import Recipe
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
-from seq2see.settings.outputs import ImageOutput
 
 
 @dataclass

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import seq2see
-from seq2see.data.vector import written
 from seq2see.evaluation.pca import Principal
+from seq2see.modalities.vector import written
 from seq2see.seeing import line_plot, reconstruction_sheet
 
 SIDE = 8

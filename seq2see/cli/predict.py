@@ -83,7 +83,7 @@ def answer_of(prediction: Prediction) -> str:
     """The answer as text; numbers such that they can be read again."""
     if prediction.vector is None:
         return "" if prediction.answer is None else str(prediction.answer)
-    from seq2see.data.vector import written
+    from seq2see.modalities.vector import written
 
     return written(prediction.vector)
 

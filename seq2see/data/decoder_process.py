@@ -22,12 +22,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.image_files import read_picture
+from seq2see.data.image_files import ImageInput, read_picture
 from seq2see.data.media_files import MediaError
-from seq2see.data.sound_files import decoded
-from seq2see.data.video_files import read_video
+from seq2see.data.sound_files import SoundInput, decoded
+from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import UserError
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 
 try:
     import resource

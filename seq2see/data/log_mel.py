@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from seq2see.settings.inputs import SoundInput
+from seq2see.data.sound_files import SoundInput
 
 SILENCE = 1e-10
 STEADY = 1e-5

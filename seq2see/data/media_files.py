@@ -8,8 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pydantic import Field
+
 from seq2see.errors import MissingExtra, UserError
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
+from seq2see.settings.base import ColumnSettings
+from seq2see.settings.encoders import EncoderSettings
+
+
+class MediaSettings(ColumnSettings):
+    """What all columns of files have."""
+
+    column: str | None = Field(
+        None, description="column of the table, which holds paths relative to the table; not given: the input's name"
+    )
+    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
 
 
 class MediaError(UserError):
@@ -21,7 +33,7 @@ class Job:
     """A file, and the settings by which it is decoded; their kind says what it is."""
 
     path: str
-    settings: ImageInput | SoundInput | VideoInput
+    settings: MediaSettings
 
     @cached_property
     def key(self) -> str:

@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.data.image import Pictures
 from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import RecurrentLayers, along_rows, cells_that_are_real, from_the_right, masked_mean
 from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import ConvolutionalEncoderSettings
 from seq2see.settings.equations import cell_equation
 

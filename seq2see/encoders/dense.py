@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.data.batches import Numbers
-from seq2see.data.image import Pictures
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.memory import Layout, Places
+from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import DenseEncoderSettings
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -8,8 +8,6 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.data.batches import Sequences
-from seq2see.data.image import Pictures
-from seq2see.data.sound import Frames
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import cells_that_are_real, from_the_right
@@ -17,6 +15,8 @@ from seq2see.encoders.positional_input import Entrance, Placing, sinusoids
 from seq2see.encoders.transformer_layers import LAYER, TransformerBody
 from seq2see.errors import UserError
 from seq2see.memory import Layout
+from seq2see.modalities.image import Pictures
+from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import TransformerEncoderSettings
 from seq2see.settings.equations import embedding_equation, position_words
 

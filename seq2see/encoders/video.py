@@ -12,13 +12,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
 
-from seq2see.data.video import Clips
 from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, Material, encoders
 from seq2see.encoders.layers import Read, RecurrentLayers, groups_of, masked_mean
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
 from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
+from seq2see.modalities.video import Clips
 from seq2see.settings.encoders import VideoEncoderSettings
 from seq2see.settings.equations import cell_equation, position_words
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.alignments import shares
 from seq2see.data.batches import Batch
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
-from seq2see.data.copying import COPYABLE
-from seq2see.data.field import Chosen
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
+from seq2see.modalities.base import Chosen
+from seq2see.pipeline.alignments import shares
+from seq2see.pipeline.copying import COPYABLE
 from seq2see.pipeline.fields import Fields, readable, sequences, worded, writable
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from seq2see.attention.scores import equation_of
 from seq2see.decoders import decoders
 from seq2see.encoders import Dense, encoders
+from seq2see.modalities.image import ImageOutput
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import embedding_of
 from seq2see.settings.equations import cell_equation, embedding_equation, position_words
-from seq2see.settings.outputs import ImageOutput
 
 __all__ = ["cell_equation", "embedding_equation"]
 

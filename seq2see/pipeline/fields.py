@@ -6,21 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2see.data.alignments import Aligning
 from seq2see.data.batches import Batch, Labels, Nested, Numbers, Sequences, Target
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
-from seq2see.data.copying import COPYABLE, Copying
-from seq2see.data.field import Column, Field, NumericField, field_of, kinds
-from seq2see.data.image import ImageField
-from seq2see.data.image_output import ImageOutputField
-from seq2see.data.label import LabelField
-from seq2see.data.sets import SetField
-from seq2see.data.sound import SoundField
-from seq2see.data.text import TextField
-from seq2see.data.texts import TextsField
-from seq2see.data.vector import VectorField
-from seq2see.data.video import VideoField
 from seq2see.errors import UserError
+from seq2see.modalities.base import Column, Field, NumericField, field_of, kinds
+from seq2see.modalities.image import ImageField, ImageOutputField
+from seq2see.modalities.label import LabelField
+from seq2see.modalities.set import SetField
+from seq2see.modalities.sound import SoundField
+from seq2see.modalities.text import TextField
+from seq2see.modalities.texts import TextsField
+from seq2see.modalities.vector import VectorField
+from seq2see.modalities.video import VideoField
+from seq2see.pipeline.alignments import Aligning
+from seq2see.pipeline.copying import COPYABLE, Copying
 from seq2see.recipe.schema import Recipe
 
 __all__ = [

@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seq2see.data.image_files import ImageInput
+from seq2see.data.sound_files import SoundInput
+from seq2see.data.video_files import VideoInput
+from seq2see.modalities.image import ImageOutput
+from seq2see.modalities.label import BACKWARD, FORWARD, LabelOutput
+from seq2see.modalities.set import SetInput
+from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline import equations
 from seq2see.pipeline.bundle import Bundle
@@ -15,8 +22,6 @@ from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.settings.base import TextSettings
 from seq2see.settings.encoders import embedding_of
-from seq2see.settings.inputs import ImageInput, SetInput, SoundInput, VectorInput, VideoInput
-from seq2see.settings.outputs import BACKWARD, FORWARD, ImageOutput, LabelOutput, VectorOutput
 
 SPECIALS = 4
 BPE = 8_000

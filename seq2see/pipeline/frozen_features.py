@@ -17,12 +17,12 @@ from pathlib import Path
 import torch
 
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.field import Column
-from seq2see.data.media import MediaField
+from seq2see.data.media_files import MediaSettings
 from seq2see.encoders import Encoder
+from seq2see.modalities.base import Column
+from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.weights import tensors_of
-from seq2see.settings.inputs import MediaSettings
 
 AT_ONCE = 32
 

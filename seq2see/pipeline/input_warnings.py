@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.copying import Copying
-from seq2see.data.label import LabelField
-from seq2see.data.text import TextField
-from seq2see.data.texts import TextsField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import Notice, counted
+from seq2see.modalities.label import LabelField
+from seq2see.modalities.text import TextField
+from seq2see.modalities.texts import TextsField
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.copying import Copying
 from seq2see.recipe import Recipe
 
 SHOWN = 8

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from seq2see.data.columns import Joined, joined
-from seq2see.data.field import Field
-from seq2see.data.media import MediaField
-from seq2see.data.vector import VectorField
 from seq2see.errors import UserError, counted
 from seq2see.files import whole_characters
+from seq2see.modalities.base import Field
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.vector import VectorField
 from seq2see.pipeline.fields import Fields
 
 

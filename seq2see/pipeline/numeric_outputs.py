@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.columns import Question
-from seq2see.data.field import Field
-from seq2see.data.image_output import ImageOutputField
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows
 from seq2see.looks import Looks, Prediction
+from seq2see.modalities.base import Field
+from seq2see.modalities.image import ImageOutputField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.search import Hypothesis, SearchOptions, Source, reconstruct

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from seq2see.data.batches import Nested, Sequences, flattened, nest, pad_lists
-from seq2see.data.image import CELL as IMAGE_CELL
-from seq2see.data.image import Pictures
-from seq2see.data.sound import CELL as SOUND_CELL
-from seq2see.data.sound import Frames
-from seq2see.data.video import CELL as VIDEO_CELL
-from seq2see.data.video import Clips
 from seq2see.errors import UserError
+from seq2see.modalities.image import CELL as IMAGE_CELL
+from seq2see.modalities.image import Pictures
+from seq2see.modalities.sound import CELL as SOUND_CELL
+from seq2see.modalities.sound import Frames
+from seq2see.modalities.video import CELL as VIDEO_CELL
+from seq2see.modalities.video import Clips
 
 # ---------------- Inputs taken apart into the places that are looked at
 

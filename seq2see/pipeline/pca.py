@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.field import NumericField
-from seq2see.data.vector import VectorField, written
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Principal, principal_angles
+from seq2see.modalities.base import NumericField
+from seq2see.modalities.vector import VectorField, written
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.numeric_outputs import plain_numbers
 from seq2see.pipeline.predictor import options_of, predict

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 
 from seq2see.data.batches import EOS, SOS, UNK, Batch
-from seq2see.data.media import MediaField
-from seq2see.data.text import TextField
-from seq2see.data.video_direction import named
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.text import TextField
+from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed

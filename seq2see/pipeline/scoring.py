@@ -13,14 +13,14 @@ from torch import Tensor
 
 from seq2see.data.batches import EOS, UNK, Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
-from seq2see.data.streams import Stream
-from seq2see.data.text import TextField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import Seen
 from seq2see.looks import Prediction
+from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input
+from seq2see.pipeline.streams import Stream
 from seq2see.search import SearchOptions, score_given
 from seq2see.search.options import Weights
 

@@ -21,13 +21,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.video_direction import BACKWARDS, forwards
+from seq2see.data.media_files import MediaSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.report import Seen
 from seq2see.files import read_bytes, shortened, write_bytes
+from seq2see.modalities.image import ImageOutput
+from seq2see.modalities.video import BACKWARDS, forwards
 from seq2see.recipe import Recipe
-from seq2see.settings.inputs import MediaSettings
-from seq2see.settings.outputs import ImageOutput
 
 FILE = "trained_rows.safetensors"
 MOST = 1 << 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from seq2see.data.columns import OUTPUT, Values
-from seq2see.data.video_direction import turned
 from seq2see.errors import UserError
+from seq2see.modalities.label import BACKWARD
+from seq2see.modalities.video import turned
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.scoring import Row
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.outputs import BACKWARD
 
 
 def backwards(bundle: Bundle, rows: Sequence[Row]) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.modalities.text import TextOutput
 from seq2see.recipe.documents import through, unused_sentences
 from seq2see.recipe.paths import read_by
 from seq2see.recipe.resolve import unconditioned
@@ -11,7 +12,6 @@ from seq2see.settings.attention import LOOKING_BACK, SCORES
 from seq2see.settings.base import MOST_LAYERS, Scalar, TextSettings
 from seq2see.settings.decoders import BY_OUTPUT, ONE_STEP, WRITERS
 from seq2see.settings.encoders import EncoderSettings, HierarchicalEncoderSettings, OwnEncoderSettings, embedding_of
-from seq2see.settings.outputs import TextOutput
 from seq2see.settings.plugins import BROUGHT, DECODERS, Own
 
 RESERVED = ("none", "output", "training")

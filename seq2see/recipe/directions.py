@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.data.video_files import VideoInput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import VideoEncoderSettings
-from seq2see.settings.inputs import VideoInput
 
 IN_ORDER = ("location",)
 """Scores that go by where a place lies, so that frames that know nothing of each other are told apart."""

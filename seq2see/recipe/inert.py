@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from seq2see.errors import nearest
+from seq2see.modalities.set import SetInput
+from seq2see.modalities.texts import TextsInput
 from seq2see.recipe.along import idle_along
 from seq2see.recipe.changed import changed
 from seq2see.recipe.directions import needless
@@ -17,7 +19,6 @@ from seq2see.recipe.video_checks import unwatched
 from seq2see.settings.attention import SCORES, AttentionSettings, own_options
 from seq2see.settings.base import TextSettings
 from seq2see.settings.encoders import embedding_of
-from seq2see.settings.inputs import SetInput, TextsInput
 
 
 def inert(recipe: Recipe) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.data.image_files import AugmentSettings, ImageInput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import FILED, SMALL, ConvolutionalEncoderSettings, unknown_backbone
 from seq2see.settings.encoders import LEAST as HALVED
-from seq2see.settings.inputs import AugmentSettings, ImageInput
 
 LEAST = 4
 """Pixels on a side without which there is nothing to see."""

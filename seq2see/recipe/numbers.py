@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.data.image_files import ImageInput
+from seq2see.modalities.image import ImageOutput
+from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.decoders import ReconstructionSettings
 from seq2see.settings.encoders import ConvolutionalEncoderSettings, DenseEncoderSettings
-from seq2see.settings.inputs import ImageInput, VectorInput
-from seq2see.settings.outputs import ImageOutput, VectorOutput
 
 MOVED = ("flip", "crop", "rotate", "shear", "stretch")
 """Changes of a picture that put its parts elsewhere."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from seq2see.modalities.text import TextOutput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings
-from seq2see.settings.outputs import TextOutput
 
 IN_A_ROW = ("text", "set")
 """Kinds of inputs whose symbols are their places, one by one."""

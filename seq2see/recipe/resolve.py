@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from seq2see.data.image_files import ImageInput
+from seq2see.modalities import OutputSettings
+from seq2see.modalities.image import ImageOutput
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.sets import completed
 from seq2see.recipe.transformers import going_on
 from seq2see.recipe.units import filled_in
 from seq2see.settings.decoders import BY_OUTPUT
 from seq2see.settings.encoders import USUAL
-from seq2see.settings.inputs import ImageInput
-from seq2see.settings.outputs import ImageOutput, OutputSettings
 
 SILENT = {"encoder": "recurrent", "embedding": "learned"}
 """The kind of a group of keys that does not say it."""

@@ -6,6 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from seq2see.data.video_files import VideoInput
+from seq2see.modalities import InputSettings, OutputSettings
+from seq2see.modalities.label import LabelOutput
+from seq2see.modalities.text import TextOutput
+from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.settings.attention import BUILT_IN, AttentionSettings
 from seq2see.settings.base import (
     Amount,
@@ -24,12 +29,6 @@ from seq2see.settings.encoders import (
     RecurrentEncoderSettings,
     View,
 )
-from seq2see.settings.inputs import (
-    InputSettings,
-    VectorInput,
-    VideoInput,
-)
-from seq2see.settings.outputs import LabelOutput, OutputSettings, TextOutput, VectorOutput
 
 # ---------------------------------------------------------------- loss, training, use
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from seq2see.modalities.set import SetInput
+from seq2see.modalities.text import TextOutput
 from seq2see.recipe.paths import put, read_by
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.attention import SCORES, goes_by_order
 from seq2see.settings.encoders import DeepSetsEncoderSettings, TransformerEncoderSettings
-from seq2see.settings.inputs import SetInput
-from seq2see.settings.outputs import TextOutput
 
 RHO = 2
 """Layers of rho where the summary is used and nothing is said."""

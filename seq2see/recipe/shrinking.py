@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seq2see.data.image_files import ImageInput
+from seq2see.data.video_files import VideoInput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import SMALL, ConvolutionalEncoderSettings, VideoEncoderSettings
-from seq2see.settings.inputs import ImageInput, VideoInput
 
 GROUPS = 8
 """Maps up to which each is normalised by itself; more are normalised in groups."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.data.sound_files import SoundAugmentSettings, SoundInput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import PyramidalEncoderSettings
-from seq2see.settings.inputs import SoundAugmentSettings, SoundInput
 
 LEAST = 2
 """Samples without which a window has no frequencies."""

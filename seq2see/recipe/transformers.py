@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from seq2see.modalities.text import TextOutput
+from seq2see.modalities.texts import TextsInput
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings
 from seq2see.settings.decoders import DecoderSettings
@@ -11,8 +13,6 @@ from seq2see.settings.encoders import (
     TransformerEncoderSettings,
     VideoEncoderSettings,
 )
-from seq2see.settings.inputs import TextsInput
-from seq2see.settings.outputs import TextOutput
 
 MEMORY = 256
 """Symbols before its own that a step sees in a stream, where nothing is said."""

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
+from seq2see.data.image_files import ImageInput
+from seq2see.data.sound_files import SoundInput
 from seq2see.recipe.changed import changed
 from seq2see.recipe.paths import put, read_by
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import EncoderSettings, TransformerEncoderSettings
-from seq2see.settings.inputs import ImageInput, SoundInput
 
 FRAMES = 4
 """Of a place, where nothing is said: as many as two halvings of a pyramid leave."""

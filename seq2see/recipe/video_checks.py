@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seq2see.data.video_files import VideoAugmentSettings, VideoInput
 from seq2see.recipe.changed import changed
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import FILED, SMALL, VideoEncoderSettings, unknown_backbone
 from seq2see.settings.encoders import LEAST as HALVED
-from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
 
 LEAST = 4
 """Pixels on a side without which there is nothing to see."""

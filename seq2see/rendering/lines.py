@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, features
 
-from seq2see.data.image import leftward
 from seq2see.errors import UserError, counted, nearest
 from seq2see.files import unwritable, write_bytes
+from seq2see.modalities.image import leftward
 from seq2see.rendering.distortions import Distortions
 from seq2see.seeing.fonts import Fonts, installed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,7 +39,15 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
-class TextSettings(Settings):
+class ColumnSettings(Settings):
+    """Settings of an input or an output, which a column of the table holds; each kind says here what it is like."""
+
+    if TYPE_CHECKING:
+        kind: str
+        column: str | None
+
+
+class TextSettings(ColumnSettings):
     """How the text of one column becomes symbols."""
 
     column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")

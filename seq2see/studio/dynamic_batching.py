@@ -11,9 +11,9 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.text import TextField
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
+from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.oracles import Oracle

@@ -17,9 +17,9 @@ from typing import Any
 from seq2see.api import Model
 from seq2see.data.columns import OUTPUT
 from seq2see.data.locate import named
-from seq2see.data.media import MediaField
-from seq2see.data.vector import VectorField
 from seq2see.errors import UserError
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.vector import VectorField
 from seq2see.training.dataset import open_table
 from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
 from seq2see.training.run import SOURCES

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.api import Model
-from seq2see.data.field import Field
 from seq2see.data.image_files import data_url
-from seq2see.data.media import MediaField
 from seq2see.data.media_files import Job
-from seq2see.data.sound import SoundField
-from seq2see.data.text import TextField
-from seq2see.data.texts import TextsField
 from seq2see.errors import UserError, counted
 from seq2see.files import shortened
 from seq2see.looks import Video
+from seq2see.modalities.base import Field
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.sound import SoundField
+from seq2see.modalities.text import TextField
+from seq2see.modalities.texts import TextsField
 from seq2see.pipeline.fields import Fields
 from seq2see.studio.bodies import Scratch, Upload
 from seq2see.studio.media import Decoded, MediaDecoder

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from seq2see.api import Model
 from seq2see.data.decoder_pool import FAILED, DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
-from seq2see.data.image_files import Pixels
-from seq2see.data.media import FileDecoder, MediaField
+from seq2see.data.image_files import ImageInput, Pixels
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.resampling import Samples
-from seq2see.data.video_files import Clip
+from seq2see.data.sound_files import SoundInput
+from seq2see.data.video_files import Clip, VideoInput
 from seq2see.errors import UserError
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
+from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.studio.http import Refused
 from seq2see.studio.settings import MEGABYTE, Limits
 

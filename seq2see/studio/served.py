@@ -11,9 +11,9 @@ from typing import Any
 
 from seq2see.api import Model, load
 from seq2see.data.columns import OUTPUT
-from seq2see.data.media import MediaField
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
+from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.predictor import why_no_looks

@@ -13,6 +13,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
+from seq2see.data.media_files import MediaSettings
 from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.files import parse_json
@@ -20,7 +21,6 @@ from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.settings.inputs import MediaSettings
 from seq2see.studio.bodies import DEPTH
 from seq2see.training.film import FILM
 from seq2see.training.reports import JOINED, METRICS, Report

@@ -12,26 +12,29 @@ from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
-from seq2see.data.field import field_of
-from seq2see.data.media import MediaField
+from seq2see.data.media_files import MediaSettings
 from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.sentences import together
-from seq2see.data.sets import listed
 from seq2see.data.split import set_aside, set_tail_aside
-from seq2see.data.streams import Stream
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
 from seq2see.evaluation.baselines import BagOfWords, Constant, Mean
+from seq2see.modalities.base import field_of
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.image import ImageOutput
+from seq2see.modalities.label import FORWARD
+from seq2see.modalities.set import SetInput, listed
+from seq2see.modalities.texts import TextsInput
+from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields, VectorField
+from seq2see.pipeline.streams import Stream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.pipeline.video_rows import both_ways
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import LOOKS, measures_of
 from seq2see.settings.base import TextSettings
-from seq2see.settings.inputs import MediaSettings, SetInput, TextsInput, VectorInput
-from seq2see.settings.outputs import FORWARD, ImageOutput, VectorOutput
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""

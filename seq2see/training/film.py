@@ -19,11 +19,11 @@ from PIL import Image
 from seq2see.data.batches import EOS
 from seq2see.data.columns import Question, group
 from seq2see.data.image_files import data_url
-from seq2see.data.media import MediaField
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.files import finite, unwritable, write_bytes
 from seq2see.looks import Looks, Pixels, Prediction
+from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.predictor import options_of, predict

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seq2see.data.columns import OUTPUT, Question
-from seq2see.data.video_direction import BACKWARDS
+from seq2see.data.media_files import MediaSettings
 from seq2see.errors import imported
 from seq2see.evaluation.base import Rows, Unit, symbols
 from seq2see.evaluation.metrics import measure
 from seq2see.evaluation.strings import edit_distance
 from seq2see.files import unwritable, write_bytes
 from seq2see.looks import Prediction
+from seq2see.modalities.video import BACKWARDS
 from seq2see.recipe import Recipe
-from seq2see.settings.inputs import MediaSettings
 
 METRICS = "metrics.jsonl"
 

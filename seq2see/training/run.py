@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 
-from seq2see.data.media import MediaField
 from seq2see.data.records import Data, is_path
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
+from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.devices import machine_memory, usable

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from seq2see import api
-from seq2see.data.vector import written
+from seq2see.modalities.vector import written
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]

@@ -17,12 +17,11 @@ import pytest
 from PIL import Image
 
 from seq2see.data.decoder_pool import START, DecoderPool, Unavailable
-from seq2see.data.image_files import read_picture
+from seq2see.data.image_files import ImageInput, read_picture
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import decoded
-from seq2see.data.video_files import read_video
+from seq2see.data.sound_files import SoundInput, decoded
+from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import UserError
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from tests.clips import written as filmed
 from tests.misbehaving_decoder import COMMAND, pool
 
@@ -307,7 +306,7 @@ def test_nothing_is_left_behind_by_a_server_that_is_killed(tmp_path: Path, conte
 import sys, time
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.media_files import Job
-from seq2see.settings.inputs import ImageInput
+from seq2see.data.image_files import ImageInput
 made = DecoderPool(processes=1, command={COMMAND!r})
 print(int(made.submit([Job({who.path!r}, ImageInput())])[0].result()[0][0]), flush=True)
 if {content!r} != "idle":

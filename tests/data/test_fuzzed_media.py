@@ -14,11 +14,10 @@ import pytest
 from PIL import Image
 
 from seq2see.data.decoder_pool import DecoderPool
-from seq2see.data.image_files import read_picture, size_of
+from seq2see.data.image_files import ImageInput, read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import decoded, samples_of
-from seq2see.data.video_files import read_video, times_in
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
+from seq2see.data.sound_files import SoundInput, decoded, samples_of
+from seq2see.data.video_files import VideoInput, read_video, times_in
 from tests.clips import written
 from tests.hostile.mutations import SEED, mutate_bytes
 

@@ -16,11 +16,13 @@ from PIL import Image
 
 import seq2see
 from seq2see.data import image_files, sound_files, video_files
-from seq2see.data.image import ImageField
+from seq2see.data.image_files import ImageInput
 from seq2see.data.media_files import MediaError
+from seq2see.data.sound_files import SoundInput
+from seq2see.data.video_files import VideoInput
 from seq2see.errors import UserError
+from seq2see.modalities.image import ImageField
 from seq2see.recipe import load_recipe
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
 from seq2see.training.dataset import open_table
 from tests.clips import av, counted, written
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from seq2see.data.log_mel import filterbank, frames_in, log_mels, normalised
-from seq2see.settings.inputs import SoundInput
+from seq2see.data.sound_files import SoundInput
 
 PLAIN = SoundInput(rate=8000, mels=23, window=25, hop=10, normalise="none")
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2see.data.sound import SoundField
-from seq2see.data.video import VideoField
+from seq2see.data.sound_files import SoundInput
+from seq2see.data.video_files import VideoInput
 from seq2see.errors import UserError
-from seq2see.settings.inputs import SoundInput, VideoInput
+from seq2see.modalities.sound import SoundField
+from seq2see.modalities.video import VideoField
 
 
 def test_a_sound_is_shown_with_its_tone_where_it_belongs(tmp_path: Path) -> None:

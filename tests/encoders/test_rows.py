@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2see.data.image import ImageField, Pictures
 from seq2see.decoders import CtcHead
 from seq2see.encoders import ConvolutionalEncoder
 from seq2see.encoders.base import Material
 from seq2see.errors import UserError
 from seq2see.memory import View
+from seq2see.modalities.image import ImageField, Pictures
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.settings.encoders import ConvolutionalEncoderSettings, RowSettings

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import seq2see
-from seq2see.data.vector import written
 from seq2see.errors import UserError
+from seq2see.modalities.vector import written
 from seq2see.pipeline.pca import beside_pca, check_autoencoder
 from seq2see.recipe import load_recipe
 from seq2see.training.code_sizes import code_sizes

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import seq2see
-from seq2see.data.video import Clips
 from seq2see.encoders.video import VideoEncoder, changes
+from seq2see.modalities.video import Clips
 from seq2see.pipeline.faithful import OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart
 from seq2see.settings.encoders import VideoEncoderSettings

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 import seq2see
-from seq2see.data.image import Pictures
+from seq2see.modalities.image import Pictures
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows

@@ -12,7 +12,7 @@ import torch
 
 import seq2see
 from seq2see.cli.app import run as command
-from seq2see.data.sound import Frames
+from seq2see.modalities.sound import Frames
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart
 

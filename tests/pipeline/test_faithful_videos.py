@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
 import seq2see
-from seq2see.data.video import Clips
+from seq2see.modalities.video import Clips
 from seq2see.pipeline import faithful as faithfulness
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
 from seq2see.pipeline.occlusion import apart

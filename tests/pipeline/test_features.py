@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 
 import seq2see
-from seq2see.data.media import MediaField
 from seq2see.encoders.backbones.pretrained import EfficientNetLite
 from seq2see.errors import UserError
+from seq2see.modalities.files import MediaField
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 60), "blue": (40, 50, 210)}
 RECIPE = {

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from seq2see.data.tables import read
-from seq2see.data.video_files import read_video
+from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import MissingExtra
 from seq2see.recipe import load_recipe
 from seq2see.samples import SAMPLES, moving_shapes
 from seq2see.samples.drawing import COLOURS
 from seq2see.samples.moving_shapes import FRAMES, SHAPE, SIDE, WAYS
-from seq2see.settings.inputs import VideoInput
 from seq2see.training.dataset import wanted_columns
 
 EVERY = VideoInput(height=SIDE, width=SIDE)

@@ -27,8 +27,8 @@ from starlette.testclient import TestClient
 
 from seq2see import api
 from seq2see.data.decoder_pool import DecoderPool
+from seq2see.data.image_files import ImageInput
 from seq2see.data.media_files import Job
-from seq2see.settings.inputs import ImageInput
 from seq2see.studio.app import make_app
 from seq2see.studio.counters import Counters
 from seq2see.studio.http import Refused

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from seq2see import api
-from seq2see.data import media
-from seq2see.data.video import VideoField
-from seq2see.data.video_files import Clip, KeptClips, read_video
-from seq2see.settings.inputs import VideoInput
+from seq2see.data.video_files import Clip, KeptClips, VideoInput, read_video
+from seq2see.modalities import files
+from seq2see.modalities.video import VideoField
 from seq2see.studio.bodies import Scratch
 from seq2see.studio.inputs import Reader
 from seq2see.studio.settings import Limits
@@ -83,7 +82,7 @@ def test_a_clip_that_goes_while_it_is_read_is_not_kept(tmp_path: Path, monkeypat
         Path(path).unlink()
         return clip
 
-    monkeypatch.setattr(media, "KEPT", kept)
-    monkeypatch.setattr(media, "read_video", late)
+    monkeypatch.setattr(files, "KEPT", kept)
+    monkeypatch.setattr(files, "read_video", late)
     FIELD.batch([str(path)])
     assert kept.bytes == 0

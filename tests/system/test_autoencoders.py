@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import seq2see
-from seq2see.data.vector import written
 from seq2see.errors import UserError
+from seq2see.modalities.vector import written
 
 NUMBERS, FACTORS = 12, 3
 RECIPE = "autoencoder"

@@ -10,8 +10,8 @@ import pytest
 
 import seq2see
 from seq2see.cli.app import run
-from seq2see.data.video_direction import forwards
 from seq2see.errors import UserError
+from seq2see.modalities.video import forwards
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import read_corpus
 from tests.clips import faded, filmed, table

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from seq2see.data.batches import Batch, Labels, Nested, Numbers, Target, pad_lists
-from seq2see.data.image import Pictures
-from seq2see.data.sound import Frames
-from seq2see.data.video import Clips
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
+from seq2see.modalities.image import Pictures
+from seq2see.modalities.sound import Frames
+from seq2see.modalities.video import Clips
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe, shipped
 from seq2see.search import Hypothesis, SearchOptions, classify, score_given, search

@@ -1,23 +1,43 @@
-"""Label columns: one of a few names."""
+"""Labels: one of a few names."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field as Setting
 
 from seq2see.data.batches import Labels
-from seq2see.data.field import Chosen, Field, file_of, kinds
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.files import whole_characters
-from seq2see.settings.outputs import LabelOutput
+from seq2see.modalities.base import Chosen, Field, file_of, kinds
+from seq2see.settings.base import ColumnSettings
+
+FORWARD, BACKWARD = "forward", "backward"
+"""The labels of `made: direction`; a clip as it lies on the disk is the first."""
+
+
+class LabelOutput(ColumnSettings):
+    """An output that is one of the classes found in the data."""
+
+    said: ClassVar[str] = "a label"
+    one_step: ClassVar[bool] = True
+    numeric: ClassVar[bool] = False
+    kind: Literal["label"] = Setting("label", description="what the column holds")
+    column: str | None = Setting(None, description="column of the table; not given: `output`")
+    made: Literal["direction"] | None = Setting(
+        None,
+        description="labels that no column holds; direction: each row is read both ways, its videos forward as they "
+        "are and backward, and the label says which",
+    )
+
 
 _SHOWN = 20
 

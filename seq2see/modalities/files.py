@@ -1,4 +1,4 @@
-"""Columns whose values are paths of files: what all of them share."""
+"""Inputs and outputs whose values are paths of files: what all of them share."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.field import Field
-from seq2see.data.image_files import Pixels, problem_of, read_picture, size_of
+from seq2see.data.image_files import ImageInput, Pixels, problem_of, read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.resampling import Samples
-from seq2see.data.sound_files import decoded, samples_of
+from seq2see.data.sound_files import SoundInput, decoded, samples_of
 from seq2see.data.store import Ragged
-from seq2see.data.video_files import KEPT, Clip, read_video, times_in
+from seq2see.data.video_files import KEPT, Clip, VideoInput, read_video, times_in
 from seq2see.looks import Shown
-from seq2see.settings.inputs import ImageInput, SoundInput, VideoInput
+from seq2see.modalities.base import Field
 
 
 class FileDecoder:
@@ -99,8 +98,8 @@ class MediaField(Field):
     def value(self, ids: Iterable[int]) -> str:
         """The path of a stored row.
 
-        >>> from seq2see.data.image import ImageField
-        >>> from seq2see.settings.inputs import ImageInput
+        >>> from seq2see.modalities.image import ImageField
+        >>> from seq2see.data.image_files import ImageInput
         >>> field = ImageField(ImageInput())
         >>> field.value(field.ids("images/ä.png"))
         'images/ä.png'

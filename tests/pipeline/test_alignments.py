@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from seq2see.data.alignments import parse
 from seq2see.data.columns import group
 from seq2see.errors import UserError
+from seq2see.pipeline.alignments import parse
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import read_corpus
 from tests.system.small import write_table

@@ -1,19 +1,37 @@
-"""Columns that hold several texts: the sentences of a document, the utterances of a dialogue."""
+"""Several texts in one input: the sentences of a document, the utterances of a dialogue."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field as Setting
 
 from seq2see.data.batches import Nested, flattened, nest
-from seq2see.data.field import Chosen, kinds
 from seq2see.data.sentences import cut
 from seq2see.data.store import Ragged
-from seq2see.data.text import TextField
-from seq2see.settings.inputs import TextsInput
+from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.text import GivenText, TextField
+from seq2see.settings.base import Count
+from seq2see.settings.encoders import EncoderSettings
+
+
+class TextsInput(GivenText):
+    """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
+
+    kind: Literal["texts"] = Setting("texts", description="what the column holds; a list of texts may stand there")
+    sentences: Annotated[str, Setting(min_length=1)] = Setting(
+        "rule",
+        description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",
+    )
+    max_sentences: Count = Setting(0, description="at most so many are read; 0: no limit")
+    keep: Literal["first", "last"] = Setting(
+        "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
+    )
+    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
 
 @kinds.register("texts")

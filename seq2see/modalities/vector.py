@@ -1,4 +1,4 @@
-"""Columns that hold rows of numbers: as many in each row, standardised by what was seen in training."""
+"""Vectors: rows of numbers, read or given, standardised by what was seen in training."""
 
 from __future__ import annotations
 
@@ -6,21 +6,59 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
+from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data.batches import Numbers
-from seq2see.data.field import Chosen, NumericField, file_of, kinds
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
-from seq2see.settings.inputs import VectorInput
-from seq2see.settings.outputs import VectorOutput
+from seq2see.modalities.base import Chosen, NumericField, file_of, kinds
+from seq2see.settings.base import Amount, ColumnSettings, Settings
+from seq2see.settings.encoders import EncoderSettings
+
+
+class NoiseSettings(Settings):
+    """How a vector is spoilt at random while a model is trained; what it should give stays as it is (denoising)."""
+
+    kind: Literal["none", "gaussian", "masking"] = Setting(
+        "none", description="gaussian: added to every number; masking: some become 0 (standardised: their mean)"
+    )
+    amount: Amount = Setting(
+        0.0, description="gaussian: its deviation (standardised: of theirs); masking: the share of the numbers, below 1"
+    )
+
+
+class VectorInput(ColumnSettings):
+    """One input that is a row of numbers, always as many: how many is learned from the first row."""
+
+    kind: Literal["vector"] = Setting(
+        "vector", description="what the column holds: numbers between spaces or commas, or a list of numbers"
+    )
+    column: str | None = Setting(None, description="column of the table; not given: the input's name")
+    standardise: bool = Setting(True, description="read (x - mean) / deviation, of the rows trained on")
+    noise: NoiseSettings = NoiseSettings()
+    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+class VectorOutput(ColumnSettings):
+    """An output that is a row of numbers, always as many."""
+
+    said: ClassVar[str] = "a vector"
+    one_step: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
+    kind: Literal["vector"] = Setting("vector", description="what the column holds")
+    column: str | None = Setting(None, description="column of the table; not given: `output`")
+    standardise: bool = Setting(
+        True, description="learn (x - mean) / deviation, of the rows trained on; what is given back is as it was"
+    )
+
 
 # ---------------- Rows of numbers as text
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from seq2see.data.sets import listed
 from seq2see.errors import UserError
+from seq2see.modalities.set import SetInput, listed
 from seq2see.pipeline.fields import Fields, SetField
 from seq2see.recipe import load_recipe
-from seq2see.settings.inputs import SetInput
 from seq2see.training.dataset import open_table
 
 SPLIT: list[tuple[dict[str, Any], str, list[str]]] = [

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.modalities.label import LabelOutput
 from seq2see.pipeline.fields import Fields, LabelField, TextField
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings
-from seq2see.settings.outputs import LabelOutput
 from tests.data.helpers import error_of
 
 ROWS = [

@@ -12,11 +12,18 @@ from PIL import Image
 
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.store import RaggedWriter
-from seq2see.data.video import VideoField, changed, jittered
-from seq2see.data.video_direction import turned
-from seq2see.data.video_files import Clip, KeptClips, chosen, frames_in, problem_of, read_video
+from seq2see.data.video_files import (
+    Clip,
+    KeptClips,
+    VideoAugmentSettings,
+    VideoInput,
+    chosen,
+    frames_in,
+    problem_of,
+    read_video,
+)
 from seq2see.errors import MissingExtra, UserError
-from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
+from seq2see.modalities.video import VideoField, changed, jittered, turned
 from tests.clips import av, counted, written
 
 SMALL = VideoInput(height=32, width=48, colour="grey", longest=4, fit="stretch")

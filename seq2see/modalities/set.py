@@ -1,16 +1,35 @@
-"""Columns that hold sets: elements in no order, each of them a symbol."""
+"""Sets: elements in no order, each of them a symbol."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field as Setting
 
 from seq2see.data import tokens
-from seq2see.data.field import kinds
 from seq2see.data.sentences import MARKS
-from seq2see.data.text import TextField
 from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
-from seq2see.settings.inputs import SetInput
+from seq2see.modalities.base import kinds
+from seq2see.modalities.text import TextField
+from seq2see.settings.base import TextSettings
+from seq2see.settings.encoders import EncoderSettings
+
+
+class SetInput(TextSettings):
+    """One input that holds a set: elements in no order. Those that stand there twice count twice."""
+
+    kind: Literal["set"] = Setting("set", description="what the column holds; a list of elements may stand there")
+    tokens: Literal["symbol", "word", "character"] = Setting(
+        "symbol", description="what one element is; symbol: what stands between spaces"
+    )
+    separator: Annotated[str, Setting(min_length=1)] | None = Setting(
+        None,
+        description="what stands between elements, each of which is one symbol then, with the spaces in it: newline, "
+        "tab, or a mark such as ; (not given: tokens tells them apart)",
+    )
+    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
 
 class Separated(Splitter):

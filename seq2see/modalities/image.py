@@ -1,4 +1,4 @@
-"""Columns that hold pictures: paths in the table, pixels or ready-made maps in a batch."""
+"""Images: files in a table, pixels or ready-made maps in a batch; read or given."""
 
 from __future__ import annotations
 
@@ -9,20 +9,47 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
+from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.field import Chosen, Field, kinds
-from seq2see.data.image_files import MOST_SIZED, read_picture
-from seq2see.data.media import MediaField
+from seq2see.data.batches import Numbers
+from seq2see.data.image_files import MOST_SIZED, AugmentSettings, ImageInput, read_picture
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
-from seq2see.settings.inputs import AugmentSettings, ImageInput
+from seq2see.modalities.base import Chosen, Field, NumericField, kinds, written
+from seq2see.modalities.files import MediaField
+from seq2see.settings.base import ColumnSettings, Side
+
+
+class ImageOutput(ColumnSettings):
+    """An output that is a picture, from 0 (black) to 1; what is not given is as in the first picture that goes in."""
+
+    said: ClassVar[str] = "a picture"
+    one_step: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
+    kind: Literal["image"] = Setting("image", description="what the column holds")
+    column: str | None = Setting(
+        None, description="column of the table, which holds paths relative to the table; not given: `output`"
+    )
+    height: Side = Setting(32, description="pixels")
+    width: Side = Setting(32, description="... and across")
+    fit: Literal["crop", "stretch", "pad"] = Setting("crop", description="how a picture of other proportions fits")
+    colour: Literal["rgb", "grey"] = Setting("rgb", description="three channels, or one")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        return (3 if self.colour == "rgb" else 1), self.height, self.width
+
+
+# ---------------- Columns that hold pictures
 
 # ---------------- Which way a script runs
 
@@ -161,3 +188,61 @@ class ImageField(MediaField):
             return self.decoder.picture(value, settings or self.settings)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
+
+
+# ---------------- Pictures that a model gives
+
+OUTPUT_CELL = 32 * 32
+
+
+@written.register("image")
+class ImageOutputField(MediaField, NumericField):
+    """Pixels one behind the other: channel by channel, row by row."""
+
+    settings: ImageOutput
+
+    def __init__(self, settings: ImageOutput, *, output: bool = True):
+        super().__init__(settings, output=output)
+        kept = settings.model_dump(include={"height", "width", "fit", "colour"})
+        self.reading = ImageInput(**kept)
+
+    @property
+    def size(self) -> int:
+        """Pixels, each channel counted."""
+        return int(np.prod(self.settings.shape))
+
+    def problem(self, value: str) -> str | None:
+        try:
+            self.decoder.check_picture(value, self.reading)
+        except MediaError as error:
+            return str(error)
+        return None
+
+    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
+        return [Job(value, self.reading)]
+
+    def width(self, value: str) -> int:
+        return max(self.settings.height * self.settings.width // OUTPUT_CELL, 1)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Numbers:
+        return self.batch([self.value(store[int(row)]) for row in rows])
+
+    def batch(self, values: Sequence[str]) -> Numbers:
+        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+            pictures = list(pool.map(self.numbers, values))
+        return Numbers(torch.from_numpy(np.stack(pictures).astype(np.float32)))
+
+    def numbers(self, value: str) -> NDArray[np.float64]:
+        try:
+            pixels = self.decoder.picture(value, self.reading)
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None
+        return pixels.astype(np.float64).ravel() / 255
+
+    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        return np.asarray(values, dtype=np.float64).clip(0, 1)
+
+    def picture(self, numbers: NDArray[np.floating]) -> NDArray[np.uint8]:
+        """(height, width), or (height, width, 3), from 0 to 255: as files hold it."""
+        shaped = np.rint(255 * numbers).astype(np.uint8).reshape(self.settings.shape).transpose(1, 2, 0)
+        return np.asarray(shaped[..., 0] if shaped.shape[-1] == 1 else shaped)

@@ -1,4 +1,4 @@
-"""What every column can do, whatever it holds."""
+"""What every kind of input and output can do: the base classes and their registries."""
 
 from __future__ import annotations
 

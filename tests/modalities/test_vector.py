@@ -11,12 +11,11 @@ import pytest
 import torch
 
 import seq2see
-from seq2see.data.vector import parsed, written
 from seq2see.errors import UserError
+from seq2see.modalities.vector import VectorInput, parsed, written
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields, VectorField
 from seq2see.recipe import load_recipe
-from seq2see.settings.inputs import VectorInput
 from seq2see.training.dataset import open_table
 
 RECIPE: dict[str, Any] = {

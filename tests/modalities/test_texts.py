@@ -11,10 +11,10 @@ import pytest
 from seq2see.data.columns import resolve
 from seq2see.data.tables import read
 from seq2see.errors import UserError
+from seq2see.modalities.texts import TextsInput
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields, TextsField
 from seq2see.recipe import load_recipe
-from seq2see.settings.inputs import TextsInput
 from seq2see.training.dataset import open_table, read_corpus
 
 RECIPE = {

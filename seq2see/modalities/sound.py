@@ -1,4 +1,4 @@
-"""Columns that hold sounds: paths in the table, frames in a batch."""
+"""Sounds: files in a table, frames of log-mel energies in a batch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from seq2see.data.field import Chosen, kinds
 from seq2see.data.log_mel import frames_in, hertz, hop_of, log_mels, mel, middles_of
-from seq2see.data.media import MediaField
 from seq2see.data.media_files import MediaError
 from seq2see.data.resampling import Samples, resample
+from seq2see.data.sound_files import SoundAugmentSettings, SoundInput
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
-from seq2see.settings.inputs import SoundAugmentSettings, SoundInput
+from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.files import MediaField
 
 # ---------------- Other voices and rooms
 

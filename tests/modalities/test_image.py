@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.data.image import ImageField
-from seq2see.data.image_files import problem_of, read_picture, size_of
+from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_picture, size_of
 from seq2see.data.media_files import MediaError
-from seq2see.settings.inputs import AugmentSettings, ImageInput
+from seq2see.modalities.image import ImageField
 
 
 def drawn(path: Path, size: tuple[int, int] = (40, 20), mode: str = "RGB", **saving: object) -> Path:

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from seq2see.data.log_mel import log_mels
-from seq2see.data.media import MediaField
 from seq2see.data.resampling import resample
-from seq2see.data.sound import SoundField, filtered, frames_of, heard, in_voice, masked, spoken_otherwise
-from seq2see.data.sound_files import decoded, problem_of, samples_of
+from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, decoded, problem_of, samples_of
 from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
-from seq2see.settings.inputs import SoundAugmentSettings, SoundInput
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.sound import SoundField, filtered, frames_of, heard, in_voice, masked, spoken_otherwise
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 

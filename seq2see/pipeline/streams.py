@@ -14,8 +14,8 @@ from torch import Tensor
 
 from seq2see.data.batches import SOS
 from seq2see.data.store import RaggedWriter
-from seq2see.data.text import TextField
 from seq2see.errors import UserError
+from seq2see.modalities.text import TextField
 
 
 class Chunk(NamedTuple):

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from seq2see.data.columns import ALIGNMENT, OUTPUT
 from seq2see.data.store import Ragged
-from seq2see.data.text import TextField
 from seq2see.errors import UserError, counted
+from seq2see.modalities.text import TextField
 
 _LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""Text columns: rows of symbols."""
+"""Text: rows of symbols, read or written."""
 
 from __future__ import annotations
 
@@ -6,19 +6,47 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field as Setting
 
 from seq2see.data import tokens
 from seq2see.data.batches import EOS, PAD, SOS, Nested, Sequences, pad_lists
-from seq2see.data.field import Chosen, Field, file_of, kinds
 from seq2see.data.store import Ragged
 from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
+from seq2see.modalities.base import Chosen, Field, file_of, kinds
 from seq2see.settings.base import TextSettings
+from seq2see.settings.encoders import EncoderSettings
+
+
+class GivenText(TextSettings):
+    """What inputs that are texts have beyond what all columns of text have."""
+
+    may_be_empty: bool = Setting(
+        False,
+        description="rows without it are kept and read as a text of no words (a dialogue that begins); false: such "
+        "rows are left out",
+    )
+
+
+class TextInput(GivenText):
+    """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
+
+    kind: Literal["text"] = Setting("text", description="what the column holds")
+    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
+
+
+class TextOutput(TextSettings):
+    """An output written symbol by symbol."""
+
+    said: ClassVar[str] = "a text"
+    one_step: ClassVar[bool] = False
+    numeric: ClassVar[bool] = False
+    kind: Literal["text"] = Setting("text", description="what the column holds")
 
 
 @kinds.register("text")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from seq2see.data.batches import UNK, Nested, Sequences, pad_lists
 from seq2see.data.columns import OUTPUT
-from seq2see.data.text import TextField
 from seq2see.memory import Copyable
+from seq2see.modalities.text import TextField
 
 COPYABLE = "output.copyable"
 """Under this name the ids are stored; it can be no input's."""

@@ -1,4 +1,4 @@
-"""Columns that hold videos: paths in the table, frames in a batch."""
+"""Videos: files in a table, frames in a batch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,49 @@ import torch
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
-from seq2see.data.field import Chosen, kinds
 from seq2see.data.image_files import Pixels
-from seq2see.data.media import MediaField
 from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
-from seq2see.data.video_direction import BACKWARDS, forwards
-from seq2see.data.video_files import Clip
+from seq2see.data.video_files import Clip, VideoAugmentSettings, VideoInput
 from seq2see.errors import UserError
 from seq2see.looks import Video
-from seq2see.settings.inputs import VideoAugmentSettings, VideoInput
+from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.files import MediaField
+
+# ---------------- Clips read from their end to their beginning
+
+BACKWARDS = "\0backwards"
+"""Behind a path: the clip from its end to its beginning. No path of a file has such a character in it."""
+
+
+def forwards(value: str) -> str:
+    """The path of a clip, whichever way it is read.
+
+    >>> forwards("a.mp4" + BACKWARDS), forwards("a.mp4")
+    ('a.mp4', 'a.mp4')
+    """
+    return value.removesuffix(BACKWARDS)
+
+
+def turned(value: str) -> str:
+    """The same clip read the other way.
+
+    >>> turned(turned("a.mp4"))
+    'a.mp4'
+    """
+    return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS
+
+
+def named(value: str) -> str:
+    """A value for a person to read.
+
+    >>> named(turned("a.mp4")), named("a.mp4")
+    ('a.mp4 (backwards)', 'a.mp4')
+    """
+    return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
+
+
+# ---------------- Columns that hold videos
 
 # ---------------- Clips changed at random while a model learns
 
