@@ -46,7 +46,7 @@ from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, lists_in, open_table
 from seq2see.training.fine_tuning import fine_tuned
-from seq2see.training.progress import Progress
+from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener
 from seq2see.training.resuming import gone_on, same_rows, same_sources
 from seq2see.training.run import resumable, sources_of
@@ -396,37 +396,39 @@ def train(
         extra.append(f"training.seed={seed}")
     if device is not None:
         extra.append(f"training.device={device}")
-    listeners = [Progress()] if listeners is None else listeners
-    begun = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
-    wanted = begun.recipe if recipe is None and begun is not None else recipe
-    if wanted is None and (out is None or not resume):
-        raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
-    if resume:
-        folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
-        stored, sources = resumable(folder)
-        given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
-        same_rows(sources, rows)
-        same_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
-        _say(listeners, left_out(stored, extra))
-        return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=listeners, resume=True))
-    if data is None:
-        raise UserError("no data: give a table with --data (data=...)")
-    made = load_recipe(wanted or {}, overrides=extra)
-    _say(listeners, left_out(wanted or {}, extra))
-    if begun is not None:
-        made, notes = fine_tuned(begun.recipe, made, extra)
-        _say(listeners, notes)
-    folder = Path(out) if out is not None else default_folder(made)
-    sources, tables = sources_of(made, data, dev, columns, folder=folder)
-    return Model(
-        run_training(made, sources, folder=folder, listeners=listeners, overwrite=overwrite, start=begun, tables=tables)
-    )
+    with progress_unless(listeners, Progress) as followers:
+        begun = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
+        wanted = begun.recipe if recipe is None and begun is not None else recipe
+        if wanted is None and (out is None or not resume):
+            raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
+        if resume:
+            folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
+            stored, sources = resumable(folder)
+            given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+            same_rows(sources, rows)
+            same_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
+            _say(followers, left_out(stored, extra))
+            return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=followers, resume=True))
+        if data is None:
+            raise UserError("no data: give a table with --data (data=...)")
+        made = load_recipe(wanted or {}, overrides=extra)
+        _say(followers, left_out(wanted or {}, extra))
+        if begun is not None:
+            made, notes = fine_tuned(begun.recipe, made, extra)
+            _say(followers, notes)
+        folder = Path(out) if out is not None else default_folder(made)
+        sources, tables = sources_of(made, data, dev, columns, folder=folder)
+        return Model(
+            run_training(
+                made, sources, folder=folder, listeners=followers, overwrite=overwrite, start=begun, tables=tables
+            )
+        )
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
     for message in messages:
         for listener in listeners:
-            listener.said(message)
+            listener.on_message(message)
 
 
 def load(folder: str | Path, *, device: str = "cpu") -> Model:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import reading
 from seq2see.cli.parser import Given, Parser, add_beam, add_data, add_json, add_model, listed, whole
-from seq2see.cli.terminal import Meter, emit
+from seq2see.cli.terminal import emit
 from seq2see.errors import UserError
+from seq2see.progress import Meter
 
 if TYPE_CHECKING:
     from seq2see.recipe import Recipe

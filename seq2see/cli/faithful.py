@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from seq2see.cli.figures.common import add_theme, check_drawing
 from seq2see.cli.inputs import one_model
 from seq2see.cli.parser import Given, Parser, add_data, add_json, add_model, whole
-from seq2see.cli.terminal import Meter, emit, say
+from seq2see.cli.terminal import emit, say
 from seq2see.errors import UserError
+from seq2see.progress import Meter
 
 if TYPE_CHECKING:
     from seq2see.evaluation.bootstrap import Interval

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from seq2see.cli.inputs import Item, Source, chunked, reading, source
 from seq2see.cli.looks import LooksWriter, picture_writer
 from seq2see.cli.parser import Given, Parser, add_beam, add_inputs, add_json, add_model, number, whole
-from seq2see.cli.terminal import Meter, emit, say
+from seq2see.cli.terminal import emit, say
 from seq2see.errors import UserError, counted
+from seq2see.progress import Meter
 
 if TYPE_CHECKING:
     from seq2see.api import Model

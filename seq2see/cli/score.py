@@ -6,8 +6,9 @@ from contextlib import closing
 
 from seq2see.cli.inputs import reading
 from seq2see.cli.parser import Given, Parser, add_data, add_json, add_model
-from seq2see.cli.terminal import Meter, emit
+from seq2see.cli.terminal import emit
 from seq2see.errors import UserError, counted
+from seq2see.progress import Meter
 
 EXAMPLES = ("seq2see score runs/translation --data pairs.tsv --each",)
 

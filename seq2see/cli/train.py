@@ -6,7 +6,7 @@ Progress goes to stderr; at the end the dev metrics of the model are printed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,19 +81,20 @@ def run(given: Given) -> None:
 
 @contextmanager
 def _watched(folder: Path, given: Given) -> Iterator[Sequence[Listener]]:
-    """Whoever listens to the run: the terminal, and with --studio a page."""
+    """The listeners of the run: the terminal, and with --studio a page."""
     from seq2see.training.progress import Progress
 
-    if not given.studio:
-        yield [Progress()]
-        return
-    for module in ("fastapi", "uvicorn"):
-        imported(module, extra="studio")
-    from seq2see.studio.live import watching
+    with closing(Progress()) as progress:
+        if not given.studio:
+            yield [progress]
+            return
+        for module in ("fastapi", "uvicorn"):
+            imported(module, extra="studio")
+        from seq2see.studio.live import watching
 
-    with watching(folder, PORT if given.studio_port is None else given.studio_port) as (address, live):
-        say(f"the run can be watched at {address}")
-        yield [Progress(), live]
+        with watching(folder, PORT if given.studio_port is None else given.studio_port) as (address, live):
+            say(f"the run can be watched at {address}")
+            yield [progress, live]
 
 
 def _check(given: Given) -> None:

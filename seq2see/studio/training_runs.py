@@ -23,7 +23,7 @@ from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.studio.bodies import DEPTH
 from seq2see.training.film import FILM
-from seq2see.training.reports import JOINED, METRICS, Report
+from seq2see.training.reports import JOINED, METRICS, Report, UpdateStatus
 
 # ---------------- The lines of a file that grows while it is read, told once each
 
@@ -137,25 +137,24 @@ class Live:
         self.notes: list[str] = []
         self.ended, self.failure = False, ""
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None:
+    def on_update(self, status: UpdateStatus) -> None:
+        share, seconds = status.share, status.seconds
         left = seconds * (1 - min(share, 1.0)) / share if share > 0.005 else None
         self.status = {
-            "update": updates,
-            "epoch": epoch,
+            "update": status.updates,
+            "epoch": status.epoch,
             "share": share,
             "seconds": seconds,
-            "loss": loss,
-            "tokens_per_second": speed,
-            "unit": unit,
+            "loss": status.loss,
+            "tokens_per_second": status.speed,
+            "unit": status.unit,
             "seconds_left": left,
         }
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         """Reports are read from the run's folder."""
 
-    def said(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         self.notes = [*self.notes[-NOTES + 1 :], message]
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from seq2see.evaluation.ranking import Contender, Outcome, Ranking
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS
 from seq2see.pipeline.measures import followed
+from seq2see.progress import remaining
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
@@ -25,8 +26,8 @@ from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import latest_checkpoint
 from seq2see.training.comparison_results import Results, fingerprint
 from seq2see.training.dataset import open_table
-from seq2see.training.progress import Progress, remaining
-from seq2see.training.reports import Listener, Report, best_report
+from seq2see.training.progress import Progress, progress_unless
+from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
 from seq2see.training.run import SOURCES, Sources, sources_of, train, write_tables
 from seq2see.training.trainer import CHECKPOINTS
 
@@ -103,15 +104,11 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 class Lines(Progress):
     """A status that moves where there is a terminal, and no line but what is said."""
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None:
-        if self.live:
-            super().updated(
-                updates=updates, epoch=epoch, share=share, seconds=seconds, loss=loss, speed=speed, unit=unit
-            )
+    def on_update(self, status: UpdateStatus) -> None:
+        if self.status.live:
+            super().on_update(status)
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         pass
 
 
@@ -121,23 +118,19 @@ class Watch:
     def __init__(self, listeners: Sequence[Listener], heard: set[str]):
         self.listeners, self.heard = listeners, heard
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None:
+    def on_update(self, status: UpdateStatus) -> None:
         for listener in self.listeners:
-            listener.updated(
-                updates=updates, epoch=epoch, share=share, seconds=seconds, loss=loss, speed=speed, unit=unit
-            )
+            listener.on_update(status)
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         for listener in self.listeners:
-            listener.reported(report, metric)
+            listener.on_report(report, metric)
 
-    def said(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         if message not in self.heard:
             self.heard.add(message)
             for listener in self.listeners:
-                listener.said(message)
+                listener.on_message(message)
 
     def close(self) -> None:
         for listener in self.listeners:
@@ -185,19 +178,19 @@ def compare(
     if not tables:
         open_table(first, sources.data, columns)
     check_folder(folder)
-    told = [Lines()] if listeners is None else listeners
-    contest = _Contest(folder, sources, metric, told)
-    if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
-        for note in _by_the_clock(made.values()):
-            contest.say(note)
-    for variant in made:
-        for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
-            contest.say(f"{variant}: {note}")
-    for reason in impossible:
-        contest.say(f"left out: {reason}")
-    with lock_folder(folder):
-        write_tables(tables)
-        return contest.held(made, seeds=seeds, left_out=impossible)
+    with progress_unless(listeners, Lines) as followers:
+        contest = _Contest(folder, sources, metric, followers)
+        if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
+            for note in _by_the_clock(made.values()):
+                contest.say(note)
+        for variant in made:
+            for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
+                contest.say(f"{variant}: {note}")
+        for reason in impossible:
+            contest.say(f"left out: {reason}")
+        with lock_folder(folder):
+            write_tables(tables)
+            return contest.held(made, seeds=seeds, left_out=impossible)
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -280,7 +273,7 @@ class _Contest:
 
     def say(self, message: str) -> None:
         for listener in self.listeners:
-            listener.said(message)
+            listener.on_message(message)
 
     def held(self, made: Mapping[Variant, Recipe], *, seeds: int, left_out: Sequence[str]) -> Ranking:
         """Every variant from the first seed, then from the next: a comparison cut short has something of each."""

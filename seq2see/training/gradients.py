@@ -207,10 +207,10 @@ class _Watch:
         self.bundle, self.asked, self.course = bundle, asked, course
         self.last = bundle.recipe.training.updates
 
-    def updated(self, **_: object) -> None:
+    def on_update(self, status: object) -> None:
         """Told now and then; reports come at every update here."""
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         course, stepped = self.course, len(self.course.seen) > len(self.course.norms)
         course.norms.append(report.gradient_norm if stepped else math.nan)
         if not stepped:
@@ -218,7 +218,7 @@ class _Watch:
         if report.update == self.last:
             self.course.through[report.update] = _felt(self.bundle, self.asked)
 
-    def said(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         """What a run says of itself is not what is asked here."""
 
     def close(self) -> None:

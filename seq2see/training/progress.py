@@ -1,103 +1,92 @@
-"""What a person sees of a run: a bar that moves where there is a terminal, plain lines where there is none."""
+"""The progress of a training run on stderr: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import TextIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, TextIO
 
 from seq2see.errors import counted
 from seq2see.evaluation import lookup
-from seq2see.training.reports import Report
+from seq2see.progress import REFRESH_SECONDS, StatusLine, remaining
+from seq2see.training.reports import Listener, Report, UpdateStatus
 
 QUIET_SECONDS = 30.0
+"""Between two lines about updates, without a terminal."""
+LONGEST_SAMPLE = 100
 
 
 class Progress:
-    """Lines on stderr: a status that is written over in a terminal, and one line per report."""
+    """A listener that shows every report as a line, and the updates between them in a status line."""
 
     def __init__(self, stream: TextIO | None = None):
-        self.stream = stream if stream is not None else sys.stderr
-        self.live = self.stream.isatty()
+        self.status = StatusLine(stream)
         self.last = 0.0
-        self.status = ""
-        self.rest = ""
+        self.time_left = ""
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None:
-        self.rest = remaining(share, seconds)
+    def on_update(self, status: UpdateStatus) -> None:
+        self.time_left = remaining(status.share, status.seconds)
         now = time.monotonic()
-        if now - self.last < (0.2 if self.live else QUIET_SECONDS):
+        if now - self.last < (REFRESH_SECONDS if self.status.live else QUIET_SECONDS):
             return
         self.last = now
-        bar = _bar(share) if self.live and share else ""
         text = (
-            f"{bar}{counted(updates, 'update')}  epoch {epoch:.2f}  loss {loss:.3f}  {speed:,.0f} {unit}/s{self.rest}"
+            f"{counted(status.updates, 'update')}  epoch {status.epoch:.2f}  loss {status.loss:.3f}  "
+            f"{status.speed:,.0f} {status.unit}/s{self.time_left}"
         )
-        if self.live:
-            self.stream.write("\r\x1b[2K" + text)
-            self.stream.flush()
-            self.status = text
+        if self.status.live:
+            self.status.show(text, share=status.share or None)
         else:
-            self._line("... " + text)
+            self.status.print("... " + text)
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         self.last = time.monotonic()
-        shown = "  ".join(_measured(name, value, report) for name, value in report.dev.items())
+        metrics = "  ".join(_metric(name, value, report) for name, value in report.dev.items())
         best = "  best so far" if report.best else ""
-        self._line(
-            f"{counted(report.update, 'update')}  loss {report.loss:.3f}  dev {shown}{best}  "
-            f"{report.tokens_per_second:,.0f} {report.unit}/s{self.rest}"
+        self.status.print(
+            f"{counted(report.update, 'update')}  loss {report.loss:.3f}  dev {metrics}{best}  "
+            f"{report.tokens_per_second:,.0f} {report.unit}/s{self.time_left}"
         )
         for sample in report.samples:
-            wanted = ""
-            if sample["reference"]:
-                wanted = "  (right)" if sample["right"] else f"  (should be {sample['reference']})"
-            start = f"{sample['input']} -> " if sample.get("input") else ""
-            self._line(f"    {_short(start + sample['output'])}{_short(wanted)}")
+            self.status.print(f"    {_sample(sample)}")
 
-    def said(self, message: str) -> None:
-        self._line(message)
+    def on_message(self, message: str) -> None:
+        self.status.print(message)
 
     def close(self) -> None:
-        if self.live:
-            self.stream.write("\r\x1b[2K")
-            self.stream.flush()
-
-    def _line(self, text: str) -> None:
-        self.stream.write(("\r\x1b[2K" if self.live else "") + text + "\n")
-        self.stream.flush()
+        self.status.close()
 
 
-def remaining(share: float, seconds: float) -> str:
-    """'  about 6 min left', once enough of the run is done to tell.
-
-    >>> remaining(0.25, 120)
-    '  about 6 min left'
-    """
-    if share <= 0.005 or seconds < 2:
-        return ""
-    left = seconds * (1 - min(share, 1.0)) / share
-    if left < 90:
-        return f"  about {left:.0f} s left"
-    if left < 5400:
-        return f"  about {left / 60:.0f} min left"
-    return f"  about {left / 3600:.1f} h left"
+@contextmanager
+def progress_unless(
+    listeners: Sequence[Listener] | None, display: Callable[[], Progress]
+) -> Iterator[Sequence[Listener]]:
+    """The listeners that were given, or a progress display that is removed at the end, however a run ends."""
+    if listeners is not None:
+        yield listeners
+        return
+    with closing(display()) as progress:
+        yield [progress]
 
 
-def _measured(name: str, value: float, report: Report) -> str:
+def _metric(name: str, value: float, report: Report) -> str:
+    """A metric, and that of the baseline beside it."""
     shown = f"{name} {lookup(name).show(value)}"
     if name in report.baseline:
         shown += f" ({report.baseline_says.get(name, 'baseline')}: {lookup(name).show(report.baseline[name])})"
     return shown
 
 
-def _short(text: str, most: int = 100) -> str:
+def _sample(sample: dict[str, Any]) -> str:
+    """An output with its input before it and its reference behind it."""
+    reference = ""
+    if sample["reference"]:
+        reference = "  (right)" if sample["right"] else f"  (should be {sample['reference']})"
+    start = f"{sample['input']} -> " if sample.get("input") else ""
+    return _shorten(start + sample["output"]) + _shorten(reference)
+
+
+def _shorten(text: str) -> str:
     text = text.replace("\n", "⏎")
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _bar(share: float, width: int = 20) -> str:
-    full = int(min(share, 1.0) * width)
-    return "█" * full + "░" * (width - full) + f" {min(share, 1.0):4.0%}  "
+    return text if len(text) <= LONGEST_SAMPLE else text[: LONGEST_SAMPLE - 1] + "…"

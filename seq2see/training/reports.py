@@ -50,16 +50,28 @@ class Report:
         return {key: value for key, value in vars(self).items() if value not in ({}, [], "")}
 
 
+@dataclass(frozen=True)
+class UpdateStatus:
+    """The state of a run after an update. share: of the whole run that is done, 0 where it has no end; seconds: of
+    training so far; loss: the mean since the last report; speed: units (tokens or rows) a second."""
+
+    updates: int
+    epoch: float
+    share: float
+    seconds: float
+    loss: float
+    speed: float
+    unit: str
+
+
 class Listener(Protocol):
-    """Anything that wants to see a run go by: the progress bar, TensorBoard, the studio."""
+    """Follows a run while it goes: the progress bar, TensorBoard, the studio."""
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None: ...
+    def on_update(self, status: UpdateStatus) -> None: ...
 
-    def reported(self, report: Report, metric: str) -> None: ...
+    def on_report(self, report: Report, metric: str) -> None: ...
 
-    def said(self, message: str) -> None: ...
+    def on_message(self, message: str) -> None: ...
 
     def close(self) -> None: ...
 
@@ -108,12 +120,10 @@ class TensorBoard:
             str(folder / "tensorboard")
         )
 
-    def updated(
-        self, *, updates: int, epoch: float, share: float, seconds: float, loss: float, speed: float, unit: str
-    ) -> None:
+    def on_update(self, status: UpdateStatus) -> None:
         pass
 
-    def reported(self, report: Report, metric: str) -> None:
+    def on_report(self, report: Report, metric: str) -> None:
         self.writer.add_scalar("train/loss", report.loss, report.update)
         self.writer.add_scalar("train/learning_rate", report.learning_rate, report.update)
         self.writer.add_scalar("train/gradient_norm", report.gradient_norm, report.update)
@@ -123,7 +133,7 @@ class TensorBoard:
             self.writer.add_scalar(f"dev/{name}", value, report.update)
         self.writer.flush()
 
-    def said(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         self.writer.add_text("notes", message)
 
     def close(self) -> None:

@@ -225,7 +225,7 @@ def train(
         if resume and not _begun(folder, sources):
             resume = False
             for listener in listeners:
-                listener.said("no checkpoint yet: starting from the beginning")
+                listener.on_message("no checkpoint yet: starting from the beginning")
         if not resume:
             sources = replace(sources, fine_tuned=start is not None)
         write_tables(tables or {})
@@ -263,7 +263,7 @@ def _train(
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
         for listener in listeners:
-            listener.said(message)
+            listener.on_message(message)
     trainer = Trainer(
         bundle,
         _feed(corpus, recipe),

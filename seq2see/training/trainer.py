@@ -45,7 +45,7 @@ from seq2see.training.optimizer import (
     still_there,
     working_precision,
 )
-from seq2see.training.reports import Journal, Listener, Report
+from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
 
 # ---------------- Signals while a run goes on
 
@@ -302,7 +302,7 @@ class Trainer:
         self._judge_best(report)
         self.journal.write(report)
         for listener in self.listeners:
-            listener.reported(report, self.metric)
+            listener.on_report(report, self.metric)
         self._tick()
         self._speed_clock, self._speed_seen = time.perf_counter(), standing.seen
         return report
@@ -430,17 +430,18 @@ class Trainer:
 
     def _tell(self, batches: int) -> None:
         standing = self.standing
+        status = UpdateStatus(
+            updates=standing.updates,
+            epoch=self._epochs(),
+            share=self._share(batches),
+            seconds=standing.seconds,
+            loss=standing.loss_total / max(standing.loss_count, 1),
+            speed=self._speed(),
+            unit=self.unit,
+        )
         for listener in self.listeners:
-            listener.updated(
-                updates=standing.updates,
-                epoch=self._epochs(),
-                share=self._share(batches),
-                seconds=standing.seconds,
-                loss=standing.loss_total / max(standing.loss_count, 1),
-                speed=self._speed(),
-                unit=self.unit,
-            )
+            listener.on_update(status)
 
     def _say(self, message: str) -> None:
         for listener in self.listeners:
-            listener.said(message)
+            listener.on_message(message)

@@ -168,7 +168,7 @@ def test_two_threads_do_not_meet_in_one_folder(trained: Path, tmp_path: Path) ->
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
     class Saving(Told):
-        def reported(self, report: object, metric: str) -> None:
+        def on_report(self, report: object, metric: str) -> None:
             assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
             try:
                 seq2see.load(trained / "model").save(tmp_path / "model")

@@ -40,13 +40,13 @@ class Told:
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def updated(self, **numbers: float) -> None:
+    def on_update(self, status: object) -> None:
         pass
 
-    def reported(self, report: object, metric: str) -> None:
+    def on_report(self, report: object, metric: str) -> None:
         pass
 
-    def said(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         self.notes.append(message)
 
     def close(self) -> None:

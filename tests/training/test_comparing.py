@@ -91,7 +91,7 @@ def test_a_run_that_is_stopped_is_gone_on_with(data: Path, tmp_path: Path, monke
     whole, _ = compare(data, tmp_path / "whole", updates=25, vary=["attention.score=dot"])
 
     class Stopping(Told):
-        def updated(self, **numbers: float) -> None:
+        def on_update(self, status: object) -> None:
             signal.raise_signal(signal.SIGINT)
 
     given: dict[str, Any] = {"vary": ["attention.score=dot"], "updates": 25, "out": tmp_path / "cut"}
@@ -205,10 +205,10 @@ def test_another_comparison_does_not_replace_the_rows_of_this_one(tmp_path: Path
     class Meddler(Told):
         """Runs another comparison in the same folder as soon as it is told something."""
 
-        def said(self, message: str) -> None:
+        def on_message(self, message: str) -> None:
             if not self.notes:
                 seq2see.compare(tiny.ROWS, others, vary=["attention.score=dot"], updates=1, out=tmp_path, listeners=[])
-            super().said(message)
+            super().on_message(message)
 
     seq2see.compare(recipe, own, vary=["attention.score=dot"], out=tmp_path, listeners=[meddler := Meddler()])
     assert meddler.notes

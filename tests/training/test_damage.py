@@ -22,6 +22,7 @@ from seq2see.pipeline import weights as disk
 from seq2see.pipeline.weights import CHECKSUMS, KEY, read_tensors
 from seq2see.training import checkpoints
 from seq2see.training.optimizer import still_there
+from seq2see.training.reports import UpdateStatus
 from tests.system.small import Told
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 
@@ -31,12 +32,12 @@ import seq2see
 from pathlib import Path
 
 class Limiter:
-    def updated(self, *, updates, **numbers):
-        if updates == 20:
+    def on_update(self, status):
+        if status.updates == 20:
             size = max(path.stat().st_size for path in Path(sys.argv[2], "checkpoints").glob("*"))
             resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, resource.RLIM_INFINITY))
-    def reported(self, report, metric): pass
-    def said(self, message): pass
+    def on_report(self, report, metric): pass
+    def on_message(self, message): pass
     def close(self): pass
 
 try:
@@ -158,8 +159,8 @@ def test_weights_for_the_mean_are_kept_for_the_checkpoint_before_too(tmp_path: P
         pass
 
     class Leaver(Told):
-        def updated(self, *, updates: int, **numbers: float) -> None:
-            if updates == 50:
+        def on_update(self, status: UpdateStatus) -> None:
+            if status.updates == 50:
                 raise Gone
 
     run(ROWS, data, tmp_path / "whole", settings)
@@ -293,7 +294,7 @@ def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path:
         pass
 
     class Leaver(Told):
-        def updated(self, **numbers: float) -> None:
+        def on_update(self, status: object) -> None:
             raise Gone
 
     late = ["training.report_every=1000"]

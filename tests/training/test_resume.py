@@ -33,11 +33,11 @@ import seq2see
 torch.set_num_threads(1)
 
 class Killer:
-    def updated(self, *, updates, **numbers):
-        if updates >= int(sys.argv[4]):
+    def on_update(self, status):
+        if status.updates >= int(sys.argv[4]):
             os.kill(os.getpid(), int(sys.argv[5]))
-    def reported(self, report, metric): pass
-    def said(self, message): print(message)
+    def on_report(self, report, metric): pass
+    def on_message(self, message): print(message)
     def close(self): pass
 
 recipe, data, folder = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from seq2see.looks import Prediction
 from seq2see.recipe import Recipe
 from seq2see.training import progress, trainer
 from seq2see.training.progress import Progress
-from seq2see.training.reports import Report, TensorBoard, samples_of
+from seq2see.training.reports import Report, TensorBoard, UpdateStatus, samples_of
 from tests.system.small import Told, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
@@ -48,7 +49,7 @@ def test_without_a_terminal_there_are_lines_and_few_of_them(monkeypatch: pytest.
     out = io.StringIO()
     shown = Progress(out)
     for update in range(10, 130, 10):
-        shown.updated(updates=update, unit="tokens", **NUMBERS)
+        shown.on_update(UpdateStatus(updates=update, unit="tokens", **NUMBERS))
         clock += 10
     shown.close()
     line = "... {} updates  epoch 0.50  loss 1.250  9,840 tokens/s  about 6 min left"
@@ -57,25 +58,29 @@ def test_without_a_terminal_there_are_lines_and_few_of_them(monkeypatch: pytest.
 
 def test_one_update_is_told_of_as_one() -> None:
     out = io.StringIO()
-    Progress(out).reported(report(update=1), "exact")
+    Progress(out).on_report(report(update=1), "exact")
     assert out.getvalue().startswith("1 update  loss 0.412")
 
 
 def test_in_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
     shown = Progress(out)
     for update in (10, 20):
-        shown.updated(updates=update, unit="rows", **NUMBERS)
+        shown.on_update(UpdateStatus(updates=update, unit="rows", **NUMBERS))
         clock += 0.5
-    shown.said("a word")
+    shown.on_message("a word")
     shown.close()
-    first, second, word, end = out.getvalue().split("\r\x1b[2K")[1:]
-    assert first.startswith("█████░░░░░░░░░░░░░░░  25%  10 updates")
-    assert "9,840 rows/s" in second
-    assert "\n" not in first + second + end
-    assert word == "a word\n"
+    written = out.getvalue()
+    states = [part for part in written.replace("\r", "\x1b[2K").split("\x1b[2K") if "updates" in part]
+    assert [re.search(r"(\d+)%\W+(\d+) updates", part).groups() for part in states[:2]] == [("25", "10"), ("25", "20")]
+    assert "9,840 rows/s  about 6 min left" in states[1]
+    assert not any("\n" in part for part in states[:2])
+    assert "a word\n" in written, "a line of its own"
+    assert "\x1b[?25l" not in written.rpartition("\x1b[?25h")[2], "the cursor is there at the end"
 
 
 def test_a_report_is_a_line_with_its_samples_below() -> None:
@@ -85,7 +90,7 @@ def test_a_report_is_a_line_with_its_samples_below() -> None:
         {"input": "cd", "output": "C", "reference": "C D", "right": False},
         {"input": "", "output": "x" * 200, "reference": ""},
     ]
-    Progress(out).reported(report(best=True, samples=samples), "exact")
+    Progress(out).on_report(report(best=True, samples=samples), "exact")
     first, right, wrong, long = out.getvalue().splitlines()
     assert first == (
         "1,200 updates  loss 0.412  dev exact 0.6100 (copying the input: 0.0000)  perplexity 1.50  best so far  "
@@ -138,8 +143,8 @@ class Speeds(Told):
         super().__init__()
         self.units: set[object] = set()
 
-    def updated(self, **numbers: object) -> None:  # type: ignore[override]
-        self.units.add(numbers["unit"])
+    def on_update(self, status: UpdateStatus) -> None:  # type: ignore[override]
+        self.units.add(status.unit)
 
 
 def test_labels_are_counted_in_rows_whatever_their_classes_weigh(tmp_path: Path) -> None:
@@ -163,9 +168,9 @@ def test_labels_are_counted_in_rows_whatever_their_classes_weigh(tmp_path: Path)
 def test_curves_for_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the extra `tensorboard` is not installed")
     board = TensorBoard(tmp_path)
-    board.updated(updates=10, unit="tokens", **NUMBERS)
-    board.reported(report(objective={"return_variance": 2.0}), "exact")
-    board.said("a word")
+    board.on_update(UpdateStatus(updates=10, unit="tokens", **NUMBERS))
+    board.on_report(report(objective={"return_variance": 2.0}), "exact")
+    board.on_message("a word")
     board.close()
     [written] = (tmp_path / "tensorboard").iterdir()
     content = written.read_bytes()

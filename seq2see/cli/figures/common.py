@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import reading
 from seq2see.cli.parser import Given, Parser, add_beam, add_data, add_json, add_plugin
-from seq2see.cli.terminal import Meter, emit, say
+from seq2see.cli.terminal import emit, say
 from seq2see.errors import UserError, nearest
+from seq2see.progress import Meter
 
 if TYPE_CHECKING:
     from seq2see.api import Model
