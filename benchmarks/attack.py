@@ -293,14 +293,14 @@ def honest(server: Server, folder: Path) -> Counter[int]:
     """The largest that is allowed of each kind, four at a time, as four clients would send them."""
     large, clear = picture(9_000, 7_000), flat_png(8_060, 8_060, depth=8, colour=6, channels=4)
     long, clip = sound(19.5, rate=48_000), film(250, 720)
-    asks = [lambda: server.upload("image", "image", large, "photo.jpg") for _ in range(4)]
-    asks += [lambda: server.upload("image", "image", clear, "drawing.png") for _ in range(4)]
-    asks += [lambda: server.upload("sound", "audio", long, "talk.wav") for _ in range(2)]
-    asks += [lambda: server.upload("video", "video", clip, "clip.mp4") for _ in range(2)]
-    return together(asks)
+    uses_query = [lambda: server.upload("image", "image", large, "photo.jpg") for _ in range(4)]
+    uses_query += [lambda: server.upload("image", "image", clear, "drawing.png") for _ in range(4)]
+    uses_query += [lambda: server.upload("sound", "audio", long, "talk.wav") for _ in range(2)]
+    uses_query += [lambda: server.upload("video", "video", clip, "clip.mp4") for _ in range(2)]
+    return together(uses_query)
 
 
-def together(asks: list[Callable[[], Reply]], threads: int = 8) -> Counter[int]:
+def together(uses_query: list[Callable[[], Reply]], threads: int = 8) -> Counter[int]:
     found: Counter[int] = Counter()
 
     def one(ask: Callable[[], Reply]) -> int:
@@ -310,7 +310,7 @@ def together(asks: list[Callable[[], Reply]], threads: int = 8) -> Counter[int]:
             return 0
 
     with ThreadPoolExecutor(threads) as pool:
-        found.update(pool.map(one, asks))
+        found.update(pool.map(one, uses_query))
     return found
 
 
@@ -361,9 +361,9 @@ def attack_keys(server: Server, folder: Path) -> Counter[int]:
     odd += [{"input": "\ud800"}, {"input": "a", "seed": 1 << 80}, {"input": "a", "oracle": {"9" * 5000: [1]}}]
     odd += [{"input": CANARY * 20_000}, {"input": {"a": CANARY}}, {"input": [CANARY]}]
     routes = ("predict", "oracle", "explain", "score")
-    asks = [lambda route=route, body=body: server.post(f"/api/{route}", body) for route in routes for body in odd]
-    asks += [lambda: server.post("/api/predict", MANY_KEYS)] * 2
-    return together([lambda ask=ask: bounded(ask()) for ask in asks])
+    uses_query = [lambda route=route, body=body: server.post(f"/api/{route}", body) for route in routes for body in odd]
+    uses_query += [lambda: server.post("/api/predict", MANY_KEYS)] * 2
+    return together([lambda ask=ask: bounded(ask()) for ask in uses_query])
 
 
 def bounded(reply: Reply) -> Reply:
@@ -418,7 +418,7 @@ def attack_mutants(server: Server, folder: Path, number: int, draw: random.Rando
         {"model": "text", "input": "abc", "beam": 2, "prefix": ["A"], "oracle": {"0": [1, 0, 0]}}
     ).encode()
 
-    def asks() -> Iterator[Callable[[], Reply]]:
+    def uses_query() -> Iterator[Callable[[], Reply]]:
         for _ in range(number):
             model, field, content, name = draw.choice(seeds)
             body = mutated(content, draw)
@@ -426,7 +426,7 @@ def attack_mutants(server: Server, folder: Path, number: int, draw: random.Rando
             route, said = draw.choice(("predict", "oracle", "explain", "score")), mutated(text, draw)
             yield lambda route=route, said=said: server.post(f"/api/{route}", said)
 
-    return together(list(asks()), threads=4)
+    return together(list(uses_query()), threads=4)
 
 
 # ---------------------------------------------------------------- the run

@@ -25,7 +25,7 @@ optimizer = build_optimizer(settings, network)
 
 
 def update() -> None:
-    step, ready = network.taught(rows)
+    step, ready = network.forward_batch(rows)
     assert rows.target is not None
     loss = network.head.loss(step, ready, rows.target.ids, mask=rows.target.mask)  # type: ignore[union-attr]
     optimizer.zero_grad()

@@ -62,7 +62,7 @@ def ways(files: list[str], folder: Path) -> dict[str, Callable[[], object]]:
 
     def alone() -> list[Tensor]:
         with torch.inference_mode():
-            return [encoder.made_once(part) for part in parts]
+            return [encoder.frozen_features(part) for part in parts]
 
     shape = alone()[0].shape[1:]
 

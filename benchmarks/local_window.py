@@ -62,7 +62,7 @@ def loop(made: RecurrentDecoder, ready: Ready, *, whole: bool) -> Callable[[], N
         look = ready.looks["source"] = _fresh(ready.looks["source"])
         loss = made.teach(ready, made.begin(ready), tokens).features.square().sum()
         inner = look if look.folded is None else look.folded
-        sources = [look.keys, look.values] if whole else [inner.key_ledger.anchor, inner.value_ledger.anchor]
+        sources = [look.keys, look.values] if whole else [inner.key_gather.anchor, inner.value_gather.anchor]
         torch.autograd.grad(loss, [*weights, *sources], allow_unused=True)
 
     return run

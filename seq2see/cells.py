@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
+from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.registry import Registry
 from seq2see.settings.base import CellSettings
 
@@ -52,7 +52,7 @@ class Cell(nn.Module):
         return linear(x, self.W[part], self.b if bias else None)
 
     def forward(
-        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, product: Product = plain_product
     ) -> CellState:
         """One step: s_t from the projected input and s_{t-1}."""
         raise NotImplementedError
@@ -100,10 +100,10 @@ class Cell(nn.Module):
 
     def _loop(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
-        times = HoistedProduct(inputs.shape[1])
+        product = DeferredProduct(inputs.shape[1])
         outputs = []
         for one in projected.unbind(1):
-            state = self(one, state, times=times)
+            state = self(one, state, product=product)
             outputs.append(state[0])
         return torch.stack(outputs, 1), state
 
@@ -150,9 +150,9 @@ class Plain(Cell):
         self.logistic = activation == "logistic"
 
     def forward(
-        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, product: Product = plain_product
     ) -> CellState:
-        total = projected + times(state[0], self.U, f"{id(self)}.U")
+        total = projected + product(state[0], self.U, f"{id(self)}.U")
         return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
 
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
@@ -177,16 +177,16 @@ class GRU(Cell):
             self.b_U = nn.Parameter(torch.zeros(size))
 
     def forward(
-        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, product: Product = plain_product
     ) -> CellState:
         (s,) = state
         size = self.size
         if self.before:
-            gates = projected[:, : 2 * size] + times(s, self.U[: 2 * size], f"{id(self)}.U_rz")
+            gates = projected[:, : 2 * size] + product(s, self.U[: 2 * size], f"{id(self)}.U_rz")
             r, z = torch.sigmoid(gates).chunk(2, 1)
-            inner = projected[:, 2 * size :] + times(r * s, self.U[2 * size :], f"{id(self)}.U_n")
+            inner = projected[:, 2 * size :] + product(r * s, self.U[2 * size :], f"{id(self)}.U_n")
         else:
-            recurrent = times(s, self.U, f"{id(self)}.U")
+            recurrent = product(s, self.U, f"{id(self)}.U")
             r, z = torch.sigmoid(projected[:, : 2 * size] + recurrent[:, : 2 * size]).chunk(2, 1)
             inner = torch.addcmul(projected[:, 2 * size :], r, recurrent[:, 2 * size :] + self.b_U)
         n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
@@ -212,10 +212,10 @@ class LSTM(Cell):
         self.b.data[size : 2 * size] = 1.0  # remember at first: the forget gate starts open
 
     def forward(
-        self, projected: Float[Tensor, "rows gates"], state: CellState, *, times: Product = plain_product
+        self, projected: Float[Tensor, "rows gates"], state: CellState, *, product: Product = plain_product
     ) -> CellState:
         s, m = state
-        i, f, g, o = (projected + times(s, self.U, f"{id(self)}.U")).chunk(4, 1)
+        i, f, g, o = (projected + product(s, self.U, f"{id(self)}.U")).chunk(4, 1)
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
 

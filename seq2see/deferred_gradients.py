@@ -14,7 +14,7 @@ from torch.nn.functional import linear
 # ---------------- Which way back is under way
 
 
-class Pass:
+class BackwardPass:
     """Tells a new backward pass from the one before.
 
     A pass may end before all parts have been settled: torch.autograd.grad for the query alone never asks for the
@@ -49,7 +49,7 @@ def plain_product(
     return linear(x, weight)
 
 
-class HoistedProduct:
+class DeferredProduct:
     """The same products for a loop of `steps`, with dW = sum_t dy_t x_t' as one large product after the loop.
 
     In a loop autograd takes the gradient of a weight step by step: many thin products, each read and added over the
@@ -98,7 +98,7 @@ class _Slots(torch.autograd.Function):
 # ---------------- Taking windows out of places at a cost that does not grow with their number, backwards too
 
 
-class Ledger:
+class DeferredGather:
     """Windows and weighted means of one source, (batch, places, size); their gradients are added up in one place.
 
     Autograd gives a plain gather, or a product, a gradient as large as the source at every step of a loop. Here each
@@ -111,7 +111,7 @@ class Ledger:
         self.source = source
         self.parts: list[tuple[Tensor, Tensor]] = []
         self.mixed: list[tuple[Tensor, Tensor]] = []
-        self._pass = Pass()
+        self._pass = BackwardPass()
         self._anchor: Tensor | None = None
         self._working: Tensor | None = None
 
@@ -179,20 +179,20 @@ class _Anchor(torch.autograd.Function):
     """A number that every window depends on, so that its gradient is asked for after all of theirs."""
 
     @staticmethod
-    def forward(ctx: Any, source: Tensor, ledger: Ledger) -> Tensor:
+    def forward(ctx: Any, source: Tensor, ledger: DeferredGather) -> Tensor:
         ctx.ledger = ledger
         return source.new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        ledger: Ledger = ctx.ledger
+        ledger: DeferredGather = ctx.ledger
         return ledger.settle(), None
 
 
 class _Take(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, index: Tensor, ledger: Ledger) -> Tensor:
+    def forward(ctx: Any, anchor: Tensor, index: Tensor, ledger: DeferredGather) -> Tensor:
         ctx.ledger = ledger
         ctx.save_for_backward(index)
         return ledger.source.detach().reshape(-1, ledger.source.shape[-1])[index]
@@ -208,7 +208,7 @@ class _Take(torch.autograd.Function):
 
 class _Mix(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, shares: Tensor, ledger: Ledger) -> Tensor:
+    def forward(ctx: Any, anchor: Tensor, shares: Tensor, ledger: DeferredGather) -> Tensor:
         ctx.ledger, ctx.dtype = ledger, shares.dtype
         source = ledger.working()
         used = shares.to(source.dtype)
@@ -219,12 +219,14 @@ class _Mix(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         (used,) = ctx.saved_tensors
-        ledger: Ledger = ctx.ledger
+        ledger: DeferredGather = ctx.ledger
         ledger.put_mixed(used, grad)
         return grad.new_zeros(()), torch.bmm(grad, ledger.working().transpose(1, 2)).to(ctx.dtype), None
 
 
-def pick(source: Float[Tensor, "batch places"], numbers: Int[Tensor, "batch picked"]) -> Float[Tensor, "batch picked"]:
+def gather_places(
+    source: Float[Tensor, "batch places"], numbers: Int[Tensor, "batch picked"]
+) -> Float[Tensor, "batch picked"]:
     """What stands at those numbers of each row; torch's own gather would keep the whole source for the way back."""
     picked: Tensor = _Pick.apply(source, numbers)
     return picked
@@ -247,7 +249,7 @@ class _Pick(torch.autograd.Function):
 # ---------------- States written down one by one, and looks back at those written so far
 
 
-class Tape:
+class DeferredCache:
     """What one loop over at most `steps` steps has written: values (batch, steps, size) with keys, and how each step
     looked: weights (batch, steps, steps), row j over the steps before j.
 
@@ -259,7 +261,7 @@ class Tape:
         self.steps = steps
         self.written = 0
         self._values, self._keys, self._weights = _nothing(), _nothing(), _nothing()
-        self._pass = Pass()
+        self._pass = BackwardPass()
         self._context_grads: Tensor | None = None
         self._key_grads: Tensor | None = None
 
@@ -333,7 +335,7 @@ def _nothing() -> Tensor:
 
 class _Write(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, value: Tensor, key: Tensor, tape: Tape, number: int) -> Tensor:
+    def forward(ctx: Any, value: Tensor, key: Tensor, tape: DeferredCache, number: int) -> Tensor:
         ctx.tape, ctx.number = tape, number
         tape._put(number, value, key)
         return value.view_as(value)
@@ -347,7 +349,7 @@ class _Write(torch.autograd.Function):
 
 class _Keys(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, last: Tensor, tape: Tape, written: int) -> Tensor:
+    def forward(ctx: Any, last: Tensor, tape: DeferredCache, written: int) -> Tensor:
         ctx.tape = tape
         return tape._keys[:, :written]
 
@@ -360,7 +362,7 @@ class _Keys(torch.autograd.Function):
 
 class _TapeMix(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, shares: Tensor, last: Tensor, tape: Tape, written: int) -> Tensor:
+    def forward(ctx: Any, shares: Tensor, last: Tensor, tape: DeferredCache, written: int) -> Tensor:
         ctx.tape, ctx.written, ctx.dtype = tape, written, shares.dtype
         used = shares.to(tape._values.dtype)
         tape._weights.data[:, written, :written] = used[:, 0]
@@ -369,7 +371,7 @@ class _TapeMix(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        tape: Tape = ctx.tape
+        tape: DeferredCache = ctx.tape
         exact = grad.to(tape._values.dtype)
         tape._put_context_grad(ctx.written, exact[:, 0])
         back = torch.bmm(exact, tape._values[:, : ctx.written].transpose(1, 2))

@@ -103,7 +103,7 @@ class Places:
 
 
 @dataclass
-class InnerMap:
+class EncoderMap:
     """Where an encoder itself looked, while it read: weights (batch, rows, places), or (batch, heads, rows, places).
 
     mask: (batch, rows), (batch, places): which rows and which places are real; layout: how the places lie.
@@ -114,7 +114,7 @@ class InnerMap:
     places: Bool[Tensor, "batch places"]
     layout: Layout = field(default_factory=Layout)
 
-    def select(self, rows: Int[Tensor, " chosen"]) -> InnerMap:
+    def select(self, rows: Int[Tensor, " chosen"]) -> EncoderMap:
         return replace(self, weights=self.weights[rows], rows=self.rows[rows], places=self.places[rows])
 
 
@@ -128,7 +128,7 @@ class Memory:
 
     places: dict[str, Places] = field(default_factory=dict)
     summaries: dict[str, Float[Tensor, "batch size"]] = field(default_factory=dict)
-    maps: dict[str, InnerMap] = field(default_factory=dict)
+    maps: dict[str, EncoderMap] = field(default_factory=dict)
     rows: int = -1
 
     def __post_init__(self) -> None:

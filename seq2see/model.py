@@ -29,7 +29,7 @@ from seq2see.decoders import (
     build_decoder,
 )
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders import ByInput, Encoder, Material, build_encoder, check_encoded
+from seq2see.encoders import ByInput, Encoder, InputInfo, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.modalities.image import ImageOutput
@@ -139,7 +139,7 @@ class EncoderDecoder(nn.Module):
         """Every step of reading the given symbols from a state on (contiguous streams)."""
         return self.decoder.teach(ready, state, tokens)
 
-    def taught(self, batch: Batch) -> tuple[Step, Ready]:
+    def forward_batch(self, batch: Batch) -> tuple[Step, Ready]:
         """All that the loss needs of a batch, whatever its output is."""
         ready = self.ready(batch.inputs, len(batch.rows))
         if self.decoder.one_step:
@@ -169,7 +169,7 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
             continue
         settings = recipe.encoder_of(name)
         channels, height, width = (getattr(recipe.inputs[name], key, 0) for key in ("channels", "height", "width"))
-        material = Material(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
+        material = InputInfo(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
         made[name] = build_encoder(settings, material)
     return made
 

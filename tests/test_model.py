@@ -42,7 +42,7 @@ def label(*names: str) -> Batch:
 
 
 def loss(made: EncoderDecoder, batch: Batch) -> Tensor:
-    step, ready = made.taught(batch)
+    step, ready = made.forward_batch(batch)
     target = batch.target
     assert target is not None
     mask = target.mask if isinstance(target, Sequences) else torch.ones_like(target.ids, dtype=torch.bool)
@@ -102,7 +102,7 @@ def test_steps_have_the_probabilities_that_are_taught(task: str) -> None:
     raw, batch = TASKS[task]
     made = model(raw)
     assert isinstance(batch.target, Sequences)
-    taught, ready = made.taught(batch)
+    taught, ready = made.forward_batch(batch)
     whole = made.log_probs(taught, ready)
     state, token = made.begin(ready), torch.full((3,), SOS)
     for t in range(3):
@@ -170,7 +170,7 @@ def test_pretrained_vectors_reach_their_embeddings() -> None:
 def test_an_input_does_not_depend_on_its_batch() -> None:
     made = model(TASKS["pairs"][0])
     batch = text("source")
-    together, _ = made.taught(batch)
+    together, _ = made.forward_batch(batch)
     for row, ids in enumerate([[5, 8, 4], [7, 4], [6]]):
         ready = made.ready({"source": sequences([ids])}, 1)
         assert isinstance(batch.target, Sequences)
@@ -188,7 +188,7 @@ def test_a_one_hot_embedding_cannot_be_tied() -> None:
 
 def test_what_cannot_be_taught_is_refused() -> None:
     with pytest.raises(ValueError, match="without targets"):
-        model({}).taught(Batch({}, None, rows=[0]))
+        model({}).forward_batch(Batch({}, None, rows=[0]))
     made = model(TASKS["label"][0])
     ready = made.ready(label("source").inputs, 3)
     with pytest.raises(TypeError, match="decoded in one step"):

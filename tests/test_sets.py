@@ -83,7 +83,7 @@ def reordered(batch: Batch, order: Tensor) -> Batch:
 
 @torch.no_grad()
 def log_probs(model: EncoderDecoder, batch: Batch) -> Float[Tensor, "batch *steps symbols"]:
-    step, ready = model.taught(batch)
+    step, ready = model.forward_batch(batch)
     return model.log_probs(step, ready)
 
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from seq2see.attention.choices import Chosen, Soft
 from seq2see.attention.normalisers import Normaliser, masked, precise, softmax
-from seq2see.attention.records import Candidates, Look, Prepared, spread
+from seq2see.attention.records import Candidates, Look, Prepared, scatter_to_places
 from seq2see.attention.scopes import Global, Positions, Scope, Window, fold
-from seq2see.attention.scores import Score, Static, energies_of, keys_of
+from seq2see.attention.scores import Score, Static, compute_energies, compute_keys
 from seq2see.memory import Places
 
 
@@ -41,7 +41,7 @@ class Attention(nn.Module):
         self.temperature = temperature
 
     def prepare(self, places: Places) -> Prepared:
-        return Prepared.of(keys_of(self.score, places.states), places.states, places)
+        return Prepared.of(compute_keys(self.score, places.states), places.states, places)
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
         """The sum of earlier looks before the first one, for so many queries per input; None: the score has no use."""
@@ -84,10 +84,10 @@ class Attention(nn.Module):
     def _everywhere(
         self, query: Tensor, prepared: Prepared, *, past: Tensor | None, generator: torch.Generator | None
     ) -> Look:
-        energies = energies_of(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
+        energies = compute_energies(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self.weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = prepared.value_ledger.mix(chosen.shares)
+        context = prepared.value_gather.mix(chosen.shares)
         places = prepared.mask.shape[1]
         return Look(
             context,
@@ -113,7 +113,7 @@ class Attention(nn.Module):
         keys, values = fold(prepared, window)
         remembered = None if past is None else past.reshape(batch * queries, 1, -1)
         candidates = Candidates(keys, prepared.layout, window.numbers.flatten(0, 1), remembered)
-        energies = energies_of(self.score, query.reshape(batch * queries, 1, -1), candidates)
+        energies = compute_energies(self.score, query.reshape(batch * queries, 1, -1), candidates)
         energies = energies.view(batch, queries, width)
         if window.bias is not None:
             energies = energies + window.bias.to(energies.dtype)
@@ -133,7 +133,9 @@ def forced_look(look: Look, values: Tensor, forced: Tensor) -> Look:
     weights = torch.where(free, look.dense(), forced)
     given = torch.bmm(forced.nan_to_num().to(values.dtype), values)
     context = torch.where(free.all(-1, keepdim=True), look.context, given)
-    energies = None if look.energies is None else spread(look.energies, look.numbers, look.places, empty=-torch.inf)
+    energies = (
+        None if look.energies is None else scatter_to_places(look.energies, look.numbers, look.places, empty=-torch.inf)
+    )
     place, log_prob = look.place, look.place_log_prob
     if place is not None and log_prob is not None:
         told = ~free.all(-1)

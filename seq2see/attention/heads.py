@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.attention.attention import Attention
-from seq2see.attention.records import Look, Prepared, mean_of_asked
+from seq2see.attention.records import Look, Prepared, mean_over_heads
 from seq2see.attention.scopes import Positions
-from seq2see.attention.scores import keys_of
-from seq2see.attention.two_level import Through, laid_out
+from seq2see.attention.scores import compute_keys
+from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
 
@@ -25,7 +25,7 @@ class MultiHead(nn.Module):
     torch.nn.MultiheadAttention. Where no place is real the context is zero, b_o included.
     """
 
-    def __init__(self, query: int, key: int, *, heads: int, inner: Attention | Through):
+    def __init__(self, query: int, key: int, *, heads: int, inner: Attention | TwoLevelAttention):
         super().__init__()
         self.heads, self.inner = heads, inner
         self.W_q = nn.Linear(query, key)
@@ -41,7 +41,7 @@ class MultiHead(nn.Module):
         return key // heads
 
     def prepare(self, places: Places) -> Prepared:
-        keys = keys_of(self.inner.score, self._split(self.W_k(places.states)).flatten(0, 1))
+        keys = compute_keys(self.inner.score, self._split(self.W_k(places.states)).flatten(0, 1))
         return Prepared.of(
             keys.unflatten(0, (-1, self.heads)), self._split(self.W_v(places.states)).contiguous(), places
         )
@@ -94,14 +94,14 @@ class MultiHead(nn.Module):
 # ---------------- Several looks at words through their sentences, side by side
 
 
-class ThroughHeads(MultiHead):
+class TwoLevelMultiHead(MultiHead):
     """c = W_o [c^1; ..; c^H] + b_o, each head looking at words through sentences by itself.
 
     Head i asks sentences with a projection of the query and of their states of its own, `larger.W_q` and `larger.W_k`,
     beside those of the words. What is told of a sentence is the mean over heads, of energies over those that asked it.
     """
 
-    def __init__(self, query: int, view: View, *, heads: int, inner: Through):
+    def __init__(self, query: int, view: View, *, heads: int, inner: TwoLevelAttention):
         super().__init__(query, view.size, heads=heads, inner=inner)
         if view.inside is None:
             raise ValueError("these places lie inside no larger ones")
@@ -111,16 +111,16 @@ class ThroughHeads(MultiHead):
         if places.inside is None:
             raise ValueError("these places lie inside no larger ones")
         states = self._split(self.larger["W_k"](places.inside.states)).flatten(0, 1)
-        keys = keys_of(cast(Through, self.inner).larger.score, states).unflatten(0, (-1, self.heads))
+        keys = compute_keys(cast(TwoLevelAttention, self.inner).larger.score, states).unflatten(0, (-1, self.heads))
         above = Prepared.of(keys, states.unflatten(0, (-1, self.heads)), places.inside)
-        return super().prepare(places).held_by(laid_out(places, above))
+        return super().prepare(places).with_larger(group_by_parent(places, above))
 
     def forward(self, query: Float[Tensor, "batch queries query"], prepared: Prepared, **more: Any) -> Look:
         """As one attention does, over words; `forced` weights are those of words and hold for every head."""
         look: Look = super().forward(query, prepared, **more)
         if look.larger is None or look.larger_energies is None:
             raise ValueError("this look went through no larger places")
-        return replace(look, larger=look.larger.mean(2), larger_energies=mean_of_asked(look.larger_energies))
+        return replace(look, larger=look.larger.mean(2), larger_energies=mean_over_heads(look.larger_energies))
 
     def _further(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
         return {"above": self._split(self.larger["W_q"](query)).flatten(0, 1)}

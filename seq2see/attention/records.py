@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2see.deferred_gradients import Ledger
+from seq2see.deferred_gradients import DeferredGather
 from seq2see.memory import Layout, Places
 
 
@@ -28,10 +28,10 @@ class Prepared:
     values: Float[Tensor, "batch *heads places value"]
     places: Places
     extent: Int[Tensor, "batch axes"]
-    key_ledger: Ledger
-    value_ledger: Ledger
+    key_gather: DeferredGather
+    value_gather: DeferredGather
     folded: Prepared | None = None
-    larger: Larger | None = None
+    larger: LargerPlaces | None = None
 
     @classmethod
     def of(
@@ -40,17 +40,19 @@ class Prepared:
         values: Float[Tensor, "batch *heads places value"],
         places: Places,
     ) -> Prepared:
-        made = cls(keys, values, places, extent_of(places.mask, places.layout), Ledger(keys), Ledger(values))
+        made = cls(
+            keys, values, places, extent_of(places.mask, places.layout), DeferredGather(keys), DeferredGather(values)
+        )
         if keys.dim() == 4:
             flat, mask = values.flatten(0, 1), places.mask.repeat_interleave(keys.shape[1], 0)
             parent = None if places.parent is None else places.parent.repeat_interleave(keys.shape[1], 0)
             made.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout, parent=parent))
         return made
 
-    def held_by(self, larger: Larger | None) -> Prepared:
+    def with_larger(self, larger: LargerPlaces | None) -> Prepared:
         """The same, to be looked at through larger places; by every head through its own keys of these."""
         heads = None if larger is None or self.folded is None else larger.folded(self.keys.shape[1])
-        folded = None if self.folded is None else self.folded.held_by(heads)
+        folded = None if self.folded is None else self.folded.with_larger(heads)
         return replace(self, larger=larger, folded=folded)
 
     @property
@@ -63,11 +65,11 @@ class Prepared:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
         chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
-        return chosen if self.larger is None else chosen.held_by(self.larger.select(rows))
+        return chosen if self.larger is None else chosen.with_larger(self.larger.select(rows))
 
 
 @dataclass
-class Larger:
+class LargerPlaces:
     """Larger places made ready, and which of the smaller ones each holds.
 
     numbers, real: (batch, larger, inside), for each larger place the numbers of those inside it, and which are real;
@@ -79,15 +81,15 @@ class Larger:
     real: Bool[Tensor, "batch larger inside"]
     back: Int[Tensor, "batch places"]
 
-    def select(self, rows: Int[Tensor, " chosen"]) -> Larger:
-        return Larger(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
+    def select(self, rows: Int[Tensor, " chosen"]) -> LargerPlaces:
+        return LargerPlaces(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
 
-    def folded(self, heads: int) -> Larger:
+    def folded(self, heads: int) -> LargerPlaces:
         """The same with heads as rows of the batch."""
         if self.prepared.folded is None:
             raise ValueError("these larger places were not prepared for heads")
         numbers, real, back = (part.repeat_interleave(heads, 0) for part in (self.numbers, self.real, self.back))
-        return Larger(self.prepared.folded, numbers, real, back)
+        return LargerPlaces(self.prepared.folded, numbers, real, back)
 
 
 def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor, "batch axes"]:
@@ -144,7 +146,7 @@ class Look:
 
     def by_head(self) -> Float[Tensor, "*rows places"]:
         """The weights over all places of the input, zero at what was no candidate: (..., [heads,] places)."""
-        return spread(self.weights, self.numbers, self.places)
+        return scatter_to_places(self.weights, self.numbers, self.places)
 
     def dense(self) -> Float[Tensor, "*rows places"]:
         """The same without heads: their mean."""
@@ -161,8 +163,8 @@ class Look:
         """Energies over all places, minus infinity at what was no candidate, and at padding; of heads the mean."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
-        spread_out = spread(self.energies, self.numbers, self.places, empty=-torch.inf)
-        return mean_of_asked(spread_out) if self.heads else spread_out
+        spread_out = scatter_to_places(self.energies, self.numbers, self.places, empty=-torch.inf)
+        return mean_over_heads(spread_out) if self.heads else spread_out
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Look:
         """The same look with every tensor changed alike: rows folded, selected or cut."""
@@ -181,12 +183,12 @@ class Look:
         return replace(first, energies=None, past=None, larger_energies=None, **together)
 
 
-def mean_of_asked(energies: Float[Tensor, "*rows heads places"]) -> Float[Tensor, "*rows places"]:
+def mean_over_heads(energies: Float[Tensor, "*rows heads places"]) -> Float[Tensor, "*rows places"]:
     """The mean energy of each place over the heads that asked it, minus infinity where none did.
 
     Heads with windows of their own ask different places: one that did not ask says nothing of a place.
 
-    >>> mean_of_asked(torch.tensor([[1.0, 2.0, -torch.inf], [3.0, -torch.inf, -torch.inf]]))
+    >>> mean_over_heads(torch.tensor([[1.0, 2.0, -torch.inf], [3.0, -torch.inf, -torch.inf]]))
     tensor([2., 2., -inf])
     """
     asked = energies > -torch.inf
@@ -194,7 +196,7 @@ def mean_of_asked(energies: Float[Tensor, "*rows heads places"]) -> Float[Tensor
     return torch.where(heads > 0, energies.masked_fill(~asked, 0.0).sum(-2) / heads.clamp(min=1), -torch.inf)
 
 
-def spread(
+def scatter_to_places(
     weights: Float[Tensor, "*rows candidates"],
     numbers: Int[Tensor, "*rows candidates"] | None,
     places: int,
@@ -203,7 +205,7 @@ def spread(
 ) -> Float[Tensor, "*rows places"]:
     """Each candidate's weight at its place. A candidate beyond the input (weight 0, energy -inf) changes nothing there.
 
-    >>> spread(torch.tensor([[0.5, 0.5]]), torch.tensor([[2, 1]]), 4)
+    >>> scatter_to_places(torch.tensor([[0.5, 0.5]]), torch.tensor([[2, 1]]), 4)
     tensor([[0.0000, 0.5000, 0.5000, 0.0000]])
     """
     if numbers is None:

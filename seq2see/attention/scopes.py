@@ -154,6 +154,6 @@ def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gau
 
 def fold(prepared: Prepared, window: Window) -> tuple[Tensor, Tensor]:
     """Keys and values of the candidates, each query with its own: (batch * queries, window, size)."""
-    keys = prepared.key_ledger.take(window.numbers)
-    values = prepared.value_ledger.take(window.numbers)
+    keys = prepared.key_gather.take(window.numbers)
+    values = prepared.value_gather.take(window.numbers)
     return keys.flatten(0, 1), values.flatten(0, 1)

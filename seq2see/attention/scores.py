@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, normalize, pad
 
 from seq2see.attention.records import Candidates
-from seq2see.deferred_gradients import pick
+from seq2see.deferred_gradients import gather_places
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.registry import Registry
@@ -43,7 +43,7 @@ class Score(nn.Module):
     remembers = False
     """True where it depends on the sum of earlier looks, which then comes with the candidates."""
 
-    asks = True
+    uses_query = True
     """False where the query has no say: the same looks, whoever asks."""
 
     def __init__(self, query: int, key: int):
@@ -295,7 +295,7 @@ class Location(Score):
 class Static(Score):
     """e_j = v' tanh(W_k k_j + b): learned from what a place holds, the same at every step"""
 
-    asks = False
+    uses_query = False
 
     def __init__(self, query: int, key: int, size: int = 128):
         super().__init__(query, key)
@@ -315,7 +315,7 @@ class Static(Score):
 class Uniform(Score):
     """e_j = 0: every place alike, the control"""
 
-    asks = False
+    uses_query = False
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
@@ -336,7 +336,7 @@ def by_column(numbers: Int[Tensor, "*any"], layout: Layout) -> Int[Tensor, "*any
 # ---------------- A score is asked here, and here alone
 
 
-def keys_of(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+def compute_keys(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
     """What the score makes of the places, once per input."""
     keys: Any = score.keys(states)
     if not isinstance(keys, Tensor) or keys.ndim != 3 or keys.shape[:2] != states.shape[:2]:
@@ -346,7 +346,7 @@ def keys_of(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Te
     return made
 
 
-def energies_of(
+def compute_energies(
     score: Score, query: Float[Tensor, "batch queries query"], candidates: Candidates
 ) -> Float[Tensor, "batch queries places"]:
     """The energies of the candidates. A score of the user's own may not make NaN of numbers: no update could mend it.
@@ -460,5 +460,5 @@ class Coverage(Score):
             inside = ((rows >= 0) & (rows < shape[0]))[..., :, None] & inside[..., None, :]
             at = rows[..., :, None] * shape[1] + columns[..., None, :]
         at, inside = at.flatten(2).clamp(0, past.shape[-1] - 1), inside.flatten(2)
-        found = pick(past[:, 0], at.flatten(1)).view(at.shape)
+        found = gather_places(past[:, 0], at.flatten(1)).view(at.shape)
         return (found * inside)[:, None]

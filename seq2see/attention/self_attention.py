@@ -12,22 +12,22 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from seq2see.attention.normalisers import masked, softmax
 from seq2see.attention.records import Candidates
-from seq2see.attention.scores import build_score, energies_of, equation_of, keys_of, scores
-from seq2see.deferred_gradients import Product, Tape, plain_product
+from seq2see.attention.scores import build_score, compute_energies, compute_keys, equation_of, scores
+from seq2see.deferred_gradients import DeferredCache, Product, plain_product
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 
 # ---------------- Where a symbol stands, told by turning queries and keys
 
 
-def rotated(vectors: Float[Tensor, "rows heads places part"], first: int) -> Float[Tensor, "rows heads places part"]:
+def rotate(vectors: Float[Tensor, "rows heads places part"], first: int) -> Float[Tensor, "rows heads places part"]:
     """Each pair of numbers (i, i + part / 2) at place j turned by the angle (first + j) w_i, w_i from 1 to 1 / 10,000.
 
     The product of a query at t and a key at j then depends on t - j alone (Su et al. 2021): both may be counted from
     anywhere, so that a text without end needs no large numbers.
 
     >>> q, k = torch.randn(2, 1, 1, 1, 4)
-    >>> near, far = ((rotated(q, t + 3) * rotated(k, t)).sum() for t in (0, 500))
+    >>> near, far = ((rotate(q, t + 3) * rotate(k, t)).sum() for t in (0, 500))
     >>> bool((near - far).abs() < 1e-4)
     True
     """
@@ -76,7 +76,7 @@ class SelfAttention(nn.Module):
         values: Float[Tensor, "rows heads places part"],
         *,
         mask: Bool[Tensor, "#rows #queries places"] | None = None,
-        tell: bool = False,
+        need_weights: bool = False,
     ) -> tuple[Float[Tensor, "rows queries size"], Float[Tensor, "rows heads queries places"] | None]:
         """What each state finds, and with `tell` the weights. mask: which places each may see, None: all of them.
 
@@ -84,8 +84,8 @@ class SelfAttention(nn.Module):
         """
         asked = self._split(self.W_q(states))
         if self.rotary:
-            asked, keys = rotated(asked, keys.shape[2] - states.shape[1]), rotated(keys, 0)
-        if tell:
+            asked, keys = rotate(asked, keys.shape[2] - states.shape[1]), rotate(keys, 0)
+        if need_weights:
             found, weights = self._told(asked, keys, values, mask)
         else:
             found, weights = _fused(asked, keys, values, mask), None
@@ -130,30 +130,30 @@ class IntraAttention(nn.Module):
         kind = scores[score]
         if kind.ordered or kind.remembers:
             raise UserError(f"encoder.self_attention: {score} goes by where places lie, or by earlier looks")
-        self.score = build_score(score, size if kind.asks else 0, size, {"size": size})
-        self.Q_x = nn.Linear(width, size, bias=False) if kind.asks else None
-        self.Q_h = nn.Linear(size, size, bias=False) if kind.asks else None
+        self.score = build_score(score, size if kind.uses_query else 0, size, {"size": size})
+        self.Q_x = nn.Linear(width, size, bias=False) if kind.uses_query else None
+        self.Q_h = nn.Linear(size, size, bias=False) if kind.uses_query else None
 
     def asking(self, x: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps query"]:
         """Q_x x_j of all steps: the half of the queries that no state enters."""
         return x[..., :0] if self.Q_x is None else self.Q_x(x)
 
-    def write(self, state: Float[Tensor, "batch size"], tape: Tape) -> Float[Tensor, "batch size"]:
+    def write(self, state: Float[Tensor, "batch size"], tape: DeferredCache) -> Float[Tensor, "batch size"]:
         """Let later steps look at a state; its key is computed here, once."""
-        return tape.write(state, keys_of(self.score, state[:, None])[:, 0])
+        return tape.write(state, compute_keys(self.score, state[:, None])[:, 0])
 
     def forward(
         self,
         asked: Float[Tensor, "batch query"],
         state: Float[Tensor, "batch size"],
-        tape: Tape,
+        tape: DeferredCache,
         *,
-        times: Product = plain_product,
+        product: Product = plain_product,
     ) -> Float[Tensor, "batch size"]:
         """The context of the next step, from its half of the query and the state written last."""
         if self.Q_h is not None:
-            asked = asked + times(state, self.Q_h.weight, f"{id(self)}.Q_h")
-        energies = energies_of(self.score, asked[:, None], Candidates(tape.keys(state), Layout()))
+            asked = asked + product(state, self.Q_h.weight, f"{id(self)}.Q_h")
+        energies = compute_energies(self.score, asked[:, None], Candidates(tape.keys(state), Layout()))
         weights = softmax(energies.float()).to(energies.dtype)
         return tape.mix(weights, state).squeeze(1)
 
@@ -165,7 +165,7 @@ def intra_equations(score: str, h: str) -> list[str]:
     'e_i = q . k_i, with q = Q_x e(x_j) + Q_h h_{j-1} and k_i = h_i'
     """
     energy = re.sub(r"_j\b", "_i", equation_of(score))
-    asked = f", with q = Q_x e(x_j) + Q_h {h}_{{j-1}}" if scores[score].asks else ""
+    asked = f", with q = Q_x e(x_j) + Q_h {h}_{{j-1}}" if scores[score].uses_query else ""
     keys = "" if not re.search(r"\bk_i\b", energy) else f" and k_i = {h}_i" if asked else f", with k_i = {h}_i"
     return [
         f"self-attention: c_j = sum_{{i<j}} a_ji {h}_i,  a_ji = exp(e_i) / sum_{{l<j}} exp(e_l);  c_1 = 0",

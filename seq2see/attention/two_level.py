@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from seq2see.attention.attention import Attention, forced_look
 from seq2see.attention.choices import Chosen
-from seq2see.attention.records import Candidates, Larger, Look, Prepared, spread
+from seq2see.attention.records import Candidates, LargerPlaces, Look, Prepared, scatter_to_places
 from seq2see.attention.scopes import Positions, Window
-from seq2see.attention.scores import Score, energies_of
+from seq2see.attention.scores import Score, compute_energies
 from seq2see.memory import Places
 
 # ---------------- Small places and the larger ones that hold them
 
 
 @dataclass
-class Asked:
+class TwoLevelQuery:
     """One question to words and to their sentences, with what earlier looks at words left behind.
 
     larger: the sentences made ready; parent: (batch, queries, places), the sentence of each word.
@@ -28,11 +28,11 @@ class Asked:
     query: Float[Tensor, "batch queries query"]
     above: Float[Tensor, "batch queries query"]
     past: Float[Tensor, "batch queries places"] | None
-    larger: Larger
+    larger: LargerPlaces
     parent: Int[Tensor, "batch queries places"]
 
     @classmethod
-    def of(cls, query: Tensor, prepared: Prepared, *, above: Tensor | None, past: Tensor | None) -> Asked:
+    def of(cls, query: Tensor, prepared: Prepared, *, above: Tensor | None, past: Tensor | None) -> TwoLevelQuery:
         if prepared.larger is None or prepared.places.parent is None:
             raise ValueError("what was prepared lies inside no larger places")
         parent = prepared.places.parent[:, None].expand(-1, query.shape[1], -1)
@@ -59,7 +59,7 @@ class Asked:
 
 
 @dataclass
-class Weighed:
+class TwoLevelWeights:
     """Weights and energies of words (of those with the given numbers, None: all), energies of all sentences."""
 
     weights: Float[Tensor, "batch queries candidates"]
@@ -68,7 +68,7 @@ class Weighed:
     numbers: Int[Tensor, "batch queries candidates"] | None = None
 
 
-def laid_out(places: Places, prepared: Prepared) -> Larger:
+def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
     """Words laid out by the sentence that holds them; those of a sentence stand in a run."""
     if places.parent is None:
         raise ValueError("these places do not know the larger ones that hold them")
@@ -86,13 +86,13 @@ def laid_out(places: Places, prepared: Prepared) -> Larger:
     where = row, parent[row, place], position[row, place]
     inside[where] = place
     real[where] = True
-    return Larger(prepared, inside, real, position + parent * width)
+    return LargerPlaces(prepared, inside, real, position + parent * width)
 
 
-# ---------------- Looking at small places through the larger ones that hold them
+# ---------------- CrossAttention at small places through the larger ones that hold them
 
 
-class Through(nn.Module):
+class TwoLevelAttention(nn.Module):
     """a_tij = a_ti * a_tj|i: how much a sentence counts, times how much a word counts among those of its sentence.
 
     The context is that of the words, c_t = sum_ij a_tij w_ij; the weights of all words of an input sum to one. `larger`
@@ -114,7 +114,7 @@ class Through(nn.Module):
     def prepare(self, places: Places) -> Prepared:
         if places.inside is None:
             raise ValueError("these places lie inside no larger ones")
-        return self.smaller.prepare(places).held_by(laid_out(places, self.larger.prepare(places.inside)))
+        return self.smaller.prepare(places).with_larger(group_by_parent(places, self.larger.prepare(places.inside)))
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:
         return self.smaller.begin(prepared, queries)
@@ -135,7 +135,7 @@ class Through(nn.Module):
         above: what asks the sentences, not given: the query itself.
         """
         past = past if past is not None else self.begin(prepared, query.shape[1])
-        asked = Asked.of(query, prepared, above=above, past=past)
+        asked = TwoLevelQuery.of(query, prepared, above=above, past=past)
         window = self.smaller.scope.window(query, prepared, positions)
         weighed = self._everywhere(asked, prepared) if window is None else self._nearby(asked, prepared, window)
         look = self._chosen(weighed, prepared, generator)
@@ -147,33 +147,37 @@ class Through(nn.Module):
             look.past = look.added_to(past)
         return look
 
-    def _everywhere(self, asked: Asked, prepared: Prepared) -> Weighed:
+    def _everywhere(self, asked: TwoLevelQuery, prepared: Prepared) -> TwoLevelWeights:
         """All words of all sentences."""
         larger, mask, parent = asked.larger, prepared.mask[:, None], asked.parent
         sentences: Look = self.larger(asked.above, larger.prepared, past=asked.past_above)
         candidates = Candidates(prepared.keys, prepared.layout, past=asked.past)
-        energies = energies_of(self.smaller.score, asked.query, candidates)
+        energies = compute_energies(self.smaller.score, asked.query, candidates)
         weights = self._within(energies, larger) * mask * sentences.weights.gather(-1, parent)
-        return Weighed(weights, energies.masked_fill(~mask, -torch.inf), sentences.energies)
+        return TwoLevelWeights(weights, energies.masked_fill(~mask, -torch.inf), sentences.energies)
 
-    def _nearby(self, asked: Asked, prepared: Prepared, window: Window) -> Weighed:
+    def _nearby(self, asked: TwoLevelQuery, prepared: Prepared, window: Window) -> TwoLevelWeights:
         """The words of a window: scored with their sentences, one of which stands for all words it has there."""
         larger, shape = asked.larger, window.numbers.shape
         holders = asked.parent.gather(-1, window.numbers)
         words = Candidates(
-            prepared.key_ledger.take(window.numbers).flatten(0, 1),
+            prepared.key_gather.take(window.numbers).flatten(0, 1),
             prepared.layout,
             window.numbers.flatten(0, 1),
             _row_each(asked.past),
         )
         sentences = Candidates(
-            larger.prepared.key_ledger.take(holders).flatten(0, 1),
+            larger.prepared.key_gather.take(holders).flatten(0, 1),
             larger.prepared.layout,
             holders.flatten(0, 1),
             _row_each(asked.past_above),
         )
-        energies = energies_of(self.smaller.score, asked.query.reshape(-1, 1, asked.query.shape[-1]), words).view(shape)
-        above = energies_of(self.larger.score, asked.above.reshape(-1, 1, asked.above.shape[-1]), sentences).view(shape)
+        energies = compute_energies(self.smaller.score, asked.query.reshape(-1, 1, asked.query.shape[-1]), words).view(
+            shape
+        )
+        above = compute_energies(self.larger.score, asked.above.reshape(-1, 1, asked.above.shape[-1]), sentences).view(
+            shape
+        )
         together = (holders[..., :, None] == holders[..., None, :]) & window.real[..., None, :]
         first = window.real & ~together.tril(-1).any(-1)
         if window.bias is not None:
@@ -183,17 +187,17 @@ class Through(nn.Module):
         share = (together * self.larger.weigh(above, first)[..., None, :]).sum(-1)
         among = self.smaller.weigh(energies[..., None, :].expand(together.shape), together)
         weights = share * among.diagonal(dim1=-2, dim2=-1) * window.real
-        told = spread(above.masked_fill(~first, -torch.inf), holders, asked.count, empty=-torch.inf)
-        return Weighed(weights, energies.masked_fill(~window.real, -torch.inf), told, window.numbers)
+        told = scatter_to_places(above.masked_fill(~first, -torch.inf), holders, asked.count, empty=-torch.inf)
+        return TwoLevelWeights(weights, energies.masked_fill(~window.real, -torch.inf), told, window.numbers)
 
-    def _chosen(self, weighed: Weighed, prepared: Prepared, generator: torch.Generator | None) -> Look:
+    def _chosen(self, weighed: TwoLevelWeights, prepared: Prepared, generator: torch.Generator | None) -> Look:
         """What the weights of words become."""
         chosen: Chosen = self.smaller.choice(weighed.weights, generator=generator)
         shares, place = chosen.shares.to(prepared.values.dtype), chosen.place
         if weighed.numbers is None:
             context = torch.bmm(shares, prepared.values)
         else:
-            context = (shares[..., None] * prepared.value_ledger.take(weighed.numbers)).sum(-2)
+            context = (shares[..., None] * prepared.value_gather.take(weighed.numbers)).sum(-2)
             place = None if place is None else weighed.numbers.gather(-1, place[..., None]).squeeze(-1)
         return Look(
             context,
@@ -207,7 +211,7 @@ class Through(nn.Module):
         )
 
     def _within(
-        self, energies: Float[Tensor, "batch queries places"], larger: Larger
+        self, energies: Float[Tensor, "batch queries places"], larger: LargerPlaces
     ) -> Float[Tensor, "batch queries places"]:
         """The weight of each word among those of its sentence: words laid out by sentence, normalised, laid back."""
         queries, shape = energies.shape[1], larger.numbers.shape[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seq2see.decoders.base import Conditions, Decoder, Layers, build_decoder, decoders
-from seq2see.decoders.cross_attention import Looking, Seen
+from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.ctc import CtcHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.output_heads import CopyHead, Head, NumbersHead, PixelsHead, SoftmaxHead
@@ -14,19 +14,19 @@ from seq2see.decoders.transformer import TransformerDecoder
 
 __all__ = [
     "Conditions",
+    "Context",
     "CopyHead",
+    "CrossAttention",
     "CtcHead",
     "Decoder",
     "Head",
     "LabelDecoder",
     "Layers",
-    "Looking",
     "NumbersHead",
     "PixelsHead",
     "Ready",
     "ReconstructionDecoder",
     "RecurrentDecoder",
-    "Seen",
     "SoftmaxHead",
     "State",
     "Step",

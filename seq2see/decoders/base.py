@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2see.decoders.cross_attention import Looking
+from seq2see.decoders.cross_attention import CrossAttention
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
@@ -57,7 +57,7 @@ class Decoder(nn.Module):
     one_step: bool = False
     direct: bool = False
     features_size: int
-    looking: Looking
+    looking: CrossAttention
 
     def __init__(self, settings: Any, attention: AttentionSettings, conditions: Conditions):
         super().__init__()
@@ -151,7 +151,7 @@ def join_summaries(summaries: list[Float[Tensor, "batch _"]], join: str) -> Floa
     return summaries[0] if len(summaries) == 1 else torch.cat(summaries, dim=-1)
 
 
-class Start(nn.Module):
+class InitialState(nn.Module):
     """The first state: `parts` vectors of `size` (layers times what a cell carries).
 
     copy: every layer's output starts as the summary, what else a cell carries as zeros.

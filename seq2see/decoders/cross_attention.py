@@ -9,28 +9,30 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.attention import Attention, Look, MultiHead, Prepared, Through, build_attention
+from seq2see.attention import Attention, Look, MultiHead, Prepared, TwoLevelAttention, build_attention
 from seq2see.encoders import ByInput
 from seq2see.memory import Memory, View
 from seq2see.settings.attention import AttentionSettings
 
 
 @dataclass
-class Seen:
+class Context:
     """context: (rows, size), all attentions joined; looks: by input name, rows first."""
 
     context: Float[Tensor, "rows *steps size"]
     looks: dict[str, Look]
 
     @classmethod
-    def stacked(cls, seen: Sequence[Seen]) -> Seen:
+    def stacked(cls, seen: Sequence[Context]) -> Context:
         """What was seen at successive steps, (rows, steps, ...)."""
         looks = {name: Look.stacked([one.looks[name] for one in seen]) for name in seen[0].looks}
         return cls(_joined(looks), looks)
 
-    def kept(self) -> Seen:
+    def kept(self) -> Context:
         """The same without what only its own step needs, and what is as large as the input: for lists of steps."""
-        return Seen(self.context, {name: replace(look, energies=None, past=None) for name, look in self.looks.items()})
+        return Context(
+            self.context, {name: replace(look, energies=None, past=None) for name, look in self.looks.items()}
+        )
 
     @property
     def past(self) -> dict[str, Tensor]:
@@ -38,12 +40,12 @@ class Seen:
         return {name: look.past for name, look in self.looks.items() if look.past is not None}
 
 
-class Looking(nn.Module):
+class CrossAttention(nn.Module):
     """c_t = [c_t of the first input; c_t of the second; ...]; without attention an empty look."""
 
     def __init__(self, settings: AttentionSettings, *, query: int, views: Mapping[str, View]):
         super().__init__()
-        self.over: ByInput[Attention | MultiHead | Through] = ByInput(
+        self.over: ByInput[Attention | MultiHead | TwoLevelAttention] = ByInput(
             {name: build_attention(settings, query=query, view=view) for name, view in views.items()}
         )
         self.size = sum(view.size for view in views.values())
@@ -68,7 +70,7 @@ class Looking(nn.Module):
         past: Mapping[str, Tensor],
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
-    ) -> Seen:
+    ) -> Context:
         """One look of each row at step `position`; rows are `width` in a run per input (found from the sizes)."""
         looks = {}
         for name, attention in self.over.items():
@@ -82,11 +84,11 @@ class Looking(nn.Module):
                 generator=generator,
             )
             looks[name] = look.map(lambda part: part.flatten(0, 1))
-        return Seen(_joined(looks), looks)
+        return Context(_joined(looks), looks)
 
     def all_at_once(
         self, queries: Float[Tensor, "rows steps size"], prepared: Mapping[str, Prepared], *, position: int
-    ) -> Seen:
+    ) -> Context:
         """The looks of a whole target from step `position` on, none depending on an earlier one: (rows, steps, ...)."""
         rows, steps, size = queries.shape
         looks = {}
@@ -95,7 +97,7 @@ class Looking(nn.Module):
             numbers = torch.arange(position, position + steps, device=queries.device).repeat(rows // max(batch, 1))
             look: Look = attention(queries.reshape(batch, -1, size), prepared[name], positions=numbers)
             looks[name] = look.map(lambda part: part.flatten(0, 1).unflatten(0, (rows, steps)))
-        return Seen(_joined(looks), looks)
+        return Context(_joined(looks), looks)
 
 
 def _grouped(rows: Tensor | None, batch: int) -> Tensor | None:

@@ -39,7 +39,7 @@ class CtcHead(nn.Module):
 
     def log_probs(self, places: Places) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
         """log P(z_j | h_j) of every symbol, blank first, and which places of the line are real."""
-        states, mask = in_line(places)
+        states, mask = as_sequence(places)
         return torch.log_softmax(self.W_z(states).float(), dim=-1), mask
 
     def loss(self, places: Places, targets: Int[Tensor, "batch steps"], *, mask: Bool[Tensor, "batch steps"]) -> Along:
@@ -70,7 +70,7 @@ def needed(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"
     return mask.sum(1) + twice.sum(1)
 
 
-def in_line(places: Places) -> tuple[Float[Tensor, "batch line size"], Bool[Tensor, "batch line"]]:
+def as_sequence(places: Places) -> tuple[Float[Tensor, "batch line size"], Bool[Tensor, "batch line"]]:
     """States one after the other, real ones first: as they are, or the mean of each column of a grid."""
     if places.layout.kind != "grid":
         return places.states, places.mask

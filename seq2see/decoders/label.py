@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Conditions, Decoder, Start, decoders
-from seq2see.decoders.cross_attention import Looking, Seen
+from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders
+from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import Ready, State, Step
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
@@ -26,10 +26,10 @@ class LabelDecoder(Decoder):
 
     def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
         super().__init__(settings, attention, conditions)
-        self.looking = Looking(attention, query=settings.size, views=conditions.looks)
+        self.looking = CrossAttention(attention, query=settings.size, views=conditions.looks)
         self.whole_output = settings.output == "all"
         self.dropout = settings.dropout
-        self.start = Start(
+        self.start = InitialState(
             conditions.start, size=settings.size, layers=1, states=1, by=settings.start_by, join=settings.join
         )
         self.features_size = settings.size + (self.looking.size if self.whole_output else 0)
@@ -54,7 +54,7 @@ class LabelDecoder(Decoder):
         asked = state.cells[0][0]
         features, looks = asked, {}
         if self.looking:
-            seen: Seen = self.looking(
+            seen: Context = self.looking(
                 asked, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
             )
             looks = seen.looks

@@ -160,7 +160,7 @@ def layer_name(name: str, number: int) -> str:
     return f"{name}.layer-{number + 1}"
 
 
-def last_of(states: list[CellState]) -> Tensor:
+def top_output(states: list[CellState]) -> Tensor:
     """s_t: the output of the top layer."""
     return states[-1][0]
 

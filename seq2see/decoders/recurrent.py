@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, CellState, build_cell
-from seq2see.decoders.base import Conditions, Decoder, Start, decoders, join_summaries, joined_size
-from seq2see.decoders.cross_attention import Looking, Seen
-from seq2see.decoders.records import Ready, State, Step, last_of, stack
-from seq2see.deferred_gradients import HoistedProduct, Product, plain_product
+from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, join_summaries, joined_size
+from seq2see.decoders.cross_attention import Context, CrossAttention
+from seq2see.decoders.records import Ready, State, Step, stack, top_output
+from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
@@ -36,7 +36,7 @@ class RecurrentDecoder(Decoder):
         if embedding is None:
             raise ValueError("a recurrent decoder reads symbols: it needs their embedding")
         self.embedding: Embedding | OneHot = embedding
-        self.looking = Looking(attention, query=settings.size, views=conditions.looks)
+        self.looking = CrossAttention(attention, query=settings.size, views=conditions.looks)
         self.current = attention.query == "current"
         self.feeds = bool(self.looking) and (not self.current or attention.input_feeding)
         self.whole_output = settings.output == "all"
@@ -51,7 +51,7 @@ class RecurrentDecoder(Decoder):
         self.layers = nn.ModuleList(
             build_cell(above, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
         )
-        self.start = Start(
+        self.start = InitialState(
             conditions.start,
             size=settings.size,
             layers=settings.layers,
@@ -107,7 +107,7 @@ class RecurrentDecoder(Decoder):
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)
         state, seen = self._advance(ready, state, projected, forced=forced, generator=generator)
-        features = self._features(last_of(state.cells), seen.context if seen else None, embedded)
+        features = self._features(top_output(state.cells), seen.context if seen else None, embedded)
         return Step(state, features, seen.looks if seen else {})
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
@@ -118,14 +118,14 @@ class RecurrentDecoder(Decoder):
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)[:, None]
-        times = HoistedProduct(tokens.shape[1])
+        product = DeferredProduct(tokens.shape[1])
         outputs: list[Tensor] = []
-        looks: list[Seen] = []
+        looks: list[Context] = []
         for one in projected.unbind(1):
-            state, seen = self._advance(ready, state, one, times=times)
-            outputs.append(last_of(state.cells))
+            state, seen = self._advance(ready, state, one, product=product)
+            outputs.append(top_output(state.cells))
             looks.append(seen.kept())  # type: ignore[union-attr]
-        together = Seen.stacked(looks)
+        together = Context.stacked(looks)
         return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
 
     def _advance(
@@ -136,38 +136,38 @@ class RecurrentDecoder(Decoder):
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
-        times: Product = plain_product,
-    ) -> tuple[State, Seen | None]:
+        product: Product = plain_product,
+    ) -> tuple[State, Context | None]:
         """One transition from the product of the embedding (and of the summary): the heart of `step` and `teach`."""
 
-        def look(query: Tensor) -> Seen:
-            asked: Seen = self.looking(
+        def look(query: Tensor) -> Context:
+            asked: Context = self.looking(
                 query, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
             )
             return asked
 
-        seen: Seen | None = None
+        seen: Context | None = None
         if self.looking and not self.current:
-            seen = look(last_of(state.cells))
-            projected = projected + times(seen.context, self.first.W["c"], "W_c")
+            seen = look(top_output(state.cells))
+            projected = projected + product(seen.context, self.first.W["c"], "W_c")
         elif state.context is not None:
-            projected = projected + times(state.context, self.first.W["c"], "W_c")
-        cells = self._climb(projected, state.cells, times)
+            projected = projected + product(state.context, self.first.W["c"], "W_c")
+        cells = self._climb(projected, state.cells, product)
         if self.looking and self.current:
-            seen = look(last_of(cells))
+            seen = look(top_output(cells))
         fed = seen.context if seen is not None and state.context is not None else None
         past = seen.past if seen is not None else state.past
         after = replace(state, cells=cells, position=state.position + 1, context=fed, past=past)
         return after, seen
 
     def _climb(
-        self, projected: Float[Tensor, "rows gates"], before: list[CellState], times: Product
+        self, projected: Float[Tensor, "rows gates"], before: list[CellState], product: Product
     ) -> list[CellState]:
-        cells = [self.first(projected, before[0], times=times)]
+        cells = [self.first(projected, before[0], product=product)]
         for layer, state in zip(self.cells[1:], before[1:], strict=True):
             below = dropout(cells[-1][0], self.dropout, self.training)
-            above = times(below, layer.W["x"], f"{id(layer)}.W_x") + layer.b
-            cells.append(layer(above, state, times=times))
+            above = product(below, layer.W["x"], f"{id(layer)}.W_x") + layer.b
+            cells.append(layer(above, state, product=product))
         return cells
 
     def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
@@ -195,9 +195,9 @@ class RecurrentDecoder(Decoder):
 
 
 def _run_projected(cell: Cell, projected: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-    times = HoistedProduct(projected.shape[1])
+    product = DeferredProduct(projected.shape[1])
     outputs = []
     for one in projected.unbind(1):
-        state = cell(one, state, times=times)
+        state = cell(one, state, product=product)
         outputs.append(state[0])
     return stack(outputs), state

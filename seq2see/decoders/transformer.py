@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.attention import Look, SelfAttention
-from seq2see.decoders.base import Conditions, Decoder, Start, decoders, join_summaries, joined_size
-from seq2see.decoders.cross_attention import Looking, Seen
+from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, join_summaries, joined_size
+from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import Ready, State, Step, layer_name, layered
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
-from seq2see.encoders.positional_input import Entrance
+from seq2see.encoders.positional_input import TokenInput
 from seq2see.memory import Memory, View
 from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.decoders import DecoderSettings
@@ -50,7 +50,7 @@ class DecoderLayer(nn.Module):
         self.norm_1 = None if alone else nn.LayerNorm(size)
         rotary = settings.positions == "rotary"
         self.inward = None if alone else SelfAttention(size, heads=settings.heads, rotary=rotary)
-        self.looking = Looking(attention, query=size, views=views)
+        self.looking = CrossAttention(attention, query=size, views=views)
         self.norm_2 = nn.LayerNorm(size) if views else None
         needed = attention.heads == 1 or self.looking.size != size
         self.W_c = nn.Linear(self.looking.size, size) if views and needed else None
@@ -70,7 +70,7 @@ class DecoderLayer(nn.Module):
         cache: Cache,
         look: Callable[[Tensor], Tensor] | None,
         *,
-        tell: bool = False,
+        need_weights: bool = False,
     ) -> tuple[Float[Tensor, "rows steps size"], Cache, Float[Tensor, "rows heads steps _"] | None]:
         """New steps after those in the cache, each seeing the ones up to itself; `look` gives contexts of queries.
 
@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):
             new = self.inward.keys_and_values(normal)
             keys, values = (torch.cat([old, one], dim=2) for old, one in zip(cache, new, strict=True))
             mask = _earlier(states.shape[1], keys, self.memory)
-            found, weights = self.inward(normal, keys, values, mask=mask, tell=tell)
+            found, weights = self.inward(normal, keys, values, mask=mask, need_weights=need_weights)
             states = states + self._dropped(found)
             seen = self.memory or keys.shape[2]
             cache = keys[:, :, -seen:], values[:, :, -seen:]
@@ -131,7 +131,7 @@ class TransformerDecoder(Decoder):
         size = self.features_size = settings.size
         self.dropout = settings.dropout
         if embedding is not None:
-            self.entrance = Entrance(
+            self.entrance = TokenInput(
                 embedding,
                 size=size,
                 positions=settings.positions,
@@ -145,7 +145,7 @@ class TransformerDecoder(Decoder):
         self.norm = nn.LayerNorm(size)
         self.join, self.every_names = settings.join, tuple(every)
         self.start = (
-            Start(conditions.start, size=size, layers=1, states=1, by=settings.start_by, join=settings.join)
+            InitialState(conditions.start, size=size, layers=1, states=1, by=settings.start_by, join=settings.join)
             if conditions.start or self.one_step
             else None
         )
@@ -157,7 +157,7 @@ class TransformerDecoder(Decoder):
         return list(cast("Iterable[DecoderLayer]", self.layers))
 
     @property
-    def looking(self) -> Looking:  # type: ignore[override]
+    def looking(self) -> CrossAttention:  # type: ignore[override]
         """The last layer's."""
         return self.blocks[-1].looking
 
@@ -197,12 +197,12 @@ class TransformerDecoder(Decoder):
         if self.one_step != (token is None):
             wanted = "no symbol" if self.one_step else "a symbol at each step"
             raise TypeError(f"this decoder reads {wanted}, got {'None' if token is None else 'one'}")
-        prepared, seen = [*ready.lower, ready.looks], list[Seen]()
+        prepared, seen = [*ready.lower, ready.looks], list[Context]()
         given = forced or {}
 
         def look(number: int, queries: Tensor) -> Tensor:
             names = {name: self._name(name, number) for name in prepared[number]}
-            one: Seen = self.blocks[number].looking(
+            one: Context = self.blocks[number].looking(
                 queries[:, 0],
                 prepared[number],
                 position=state.position,
@@ -216,7 +216,7 @@ class TransformerDecoder(Decoder):
             return one.context[:, None]
 
         tokens = None if token is None else token[:, None]
-        features, caches, inward = self._climb(ready, state, tokens, look, tell=ready.maps)
+        features, caches, inward = self._climb(ready, state, tokens, look, need_weights=ready.maps)
         *pasts, past = [one.past for one in seen] or [{}]
         *lower, last = [one.looks for one in seen] or [{}]
         after = replace(state, position=state.position + 1, caches=caches, past=layered(past, pasts))
@@ -239,7 +239,13 @@ class TransformerDecoder(Decoder):
         return Step(after, features, last, lower)
 
     def _climb(
-        self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"] | None, look: Asking, *, tell: bool = False
+        self,
+        ready: Ready,
+        state: State,
+        tokens: Int[Tensor, "rows steps"] | None,
+        look: Asking,
+        *,
+        need_weights: bool = False,
     ) -> tuple[Float[Tensor, "rows steps size"], list[Cache], list[Float[Tensor, "rows heads steps _"]]]:
         """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`.
 
@@ -249,7 +255,7 @@ class TransformerDecoder(Decoder):
         caches, inward = list[Cache](), list[Tensor]()
         for number, (layer, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
             asking = partial(look, number) if layer.looking else None
-            states, kept, weights = layer(states, cache, asking, tell=tell)
+            states, kept, weights = layer(states, cache, asking, need_weights=need_weights)
             caches.append(kept)
             if weights is not None:
                 inward.append(weights)

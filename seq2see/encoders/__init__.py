@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.encoders.base import ByInput, Encoded, Encoder, Material, encoders
+from seq2see.encoders.base import ByInput, Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.build import build_encoder, check_encoded
 from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.encoders.deep_sets import DeepSetsEncoder
@@ -11,7 +11,7 @@ from seq2see.encoders.hierarchical import HierarchicalEncoder
 from seq2see.encoders.layers import masked_mean
 from seq2see.encoders.pyramidal import PyramidalEncoder
 from seq2see.encoders.recurrent import RecurrentEncoder
-from seq2see.encoders.transformer import PictureTransformer, SoundTransformer, TransformerEncoder
+from seq2see.encoders.transformer import ImageTransformer, SoundTransformer, TransformerEncoder
 from seq2see.encoders.video import VideoEncoder
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "Encoded",
     "Encoder",
     "HierarchicalEncoder",
-    "Material",
-    "PictureTransformer",
+    "ImageTransformer",
+    "InputInfo",
     "PyramidalEncoder",
     "RecurrentEncoder",
     "SoundTransformer",

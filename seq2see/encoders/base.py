@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.embeddings import build_embedding
-from seq2see.memory import InnerMap, LayoutKind, Places, View
+from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
 from seq2see.settings.base import first_line, kind_in, settings_in
 from seq2see.settings.encoders import KEYS, EncoderSettings
@@ -29,11 +29,11 @@ class Encoded:
     places: Places
     summary: Float[Tensor, "batch size"]
     further: dict[str, Places] = field(default_factory=dict)
-    maps: dict[str, InnerMap] = field(default_factory=dict)
+    maps: dict[str, EncoderMap] = field(default_factory=dict)
 
 
 @dataclass
-class Material:
+class InputInfo:
     """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
     text; channels, height and width of its pictures (0: they differ), or numbers in its frames; numbers of a vector, or
     of all of a picture."""
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
     further: Mapping[str, View] = MappingProxyType({})
 
     @classmethod
-    def build(cls, settings: Any, material: Material) -> Encoder:
+    def build(cls, settings: Any, material: InputInfo) -> Encoder:
         """One for an input of which so much is known: by default it reads symbols, through an embedding."""
         embedding = build_embedding(settings.embedding, material.symbols, vectors=material.vectors)
         return cls(settings, symbols=material.symbols, embedding=embedding)
@@ -84,17 +84,17 @@ class Encoder(nn.Module):
         found = getattr(self, "embedding", None)
         return found if isinstance(found, nn.Module) else None
 
-    def made_once(self, column: Any) -> Float[Tensor, "batch ..."]:
+    def frozen_features(self, column: Any) -> Float[Tensor, "batch ..."]:
         """What the frozen part makes of a column."""
         raise NotImplementedError(f"{type(self).__name__} has no frozen part")
 
     @property
-    def reads_files_too(self) -> bool:
+    def needs_files(self) -> bool:
         """Whether it needs the files beside what its frozen part made of them."""
         return False
 
     @property
-    def reads_changes(self) -> bool:
+    def sees_changes(self) -> bool:
         """Whether what it sees of a moment is how that differs from the mean over the input's time. Then only the mean
         shows it nothing; any other filling is a change itself."""
         return False

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from seq2see.embeddings import build_embedding
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.errors import UserError
 from seq2see.settings.encoders import EncoderSettings, OwnEncoderSettings
 
 
-def build_encoder(settings: EncoderSettings, material: Material) -> Encoder:
+def build_encoder(settings: EncoderSettings, material: InputInfo) -> Encoder:
     """The encoder of that kind, for an input of which so much is known."""
     kind: Any = encoders[settings.kind]
     if not isinstance(settings, OwnEncoderSettings):

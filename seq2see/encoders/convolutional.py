@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_of, hold
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
-from seq2see.encoders.layers import RecurrentLayers, along_rows, cells_that_are_real, from_the_right, masked_mean
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.layers import RecurrentLayers, flip_columns, grid_mask, masked_mean, read_rows
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import ConvolutionalEncoderSettings
@@ -47,7 +47,7 @@ class ConvolutionalEncoder(Encoder):
             self.backbone.requires_grad_(False).eval()
 
     @classmethod
-    def build(cls, settings: ConvolutionalEncoderSettings, material: Material) -> ConvolutionalEncoder:
+    def build(cls, settings: ConvolutionalEncoderSettings, material: InputInfo) -> ConvolutionalEncoder:
         return cls(settings, channels=material.channels, height=material.height, width=material.width)
 
     def _joined(self, channels: int, height: int, width: int) -> int:
@@ -70,7 +70,7 @@ class ConvolutionalEncoder(Encoder):
     def vectors(self) -> nn.Module:
         return self.centred
 
-    def made_once(self, column: Pictures) -> Float[Tensor, "batch size rows columns"]:
+    def frozen_features(self, column: Pictures) -> Float[Tensor, "batch size rows columns"]:
         assert column.pixels is not None
         return self.map_of(column.pixels)
 
@@ -114,11 +114,11 @@ class ConvolutionalEncoder(Encoder):
         """real: how many columns of each map are."""
         found = self.centred(found.float())
         if leftward:
-            found = from_the_right(found, real)
+            found = flip_columns(found, real)
         if self.settings.places == "columns":
             found = found.flatten(1, 2)[:, :, None]
         rows, columns = found.shape[-2:]
-        mask = cells_that_are_real(rows, columns, real)
+        mask = grid_mask(rows, columns, real)
         cells = found.flatten(2).transpose(1, 2)
         if self.settings.places == "vector":
             cells, mask = masked_mean(cells, mask)[:, None], mask[:, :1]
@@ -126,7 +126,7 @@ class ConvolutionalEncoder(Encoder):
             cells, mask = cells.flatten(1)[:, None], mask[:, :1]
         states = dropout(self.W_p(cells), self.settings.dropout, self.training)
         if self.layers is not None:
-            states = along_rows(self.layers, states, mask, rows)
+            states = read_rows(self.layers, states, mask, rows)
         layout = Layout(self.layout, (rows, columns) if self.layout == "grid" else (), leftward)
         return Encoded(Places(states, mask, layout), masked_mean(states, mask))
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.data.batches import Numbers
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.memory import Layout, Places
 from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import DenseEncoderSettings
@@ -89,7 +89,7 @@ class DenseEncoder(Encoder):
         )
 
     @classmethod
-    def build(cls, settings: DenseEncoderSettings, material: Material) -> DenseEncoder:
+    def build(cls, settings: DenseEncoderSettings, material: InputInfo) -> DenseEncoder:
         return cls(settings, numbers=material.numbers)
 
     def read(self, column: Any, *, maps: bool = False) -> Encoded:

@@ -12,9 +12,9 @@ from seq2see.attention.attention import Pooling
 from seq2see.data.batches import Nested
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.layers import Read, RecurrentLayers, masked_mean
+from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
-from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
+from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.settings.encoders import HierarchicalEncoderSettings, Level
 from seq2see.settings.equations import cell_equation, embedding_equation, position_words
 
@@ -67,16 +67,16 @@ class HierarchicalEncoder(Encoder):
         read = real.clone()
         read[:, 0] = True
         inside = mask[read]
-        each = _read(self.word_layers, self.embedding(ids[read]), inside, tell=maps)
+        each = _read(self.word_layers, self.embedding(ids[read]), inside, need_weights=maps)
         vectors, weights = _pooled(each, self.words, self.word_pooling)
         sentences: Float[Tensor, "batch sentences size"] = vectors.new_zeros(*real.shape, vectors.shape[-1])
         sentences[read] = vectors
-        whole = _read(self.sentence_layers, sentences, real, tell=maps)
+        whole = _read(self.sentence_layers, sentences, real, need_weights=maps)
         summary, _ = _pooled(whole, self.pooling, self.sentence_pooling)
         places = Places(whole.states, real, Layout("sentences"), texts)
         words = _words(each.states[inside], mask, places, symbols)
         inner = {} if weights is None else {"words": _within(weights[inside], words, real)}
-        inner |= {name: InnerMap(one, real, real, places.layout) for name, one in whole.weights.items()}
+        inner |= {name: EncoderMap(one, real, real, places.layout) for name, one in whole.weights.items()}
         inner |= {f"words.{name}": _among(one, inside, words) for name, one in each.weights.items()}
         return Encoded(places, summary, {"words": words}, inner)
 
@@ -135,13 +135,17 @@ def _level(
     return RecurrentLayers(settings, width, bidirectional=settings.bidirectional)
 
 
-def _read(level: RecurrentLayers | TransformerLevel, vectors: Tensor, mask: Tensor, *, tell: bool) -> Read:
-    read: Read = level(vectors, mask, tell=tell) if isinstance(level, TransformerLevel) else level(vectors, mask)
+def _read(
+    level: RecurrentLayers | TransformerLevel, vectors: Tensor, mask: Tensor, *, need_weights: bool
+) -> LayerOutput:
+    read: LayerOutput = (
+        level(vectors, mask, need_weights=need_weights) if isinstance(level, TransformerLevel) else level(vectors, mask)
+    )
     return read
 
 
 def _pooled(
-    read: Read, how: str, pooling: Pooling | None
+    read: LayerOutput, how: str, pooling: Pooling | None
 ) -> tuple[Float[Tensor, "rows size"], Float[Tensor, "rows places"] | None]:
     """One vector for each row, zeros where nothing is real; where it is a weighted mean, with the weights."""
     if pooling is not None:
@@ -168,21 +172,21 @@ def _words(
     return Places(out, real, Layout("tokens"), tokens, parent, inside=sentences)
 
 
-def _within(weights: Float[Tensor, " words"], words: Places, sentences: Bool[Tensor, "batch sentences"]) -> InnerMap:
+def _within(weights: Float[Tensor, " words"], words: Places, sentences: Bool[Tensor, "batch sentences"]) -> EncoderMap:
     """A row for each sentence: the weights of its own words, zero at all others."""
     if words.parent is None:
         raise ValueError("words need to know their sentences")
     out = weights.new_zeros(*sentences.shape, words.mask.shape[1])
     row, place = words.mask.nonzero(as_tuple=True)
     out[row, words.parent[row, place], place] = weights
-    return InnerMap(out, sentences, words.mask, words.layout)
+    return EncoderMap(out, sentences, words.mask, words.layout)
 
 
 def _among(
     weights: Float[Tensor, "sentences heads width width"],
     inside: Bool[Tensor, "sentences width"],
     words: Places,
-) -> InnerMap:
+) -> EncoderMap:
     """How words looked at those of their sentence, as a map of all words of a document: zero between sentences."""
     heads, count = weights.shape[1], words.mask.shape[1]
     out = weights.new_zeros(len(words.mask), heads, count, count)
@@ -193,4 +197,4 @@ def _among(
         there = inside[sentence, j]
         asked = sentence[there]
         out[row[there], :, place[there], first[asked] + j] = weights[asked, :, position[there], j]
-    return InnerMap(out, words.mask, words.mask, words.layout)
+    return EncoderMap(out, words.mask, words.mask, words.layout)

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.attention import IntraAttention, Tape
+from seq2see.attention import DeferredCache, IntraAttention
 from seq2see.cells import Cell, build_cell, flipped, last_real
-from seq2see.deferred_gradients import HoistedProduct
+from seq2see.deferred_gradients import DeferredProduct
 from seq2see.settings.base import CellSettings
 
 # ---------------- The summary of places without a first or last one
@@ -30,10 +30,10 @@ def masked_mean(
 # ---------------- Normalisation over groups of maps
 
 
-def groups_of(maps: int) -> int:
+def norm_groups(maps: int) -> int:
     """Groups that so many maps are normalised in: eight, or as many as divide them.
 
-    >>> groups_of(32), groups_of(6)
+    >>> norm_groups(32), norm_groups(6)
     (8, 2)
     """
     return next(number for number in (8, 4, 2, 1) if maps % number == 0)
@@ -140,14 +140,14 @@ class SelfAttentiveCell(nn.Module):
         if not steps:
             return x.new_zeros(batch, 0, self.cell.size), x.new_zeros(batch, 0, 0)
         projected, asked = self.cell.project("x", x, bias=True).unbind(1), self.inward.asking(x).unbind(1)
-        tape, times = Tape(steps), HoistedProduct(steps)
+        tape, product = DeferredCache(steps), DeferredProduct(steps)
         state, outputs = self.cell.zeros(x, batch), list[Tensor]()
         for number in range(steps):
             entering = projected[number]
             if number:
-                context = self.inward(asked[number], state[0], tape, times=times)
-                entering = entering + times(context, self.cell.W["c"], f"{id(self)}.W_c")
-            output, *rest = self.cell(entering, state, times=times)
+                context = self.inward(asked[number], state[0], tape, product=product)
+                entering = entering + product(context, self.cell.W["c"], f"{id(self)}.W_c")
+            output, *rest = self.cell(entering, state, product=product)
             state = self.inward.write(output, tape), *rest
             outputs.append(state[0])
         return torch.stack(outputs, 1), tape.weights
@@ -159,7 +159,7 @@ DIRECTIONS = ("forwards", "backwards")
 
 
 @dataclass
-class Read:
+class LayerOutput:
     """states: the top layer's, last: its last state in each direction, joined; with dropout behind every layer.
 
     mask: (batch, length), which states are real: as given, or of fewer where layers read pairs;
@@ -211,7 +211,7 @@ class RecurrentLayers(nn.ModuleList):
             )
             width = self.size
 
-    def forward(self, states: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"]) -> Read:
+    def forward(self, states: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"]) -> LayerOutput:
         last, weights = states.new_zeros(len(states), self.size), dict[str, Tensor]()
         for number, readers in enumerate(self.readers(), start=1):
             if number <= self.halvings:
@@ -222,7 +222,7 @@ class RecurrentLayers(nn.ModuleList):
             for direction, (_, _, looked) in zip(DIRECTIONS, runs, strict=False):
                 if looked is not None:
                     weights[f"self-{number}" + (f"-{direction}" if len(runs) > 1 else "")] = looked
-        return Read(states, dropout(last, self.dropout, self.training), mask, weights)
+        return LayerOutput(states, dropout(last, self.dropout, self.training), mask, weights)
 
     def readers(self) -> list[list[Cell | SelfAttentiveCell]]:
         """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""
@@ -241,18 +241,18 @@ def _read(
 # ---------------- Maps of pictures row by row
 
 
-def cells_that_are_real(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:
+def grid_mask(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:
     """Cells over padding alone are no places."""
     line = torch.arange(columns, device=real.device) < real[:, None]
     return line.repeat(1, rows)
 
 
-def from_the_right(
+def flip_columns(
     found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch size rows columns"]:
     """Maps whose real columns are in the opposite order; padding stays behind them.
 
-    >>> from_the_right(torch.tensor([[[[1.0, 2.0, 3.0, 0.0]]]]), torch.tensor([3])).flatten()
+    >>> flip_columns(torch.tensor([[[[1.0, 2.0, 3.0, 0.0]]]]), torch.tensor([3])).flatten()
     tensor([3., 2., 1., 0.])
     """
     at = torch.arange(found.shape[-1], device=found.device)
@@ -260,12 +260,12 @@ def from_the_right(
     return found.gather(3, order[:, None, None].expand(found.shape))
 
 
-def along_rows(
+def read_rows(
     layers: RecurrentLayers, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"], rows: int
 ) -> Float[Tensor, "batch places joined"]:
     """Each row of places read by itself, all by the same network; padding gives zeros."""
     lines, real = (one.unflatten(1, (rows, -1)).flatten(0, 1) for one in (states, mask))
-    read: Read = layers(lines, real)
+    read: LayerOutput = layers(lines, real)
     ended = read.states * real[..., None]
     joined: Tensor = ended.unflatten(0, (-1, rows)).flatten(1, 2)
     return joined

@@ -16,7 +16,7 @@ ADDED = ("sinusoidal", "learned")
 """Positions that are added to what stands there; rotary ones turn queries and keys instead, in every layer."""
 
 
-class Placing(nn.Module):
+class PositionalInput(nn.Module):
     """x_j = scale v_j + p_j; vectors of another size than d go through W_e first.
 
     positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning or is
@@ -63,7 +63,7 @@ class Placing(nn.Module):
         return self.P[first:last]
 
 
-class Entrance(Placing):
+class TokenInput(PositionalInput):
     """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d go through W_e first."""
 
     def __init__(

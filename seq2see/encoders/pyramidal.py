@@ -6,8 +6,8 @@ import torch  # noqa: F401 - for the example
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
-from seq2see.encoders.layers import Read, RecurrentLayers
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import PyramidalEncoderSettings
@@ -36,7 +36,7 @@ class PyramidalEncoder(Encoder):
         self.size = self.summary_size = self.layers.size
 
     @classmethod
-    def build(cls, settings: PyramidalEncoderSettings, material: Material) -> PyramidalEncoder:
+    def build(cls, settings: PyramidalEncoderSettings, material: InputInfo) -> PyramidalEncoder:
         return cls(settings, width=material.channels)
 
     @property
@@ -53,7 +53,7 @@ class PyramidalEncoder(Encoder):
         names: list[list[str]] | None = None,
     ) -> Encoded:
         """names: of the real frames; a place has that of its first."""
-        read: Read = self.layers(self.frames(frames), mask)
+        read: LayerOutput = self.layers(self.frames(frames), mask)
         tokens = None if names is None else [row[:: self.every] for row in names]
         return Encoded(Places(read.states, read.mask, Layout("frames"), tokens), read.last)
 

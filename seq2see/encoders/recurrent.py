@@ -9,8 +9,8 @@ from seq2see.attention import intra_equations
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
-from seq2see.encoders.layers import Read, RecurrentLayers
-from seq2see.memory import InnerMap, Layout, Places
+from seq2see.encoders.layers import LayerOutput, RecurrentLayers
+from seq2see.memory import EncoderMap, Layout, Places
 from seq2see.settings.encoders import RecurrentEncoderSettings
 from seq2see.settings.equations import cell_equation, embedding_equation
 
@@ -50,9 +50,9 @@ class RecurrentEncoder(Encoder):
         maps: bool = False,
     ) -> Encoded:
         """maps: also tell where each state looked back to, `self-1`, .. by layer (`self-1-forwards`, .. where both)."""
-        read: Read = self.layers(self.embedding(ids), mask)
+        read: LayerOutput = self.layers(self.embedding(ids), mask)
         layout = Layout("tokens")
-        inner = {name: InnerMap(one, mask, mask, layout) for name, one in read.weights.items()} if maps else {}
+        inner = {name: EncoderMap(one, mask, mask, layout) for name, one in read.weights.items()} if maps else {}
         return Encoded(Places(read.states, mask, layout, tokens), read.last, maps=inner)
 
     @classmethod

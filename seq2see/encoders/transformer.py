@@ -9,10 +9,10 @@ from torch.nn.functional import dropout, pad
 
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
-from seq2see.encoders.layers import cells_that_are_real, from_the_right
-from seq2see.encoders.positional_input import Entrance, Placing, sinusoids
-from seq2see.encoders.transformer_layers import LAYER, TransformerBody
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.layers import flip_columns, grid_mask
+from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
+from seq2see.encoders.transformer_layers import LAYER, TransformerBase
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.modalities.image import Pictures
@@ -23,21 +23,21 @@ from seq2see.settings.equations import embedding_equation, position_words
 # ---------------- A picture read by self-attention
 
 
-class PictureTransformer(TransformerBody):
+class ImageTransformer(TransformerBase):
     """x_rc = W_p [the pixels of the patch in row r, column c] + b_p + p_rc, then layers of self-attention.
 
     >>> settings = TransformerEncoderSettings(size=8, feedforward=16, patch=8)
-    >>> PictureTransformer(settings, channels=1)(torch.zeros(2, 1, 16, 24), torch.tensor([24, 9])).places.mask.sum(1)
+    >>> ImageTransformer(settings, channels=1)(torch.zeros(2, 1, 16, 24), torch.tensor([24, 9])).places.mask.sum(1)
     tensor([6, 4])
     """
 
     patches: nn.Identity
     W_p: nn.Linear
-    placing: GridPlacing
+    placing: GridPositions
 
     def __init__(self, settings: TransformerEncoderSettings, *, channels: int):
         down, across = settings.pixels or (1, 1)
-        placing = GridPlacing(
+        placing = GridPositions(
             settings.size, positions=settings.positions, longest=settings.longest, dropout=settings.dropout
         )
         cut = nn.Linear(channels * down * across, settings.size)
@@ -66,14 +66,14 @@ class PictureTransformer(TransformerBody):
         cut: Float[Tensor, "batch numbers rows columns"] = self.patches(patches(pixels, widths, self.pixels))
         real = (widths + self.pixels[1] - 1) // self.pixels[1]
         if leftward:
-            cut = from_the_right(cut, real)
+            cut = flip_columns(cut, real)
         rows, columns = cut.shape[-2:]
-        mask = cells_that_are_real(rows, columns, real)
+        mask = grid_mask(rows, columns, real)
         states = self.placing(self.W_p(cut.permute(0, 2, 3, 1))).flatten(1, 2)
-        return self.climbed(states, mask, Layout("grid", (rows, columns), leftward), maps=maps)
+        return self.encode(states, mask, Layout("grid", (rows, columns), leftward), maps=maps)
 
 
-class GridPlacing(nn.Module):
+class GridPositions(nn.Module):
     """x_rc = v_rc + p_rc: sines and cosines of r in one half of p_rc, of c in the other, or a learned vector of each
     row added to one of each column."""
 
@@ -126,7 +126,7 @@ def patches(
 # ---------------- A sound read by self-attention
 
 
-class SoundTransformer(TransformerBody):
+class SoundTransformer(TransformerBase):
     """x_j = W_p [the `stack` frames of place j] + b_p + p_j, then layers of self-attention.
 
     Frames are too many and too alike to be looked at one by one: what a layer costs grows with their square.
@@ -138,11 +138,11 @@ class SoundTransformer(TransformerBody):
 
     frames: nn.Identity
     W_p: nn.Linear
-    placing: Placing
+    placing: PositionalInput
 
     def __init__(self, settings: TransformerEncoderSettings, *, width: int):
         stack = settings.stack or 1
-        placing = Placing(
+        placing = PositionalInput(
             settings.size,
             size=settings.size,
             positions=settings.positions,
@@ -173,7 +173,7 @@ class SoundTransformer(TransformerBody):
         """names: of the real frames; a place has that of its first."""
         joined, real = stacked(self.frames(frames), mask, self.stack)
         tokens = None if names is None else [row[:: self.stack] for row in names]
-        return self.climbed(self.placing(self.W_p(joined)), real, Layout("frames"), tokens, maps=maps)
+        return self.encode(self.placing(self.W_p(joined)), real, Layout("frames"), tokens, maps=maps)
 
 
 def stacked(
@@ -193,7 +193,7 @@ def stacked(
 
 
 @encoders.register("transformer")
-class TransformerEncoder(TransformerBody):
+class TransformerEncoder(TransformerBase):
     """x_j = sqrt(d) e(x_j) + p_j, then layers of self-attention; `build` takes one for sounds or pictures where the
     settings say what a place of these is made of.
 
@@ -203,12 +203,12 @@ class TransformerEncoder(TransformerBody):
     torch.Size([1, 3, 8])
     """
 
-    entrance: Entrance
+    entrance: TokenInput
 
     def __init__(
         self, settings: TransformerEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
-        entrance = Entrance(
+        entrance = TokenInput(
             embedding if embedding is not None else build_embedding(settings.embedding, symbols),
             size=settings.size,
             positions=settings.positions,
@@ -218,9 +218,9 @@ class TransformerEncoder(TransformerBody):
         super().__init__(settings, entrance=entrance)
 
     @classmethod
-    def build(cls, settings: TransformerEncoderSettings, material: Material) -> Encoder:
+    def build(cls, settings: TransformerEncoderSettings, material: InputInfo) -> Encoder:
         if settings.patch is not None:
-            return PictureTransformer(settings, channels=material.channels)
+            return ImageTransformer(settings, channels=material.channels)
         if settings.stack is not None:
             return SoundTransformer(settings, width=material.channels)
         return super().build(settings, material)
@@ -240,7 +240,7 @@ class TransformerEncoder(TransformerBody):
         *,
         maps: bool = False,
     ) -> Encoded:
-        return self.climbed(self.entrance(ids), mask, Layout(self.layout), tokens, maps=maps)
+        return self.encode(self.entrance(ids), mask, Layout(self.layout), tokens, maps=maps)
 
     @classmethod
     def equations(cls, settings: TransformerEncoderSettings) -> list[str]:

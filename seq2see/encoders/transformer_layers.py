@@ -12,9 +12,9 @@ from torch.nn.functional import dropout
 
 from seq2see.attention import SelfAttention
 from seq2see.encoders.base import Encoded, Encoder
-from seq2see.encoders.layers import FeedForward, Read, masked_mean
-from seq2see.encoders.positional_input import Placing
-from seq2see.memory import InnerMap, Layout, LayoutKind, Places
+from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
+from seq2see.encoders.positional_input import PositionalInput
+from seq2see.memory import EncoderMap, Layout, LayoutKind, Places
 from seq2see.settings.encoders import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
 
 # ---------------- One layer of a Transformer's encoder, and several of them one above the other
@@ -54,26 +54,28 @@ class EncoderLayer(nn.Module):
         states: Float[Tensor, "batch places size"],
         mask: Bool[Tensor, "batch places"],
         *,
-        tell: bool = False,
+        need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch places size"], Float[Tensor, "batch heads places places"] | None]:
         normal = self.norm_1(states)
-        found, weights = self.inward(normal, *self.inward.keys_and_values(normal), mask=mask[:, None], tell=tell)
+        found, weights = self.inward(
+            normal, *self.inward.keys_and_values(normal), mask=mask[:, None], need_weights=need_weights
+        )
         states = states + dropout(found, self.dropout, self.training)
         thought = self.feed(self.norm_2(states))
         return states + dropout(thought, self.dropout, self.training), weights
 
 
-def climb(
+def run_layers(
     layers: Iterable[EncoderLayer],
     states: Float[Tensor, "batch places size"],
     mask: Bool[Tensor, "batch places"],
     *,
-    tell: bool,
+    need_weights: bool,
 ) -> tuple[Float[Tensor, "batch places size"], dict[str, Float[Tensor, "batch heads places places"]]]:
     """From the bottom layer to the top one; with `tell` where real places of each looked (`self-1`, ..)."""
     told: dict[str, Tensor] = {}
     for number, layer in enumerate(layers, start=1):
-        states, weights = layer(states, mask, tell=tell)
+        states, weights = layer(states, mask, need_weights=need_weights)
         if weights is not None:
             told[f"self-{number}"] = weights * mask[:, None, :, None]
     return states, told
@@ -82,7 +84,7 @@ def climb(
 # ---------------- What Transformer encoders of all inputs have in common
 
 
-class TransformerBody(Encoder):
+class TransformerBase(Encoder):
     """Places are the states of the last layer, normalised; the summary is their mean.
 
     entrance: the modules that stand below the layers, by the names they have on the encoder. They come first, so that
@@ -98,7 +100,7 @@ class TransformerBody(Encoder):
         self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(settings.size)
 
-    def climbed(
+    def encode(
         self,
         states: Float[Tensor, "batch places size"],
         mask: Bool[Tensor, "batch places"],
@@ -108,8 +110,8 @@ class TransformerBody(Encoder):
         maps: bool = False,
     ) -> Encoded:
         """maps: also tell where each layer looked, `self-1`, `self-2`, ... from the bottom to the top."""
-        states, weights = climb(cast("Iterable[EncoderLayer]", self.layers), states, mask, tell=maps)
-        inner = {name: InnerMap(one, mask, mask, layout) for name, one in weights.items()}
+        states, weights = run_layers(cast("Iterable[EncoderLayer]", self.layers), states, mask, need_weights=maps)
+        inner = {name: EncoderMap(one, mask, mask, layout) for name, one in weights.items()}
         states = self.norm(states)
         return Encoded(Places(states, mask, layout, tokens), masked_mean(states, mask), maps=inner)
 
@@ -139,7 +141,7 @@ class TransformerLevel(nn.Module):
     ):
         super().__init__()
         self.size = settings.size
-        self.placing = Placing(
+        self.placing = PositionalInput(
             width,
             size=settings.size,
             positions=settings.positions,
@@ -153,13 +155,17 @@ class TransformerLevel(nn.Module):
         self.norm = nn.LayerNorm(settings.size)
 
     def forward(
-        self, vectors: Float[Tensor, "batch length width"], mask: Bool[Tensor, "batch length"], *, tell: bool = False
-    ) -> Read:
+        self,
+        vectors: Float[Tensor, "batch length width"],
+        mask: Bool[Tensor, "batch length"],
+        *,
+        need_weights: bool = False,
+    ) -> LayerOutput:
         """With `tell` also where each layer looked: (batch, heads, length, length), by layer from the bottom."""
         layers = cast("Iterable[EncoderLayer]", self.layers)
-        states, weights = climb(layers, self.placing(vectors), mask, tell=tell)
+        states, weights = run_layers(layers, self.placing(vectors), mask, need_weights=need_weights)
         states = self.norm(states)
         lengths = mask.sum(1)
         row = torch.arange(len(mask), device=mask.device)
         last = states[row, (lengths - 1).clamp(min=0)] * (lengths > 0)[:, None]
-        return Read(states, last, mask, weights)
+        return LayerOutput(states, last, mask, weights)

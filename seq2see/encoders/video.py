@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
 
 from seq2see.encoders.backbones import Backbone, backbone_of, hold
-from seq2see.encoders.base import Encoded, Encoder, Material, encoders
-from seq2see.encoders.layers import Read, RecurrentLayers, groups_of, masked_mean
+from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.layers import LayerOutput, RecurrentLayers, norm_groups, masked_mean
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
-from seq2see.memory import InnerMap, Layout, LayoutKind, Places, View
+from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.modalities.video import Clips
 from seq2see.settings.encoders import VideoEncoderSettings
 from seq2see.settings.equations import cell_equation, position_words
@@ -56,7 +56,7 @@ class Motion(nn.Module):
         )
         whole: Any = self.convolutions
         whole.to(memory_format=torch.channels_last_3d)  # two to four times as fast on most machines
-        self.norms = nn.ModuleList(nn.GroupNorm(groups_of(width), width) for width in widths)
+        self.norms = nn.ModuleList(nn.GroupNorm(norm_groups(width), width) for width in widths)
         self.size = widths[-1]
 
     def forward(
@@ -133,7 +133,7 @@ class VideoEncoder(Encoder):
             self.backbone.requires_grad_(False).eval()
 
     @classmethod
-    def build(cls, settings: VideoEncoderSettings, material: Material) -> VideoEncoder:
+    def build(cls, settings: VideoEncoderSettings, material: InputInfo) -> VideoEncoder:
         return cls(settings, channels=material.channels, height=material.height, width=material.width)
 
     def _shapes(self, channels: int, height: int, width: int) -> list[tuple[int, int, int]]:
@@ -158,14 +158,14 @@ class VideoEncoder(Encoder):
         return self.seen
 
     @property
-    def reads_files_too(self) -> bool:
+    def needs_files(self) -> bool:
         return self.motion is not None
 
     @property
-    def reads_changes(self) -> bool:
+    def sees_changes(self) -> bool:
         return self.motion is not None and self.settings.motion_from == "changes"
 
-    def made_once(self, column: Clips) -> Maps:
+    def frozen_features(self, column: Clips) -> Maps:
         assert column.pixels is not None
         return self._appearance(column.pixels, column.mask)
 
@@ -182,9 +182,9 @@ class VideoEncoder(Encoder):
     def read(self, column: Clips, *, maps: bool = False) -> Encoded:
         seen: list[Maps] = self.seen(self._seen(column))
         mask = column.mask
-        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask, tell=maps)
+        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask, need_weights=maps)
         frames = Places(found.states, mask, Layout("frames"), column.names)
-        inner = {name: InnerMap(one, mask, mask, frames.layout) for name, one in found.weights.items()}
+        inner = {name: EncoderMap(one, mask, mask, frames.layout) for name, one in found.weights.items()}
         further = {"regions": self._regions(seen, frames)} if self.settings.regions else {}
         return Encoded(frames, found.last, further, inner)
 
@@ -201,7 +201,7 @@ class VideoEncoder(Encoder):
             found.append(given if given is not None else self._appearance(_pixels(column), column.mask))
         if self.motion is not None:
             pixels = _pixels(column) / 127.5 - 1
-            if self.reads_changes:
+            if self.sees_changes:
                 pixels = changes(pixels, column.mask)
             found.append(self.motion(pixels, column.mask))
         return found
@@ -218,15 +218,15 @@ class VideoEncoder(Encoder):
     def _vector(self, maps: Maps) -> Float[Tensor, "batch frames numbers"]:
         return maps.flatten(2) if self.settings.frame == "flat" else maps.mean((3, 4))
 
-    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, tell: bool) -> Read:
+    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, need_weights: bool) -> LayerOutput:
         """h_j and the summary."""
         states = self.W_p(vectors)
         if isinstance(self.layers, TransformerLevel):
-            read: Read = self.layers(states, mask, tell=tell)
+            read: LayerOutput = self.layers(states, mask, need_weights=need_weights)
             return replace(read, last=masked_mean(read.states, mask))
         states = dropout(states, self.settings.dropout, self.training)
         if self.layers is None:
-            return Read(states, masked_mean(states, mask), mask)
+            return LayerOutput(states, masked_mean(states, mask), mask)
         read = self.layers(states, mask)
         return read  # noqa: RET504 - a module's call is untyped
 

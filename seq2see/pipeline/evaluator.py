@@ -20,7 +20,7 @@ from seq2see.pipeline.numeric_outputs import judged_rows
 from seq2see.pipeline.predictor import Told, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe.measures import LOOKS
-from seq2see.search import SearchOptions, at_rest
+from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
 
 # ---------------- Where a model looks while it writes given outputs, beside where their words are known to ...
@@ -70,8 +70,8 @@ def _looks(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[torch
     for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
         batch.rows = numbers
         batch = batch.to(bundle.device)
-        with at_rest([bundle.network]):
-            step, ready = bundle.network.taught(batch)
+        with evaluating([bundle.network]):
+            step, ready = bundle.network.forward_batch(batch)
         weights, places = step.looks[name].dense().cpu(), ready.looks[name].mask.cpu()
         steps = batch.target.mask.cpu()  # type: ignore[union-attr]
         for place, number in enumerate(numbers):

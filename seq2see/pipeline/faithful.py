@@ -100,7 +100,7 @@ class _Asked:
         self.network.eval()
         with torch.inference_mode():
             batch = self._batch(1)
-            step, ready = self.network.taught(batch)
+            step, ready = self.network.forward_batch(batch)
             self.given = self._given(batch, step, ready)
         self.shapes: dict[str, list[int]] = {
             name: places.layout.to_dict(int(places.mask[0].sum()))["shape"]
@@ -153,7 +153,7 @@ class _Asked:
         for chosen in places.split(self._rows_at_once(name, len(given))):
             batch = self._batch(len(chosen))
             batch.inputs[read] = self._apart(batch, name).without(chosen)
-            drops.append(given - self._given(batch, *self.network.taught(batch)))
+            drops.append(given - self._given(batch, *self.network.forward_batch(batch)))
             done += len(chosen)
             if told is not None:
                 told(done, len(places))
@@ -170,7 +170,7 @@ class _Asked:
         for chosen in torch.arange(steps, device=self.bundle.device).split(self._rows_at_once(name, steps)):
             batch = self._batch(len(chosen))
             with embedded(self.network, read) as vectors:
-                asked = self._given(batch, *self.network.taught(batch)).gather(1, chosen[:, None]).sum()
+                asked = self._given(batch, *self.network.forward_batch(batch)).gather(1, chosen[:, None]).sum()
             slopes = torch.autograd.grad(asked, vectors)
             places = self._apart(batch, name)
             parts = [places.by_place((slope * one).detach()) for slope, one in zip(slopes, vectors, strict=True)]
@@ -196,7 +196,7 @@ class _Asked:
 
     def _apart(self, batch: Batch, name: str) -> Apart:
         read, _, part = name.partition(".")
-        changes = self.network.encoder(read).reads_changes
+        changes = self.network.encoder(read).sees_changes
         return apart(batch.inputs[read], part, self.shapes.get(name, []), changes)
 
 

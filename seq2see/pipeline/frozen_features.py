@@ -45,7 +45,7 @@ def keep_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[st
         known = store_for(field, encoder, next(iter(wanted)), device=bundle.device)
         missing = [path for path in wanted if path not in known]
         make_features(known, field, encoder, missing, device=bundle.device, told=partial(told, name))
-        field.features, field.files_too = known, encoder.reads_files_too
+        field.features, field.files_too = known, encoder.needs_files
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def store_for(field: MediaField, encoder: Encoder, example: str, *, device: torc
         hashed.update(name.encode())
         hashed.update(tensor.cpu().numpy().tobytes())
     with torch.inference_mode():
-        shape = encoder.made_once(field.batch([example]).to(device)).shape[1:]
+        shape = encoder.frozen_features(field.batch([example]).to(device)).shape[1:]
     return FeatureStore(cache_folder() / "features" / hashed.hexdigest(), shape)
 
 
@@ -101,7 +101,7 @@ def make_features(
     done = 0
     with ThreadPoolExecutor(1) as reader, torch.inference_mode():
         for part, column in zip(parts, _ahead(reader, field, parts), strict=True):
-            made = encoder.made_once(column.to(device))
+            made = encoder.frozen_features(column.to(device))
             known.add(part, made.to(torch.float16).cpu().numpy())
             done += len(part)
             told(done, len(files))

@@ -21,7 +21,7 @@ from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input
 from seq2see.pipeline.streams import Stream
-from seq2see.search import SearchOptions, score_given
+from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
 
 Row = Mapping[str, str]
@@ -114,7 +114,7 @@ def _score_rows(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[
     vocabulary = bundle.fields.output.vocabulary
     for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
         batch.rows = numbers
-        scored = score_given(bundle.network, batch.to(bundle.device))
+        scored = score_targets(bundle.network, batch.to(bundle.device))
         copied = None if bundle.fields.copying is None else batch.inputs[bundle.fields.copying.name].copyable
         words = None if copied is None else copied.words
         for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):

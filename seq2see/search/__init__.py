@@ -5,8 +5,8 @@ from __future__ import annotations
 from seq2see.search.hypotheses import Hypothesis
 from seq2see.search.one_step import classify, reconstruct
 from seq2see.search.options import SearchOptions
-from seq2see.search.run import Given, score_given, search
-from seq2see.search.stepper import Source, Stepper, at_rest
+from seq2see.search.run import Given, score_targets, search
+from seq2see.search.stepper import Source, Stepper, evaluating
 
 __all__ = [
     "Given",
@@ -14,9 +14,9 @@ __all__ = [
     "SearchOptions",
     "Source",
     "Stepper",
-    "at_rest",
     "classify",
+    "evaluating",
     "reconstruct",
-    "score_given",
+    "score_targets",
     "search",
 ]

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2see.data.batches import EOS, SOS
-from seq2see.search.constraints import Allowed
+from seq2see.search.constraints import Constraints
 from seq2see.search.hypotheses import Endings, History
 from seq2see.search.options import SearchOptions
 from seq2see.search.oracle import Oracle
@@ -17,7 +17,7 @@ from seq2see.search.stepper import Stepper
 # ---------------- The best outputs found so far, for each input of the batch
 
 
-class Pool:
+class BestOutputs:
     """Keeps the `best` highest scores of each input, best first, and where each output ended; -inf: nothing there."""
 
     def __init__(self, rows: int, *, best: int, device: torch.device):
@@ -63,7 +63,7 @@ def over(
 
 
 def beam_search(
-    stepper: Stepper, history: History, options: SearchOptions, *, allowed: Allowed, oracle: Oracle
+    stepper: Stepper, history: History, options: SearchOptions, *, allowed: Constraints, oracle: Oracle
 ) -> Endings:
     """The endings of the n best outputs of each input; unfinished ones only where max_length left too few finished.
 
@@ -77,7 +77,7 @@ def beam_search(
     live[:, 0] = 0.0
     count = torch.zeros(history.rows, dtype=torch.long, device=device)
     tokens = torch.full((history.rows * width,), SOS, device=device)
-    done, cut = (Pool(history.rows, best=options.kept, device=device) for _ in range(2))
+    done, cut = (BestOutputs(history.rows, best=options.kept, device=device) for _ in range(2))
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
     for step in range(options.max_length):

@@ -10,16 +10,16 @@ from torch import Tensor
 
 from seq2see.data.batches import EOS, PAD, SOS, UNK
 from seq2see.errors import UserError
-from seq2see.search.copy_vocabulary import Writable
+from seq2see.search.copy_vocabulary import CopyVocabulary
 from seq2see.search.options import SearchOptions
 
 FREE = -1
 
 
-class Allowed:
+class Constraints:
     """prefixes: the ids each input's outputs begin with, checked; one list for each row of the batch."""
 
-    def __init__(self, options: SearchOptions, *, writable: Writable, device: torch.device):
+    def __init__(self, options: SearchOptions, *, writable: CopyVocabulary, device: torch.device):
         limits = writable.limits.tolist()
         rows = len(limits)
         self.prefixes = _per_row(options.prefix, rows)

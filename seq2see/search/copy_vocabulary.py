@@ -16,7 +16,7 @@ from seq2see.model import EncoderDecoder
 
 
 @dataclass
-class Writable:
+class CopyVocabulary:
     """vocabulary: how many symbols the models share; limits: (batch,), the first id that means nothing for an input;
     words: those that the ids from `vocabulary` on stand for, input by input."""
 
@@ -25,7 +25,7 @@ class Writable:
     words: list[list[str]]
 
     @classmethod
-    def of(cls, models: Sequence[EncoderDecoder], readies: Sequence[Ready]) -> Writable:
+    def of(cls, models: Sequence[EncoderDecoder], readies: Sequence[Ready]) -> CopyVocabulary:
         """By all models together: what one of them can copy, the ensemble can write."""
         vocabulary = _one_vocabulary(models)
         pairs = list(zip(models, readies, strict=True))

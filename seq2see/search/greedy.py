@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2see.data.batches import EOS, SOS
-from seq2see.search.constraints import Allowed
+from seq2see.search.constraints import Constraints
 from seq2see.search.hypotheses import Endings, History
 from seq2see.search.oracle import Oracle
 from seq2see.search.stepper import Stepper
@@ -20,12 +20,12 @@ Choose = Callable[[Tensor, int, Tensor], Tensor]
 """(log_probs (inputs, width, symbols), -inf where forbidden; step; inputs by number) -> ids (inputs, width)"""
 
 
-def walk(
+def search_greedily(
     stepper: Stepper,
     history: History,
     choose: Choose,
     *,
-    allowed: Allowed,
+    allowed: Constraints,
     oracle: Oracle,
     width: int,
     max_length: int,

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from seq2see.decoders import Ready
-from seq2see.memory import InnerMap, Layout, Memory, Places
+from seq2see.memory import EncoderMap, Layout, Memory, Places
 
 # ---------------- One output a search has found, with all that can be told of it
 
 
 @dataclass
-class InnerLook:
+class EncoderLook:
     """Where an encoder itself looked: weights (rows, places), or (heads, rows, places).
 
     inputs: the symbols of the places, asking: those of the rows, as far as they are known; layout: how the places lie.
@@ -60,7 +60,7 @@ class Hypothesis:
     maps: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    inner: dict[str, InnerLook] = field(default_factory=dict)
+    inner: dict[str, EncoderLook] = field(default_factory=dict)
     inward: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     forced: int = 0
@@ -116,7 +116,7 @@ def _one_input(seen: Sequence[Places]) -> JointPlaces:
     return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None, parent=seen[0].parent)
 
 
-def joint_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
+def mean_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
     """{name: (rows, places)}: the mean over the models that look at that input."""
     if len(looks) == 1:
         return dict(looks[0])
@@ -137,7 +137,7 @@ def _same_width(parts: list[Tensor]) -> list[Tensor]:
 # ---------------- Sequences that look at themselves
 
 
-def inner_looks(readies: Sequence[Ready]) -> list[dict[str, InnerLook]]:
+def encoder_looks(readies: Sequence[Ready]) -> list[dict[str, EncoderLook]]:
     """For each input of the batch {name: where its encoder looked}.
 
     An ensemble's encoders look each for itself, at what they alone compute: of them nothing is told together.
@@ -149,7 +149,7 @@ def inner_looks(readies: Sequence[Ready]) -> list[dict[str, InnerLook]]:
     return [{name: _of_row(name, one, memory, row) for name, one in memory.maps.items()} for row in range(rows)]
 
 
-def inward_name(layer: int) -> str:
+def self_attention_name(layer: int) -> str:
     """What the looks of a decoder's layer (from 1) at what it has read of its own output are called.
 
     No input can have this name: `output` is reserved.
@@ -157,14 +157,14 @@ def inward_name(layer: int) -> str:
     return f"output.self-{layer}"
 
 
-def _of_row(name: str, one: InnerMap, memory: Memory, row: int) -> InnerLook:
+def _of_row(name: str, one: EncoderMap, memory: Memory, row: int) -> EncoderLook:
     """The real rows and places of a map: what asks are the places it is named after (`document`, of a map
     `document.words` or `document.self-1`), what is looked at further places of the map's own name, or the same."""
     weights = one.weights[row][..., one.rows[row], :][..., one.places[row]].float().cpu().numpy()
     asking = memory.places[name.rpartition(".")[0]]
     over = memory.places.get(name, asking)
     layout = JointPlaces(over.mask, over.mask.any(-1), one.layout, parent=over.parent).layout_of(row)
-    return InnerLook(weights, layout, _tokens(over, row), _tokens(asking, row))
+    return EncoderLook(weights, layout, _tokens(over, row), _tokens(asking, row))
 
 
 def _tokens(places: Places, row: int) -> list[str]:
@@ -175,7 +175,7 @@ def _tokens(places: Places, row: int) -> list[str]:
 
 
 @dataclass
-class Moment:
+class SearchStep:
     """One step of the inputs that were still searched.
 
     Candidates are the continuations that were considered, slots the hypotheses that were continued or go on:
@@ -235,7 +235,7 @@ class History:
 
     rows: int
     runners_up: int
-    moments: list[Moment] = field(default_factory=list)
+    moments: list[SearchStep] = field(default_factory=list)
 
     def add(
         self,
@@ -255,7 +255,7 @@ class History:
         chosen = log_probs.flatten(1).gather(1, parents * symbols + tokens)
         maps = {name: weights.unflatten(0, (count, slots)) for name, weights in looks.items()}
         self.moments.append(
-            Moment(tokens, chosen, parents, carried, likeliest.indices, likeliest.values, maps, position)
+            SearchStep(tokens, chosen, parents, carried, likeliest.indices, likeliest.values, maps, position)
         )
 
     def read_off(self, endings: Endings) -> Paths:

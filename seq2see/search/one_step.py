@@ -8,11 +8,11 @@ import torch
 
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError
-from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, inner_looks, joint_places
+from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, encoder_looks, joint_places
 from seq2see.search.options import SearchOptions, Weights
 from seq2see.search.oracle import Oracle
-from seq2see.search.run import moved, tell
-from seq2see.search.stepper import Source, Stepper, at_rest
+from seq2see.search.run import build_hypotheses, moved
+from seq2see.search.stepper import Source, Stepper, evaluating
 
 # ---------------- Labels
 
@@ -39,7 +39,7 @@ def classify(
     options = SearchOptions(sample=True, n_best=n_best, max_length=1, runners_up=runners_up, oracle=oracle)
     if not rows:
         return []
-    with at_rest([model for model, _ in sources]):
+    with evaluating([model for model, _ in sources]):
         stepper = Stepper(moved(sources, device), len(rows), maps=maps)
         inputs = torch.arange(len(rows), device=stepper.device)
         forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
@@ -57,7 +57,7 @@ def classify(
             torch.ones_like(best, dtype=torch.bool).flatten(),
         )
         paths = history.read_off(endings)
-        return tell(
+        return build_hypotheses(
             paths,
             endings,
             places=stepper.places,
@@ -86,7 +86,7 @@ def reconstruct(
     ((model, inputs),) = moved([source], device)
     if not rows:
         return []
-    with at_rest([model]):
+    with evaluating([model]):
         ready = model.ready(inputs, len(rows), maps=maps)
         places = joint_places([ready])
         whose = torch.arange(len(rows), device=model.head.device)
@@ -101,7 +101,7 @@ def reconstruct(
 def _told(
     made: torch.Tensor, ready: Ready, step: Step, places: Mapping[str, JointPlaces], *, maps: bool
 ) -> list[Hypothesis]:
-    inner = inner_looks([ready])
+    inner = encoder_looks([ready])
     told = []
     for row, numbers in enumerate(made):
         real = {name: places[name].mask[row] for name in step.looks}

@@ -15,15 +15,15 @@ from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.beam import beam_search
-from seq2see.search.constraints import Allowed
-from seq2see.search.copy_vocabulary import Writable
-from seq2see.search.greedy import likeliest, walk
-from seq2see.search.hypotheses import Endings, History, Hypothesis, InnerLook, JointPlaces, Paths
+from seq2see.search.constraints import Constraints
+from seq2see.search.copy_vocabulary import CopyVocabulary
+from seq2see.search.greedy import likeliest, search_greedily
+from seq2see.search.hypotheses import EncoderLook, Endings, History, Hypothesis, JointPlaces, Paths
 from seq2see.search.options import SearchOptions
 from seq2see.search.oracle import Oracle
-from seq2see.search.sampling import Draw
-from seq2see.search.scoring import check_coverage, normalised, overlooked
-from seq2see.search.stepper import LEAST, Source, Stepper, at_rest
+from seq2see.search.sampling import Sampler
+from seq2see.search.scoring import check_coverage, coverage_penalty_of, normalised
+from seq2see.search.stepper import LEAST, Source, Stepper, evaluating
 
 # ---------------- The probability of outputs that are given, all steps at once
 
@@ -39,13 +39,13 @@ class Given:
         return sum(self.log_probs)
 
 
-def score_given(model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None) -> list[Given]:
+def score_targets(model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None) -> list[Given]:
     """log P of each row's target, token by token: what a search would report, had it chosen these tokens."""
     if not batch.rows:
         return []
-    with at_rest([model]):
+    with evaluating([model]):
         batch = batch if device is None else batch.to(device)
-        step, ready = model.taught(batch)
+        step, ready = model.forward_batch(batch)
         ids, real = _targets(batch)
         chosen = model.head.given(step, ready, ids, mask=real).clamp(min=LEAST)
         return [Given(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())]
@@ -109,15 +109,15 @@ def phrases_of(ids: Sequence[int]) -> Phrases:
 # ---------------- From tensors to hypotheses
 
 
-def tell(
+def build_hypotheses(
     paths: Paths,
     endings: Endings,
     *,
     places: Mapping[str, JointPlaces],
-    writable: Writable,
+    writable: CopyVocabulary,
     prefixes: Sequence[Sequence[int]],
     options: SearchOptions,
-    inner: Sequence[Mapping[str, InnerLook]] = (),
+    inner: Sequence[Mapping[str, EncoderLook]] = (),
 ) -> list[list[Hypothesis]]:
     """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score or by
     consensus, highest first."""
@@ -177,7 +177,7 @@ def _score(log_probability: float, length: int, looks: dict[str, Tensor], option
         return score
     totals = {name: weights.sum(0) for name, weights in looks.items()}
     real = {name: torch.ones_like(total, dtype=torch.bool) for name, total in totals.items()}
-    return score + float(overlooked(totals, real, options))
+    return score + float(coverage_penalty_of(totals, real, options))
 
 
 def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
@@ -208,26 +208,26 @@ def search(
         raise UserError("this model gives labels or numbers, which are classified or reconstructed, not searched for")
     if not rows:
         return []
-    with at_rest([model for model, _ in sources]):
+    with evaluating([model for model, _ in sources]):
         stepper = Stepper(moved(sources, device), len(rows), maps=maps, ctc=options.ctc)
         check_coverage(stepper.places, options)
-        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
+        allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
         history = History(len(rows), options.runners_up)
         if options.beam > 1:
             endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
         else:
-            endings = walk(
+            endings = search_greedily(
                 stepper,
                 history,
-                Draw(options, rows, device=stepper.device) if options.sample else likeliest,
+                Sampler(options, rows, device=stepper.device) if options.sample else likeliest,
                 allowed=allowed,
                 oracle=oracle,
                 width=options.n_best,
                 max_length=options.max_length,
             )
         paths = history.read_off(endings)
-        return tell(
+        return build_hypotheses(
             paths,
             endings,
             places=stepper.places,

@@ -14,7 +14,7 @@ from seq2see.search.options import SearchOptions
 BELOW_ONE = 1 - 1e-12
 
 
-class Draw:
+class Sampler:
     """The choice of a sampling walk: the symbol where the running sum of probabilities passes a random number.
 
     The numbers are drawn beforehand, from a generator seeded by (seed, row, sample) alone: neither the batch, nor how

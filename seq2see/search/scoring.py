@@ -37,7 +37,7 @@ def covered(total: Float[Tensor, "*rows places"], mask: Bool[Tensor, "*#rows pla
     return (total.clamp(OVERLOOKED, 1.0).log() * mask).sum(-1)
 
 
-def overlooked(totals: dict[str, Tensor], masks: dict[str, Tensor], options: SearchOptions) -> Tensor:
+def coverage_penalty_of(totals: dict[str, Tensor], masks: dict[str, Tensor], options: SearchOptions) -> Tensor:
     """The coverage penalty of all inputs that are looked at, to be added to a score."""
     parts = [covered(total, masks[name]) for name, total in totals.items()]
     return options.coverage_penalty * torch.stack(parts).sum(0)
@@ -64,7 +64,9 @@ class Coverage:
             weights = looks[name] if looks[name].dim() == 2 else looks[name].mean(1)
             now = weights.view(len(inputs), -1, weights.shape[-1])
             self._sums[name] = now + self._sums[name] if name in self._sums else now
-        return overlooked(self._sums, {name: mask[inputs, None] for name, mask in self._masks.items()}, self._options)
+        return coverage_penalty_of(
+            self._sums, {name: mask[inputs, None] for name, mask in self._masks.items()}, self._options
+        )
 
     def select(self, rows: Int[Tensor, " chosen"]) -> None:
         """Go on from these hypotheses."""

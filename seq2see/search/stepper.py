@@ -14,9 +14,9 @@ from torch import Tensor
 from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search.copy_vocabulary import Writable
+from seq2see.search.copy_vocabulary import CopyVocabulary
 from seq2see.search.ctc_prefix import Along
-from seq2see.search.hypotheses import fitted, inner_looks, inward_name, joint_looks, joint_places
+from seq2see.search.hypotheses import encoder_looks, fitted, joint_places, mean_looks, self_attention_name
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and the columns of a batch that its encoders read."""
@@ -38,7 +38,7 @@ class Stepper:
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
         self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
-        self.writable = Writable.of(self._models, self._ready)
+        self.writable = CopyVocabulary.of(self._models, self._ready)
         self.symbols = self.writable.symbols
         self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
@@ -46,7 +46,7 @@ class Stepper:
         if ctc and any(model.ctc is None for model in self._models):
             raise UserError(f"ctc {ctc:g}: this model was trained without loss.ctc; allowed: 0")
         self.places = joint_places(self._ready)
-        self.inner = inner_looks(self._ready)
+        self.inner = encoder_looks(self._ready)
         self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:
@@ -78,14 +78,14 @@ class Stepper:
             log_probs.append(self.writable.padded(self._with_line(number, model.log_probs(step, ready), tokens)))
             if self._apart:
                 apart = {name: look.by_head() for name, look in step.by_layer().items()}
-                apart |= {inward_name(layer): weights for layer, weights in enumerate(step.inward, start=1)}
+                apart |= {self_attention_name(layer): weights for layer, weights in enumerate(step.inward, start=1)}
                 looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})
         joint = _mean_probability(log_probs)
         if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
-        return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), joint_looks(looks)
+        return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), mean_looks(looks)
 
     def _with_line(
         self, number: int, log_probs: Float[Tensor, "rows _"], tokens: Int[Tensor, " rows"] | None
@@ -119,7 +119,7 @@ def _mean_probability(log_probs: list[Tensor]) -> Tensor:
 
 
 @contextmanager
-def at_rest(models: Sequence[EncoderDecoder]) -> Iterator[None]:
+def evaluating(models: Sequence[EncoderDecoder]) -> Iterator[None]:
     """Without dropout and gradients; each module goes back to its mode, so a training run can search in between."""
     training = [module for model in models for module in model.modules() if module.training]
     try:

@@ -47,7 +47,7 @@ def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) ->
     if name is None and bundle.recipe.inputs:
         raise UserError("gradients through time are taken at symbols, and this model reads none")
     with embedded(network, name) if name else _own(network.decoder) as vectors:
-        step, ready = network.taught(batch)
+        step, ready = network.forward_batch(batch)
         target = batch.target
         if not isinstance(target, Sequences | Labels):
             raise UserError("gradients through time are those of -log P, and this model gives numbers")

@@ -220,7 +220,7 @@ class Objective:
         if own_share > 0:
             step, ready = own_symbols(model, batch, own_share)
         else:
-            step, ready = model.taught(batch)
+            step, ready = model.forward_batch(batch)
         return self.of(model, step, ready, batch)
 
     def of(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:

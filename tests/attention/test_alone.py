@@ -19,17 +19,17 @@ def batch(layout: LayoutKind) -> Places:
     rows = ROWS if layout == "grid" else 1
     real = torch.tensor([[j < width for j in range(COLUMNS)] for width in WIDTHS])
     mask = real[:, None].expand(-1, rows, -1).flatten(1)
-    return Places(torch.randn(*mask.shape, SIZE), mask, laid_out(layout, COLUMNS))
+    return Places(torch.randn(*mask.shape, SIZE), mask, group_by_parent(layout, COLUMNS))
 
 
-def laid_out(layout: LayoutKind, columns: int) -> Layout:
+def group_by_parent(layout: LayoutKind, columns: int) -> Layout:
     return Layout("grid", (ROWS, columns)) if layout == "grid" else Layout(layout)
 
 
 def cut(places: Places, row: int) -> Places:
     """That row without its padding."""
     mask = places.mask[row]
-    return Places(places.states[row, mask][None], mask[mask][None], laid_out(places.layout.kind, WIDTHS[row]))
+    return Places(places.states[row, mask][None], mask[mask][None], group_by_parent(places.layout.kind, WIDTHS[row]))
 
 
 def looks(attention: torch.nn.Module, places: Places, queries: Tensor) -> list[Look]:

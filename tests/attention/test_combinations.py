@@ -57,7 +57,7 @@ def check(one: Combination) -> None:
     gradients_reach_what_they_should(one, recipe, batch)
     model = model_of(recipe).eval()
     with torch.no_grad():
-        step, _ = model.taught(batch)
+        step, _ = model.forward_batch(batch)
         weights_are_shares_of_real_places(one, step, batch)
         rows_do_not_know_their_batch(one, model, step, batch)
         stepping_is_teaching(one, model, step, batch)
@@ -108,7 +108,7 @@ def weights_are_shares_of_real_places(one: Combination, step: Step, batch: Batch
 
 def rows_do_not_know_their_batch(one: Combination, model: EncoderDecoder, step: Step, batch: Batch) -> None:
     for row in batch.rows:
-        single, _ = model.taught(alone(batch, row))
+        single, _ = model.forward_batch(alone(batch, row))
         steps = single.features.shape[1] if isinstance(batch.target, Sequences) else None
         ours = step.features[row : row + 1] if steps is None else step.features[row : row + 1, :steps]
         torch.testing.assert_close(single.features, ours, atol=1e-5, rtol=0, msg=f"{name_of(one)}: row {row}")

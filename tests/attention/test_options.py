@@ -106,7 +106,7 @@ def model_of(recipe: Recipe) -> EncoderDecoder:
 def written(recipe: Recipe, batch: Batch) -> Tensor:
     """log P of every symbol, at every step of the given outputs, as a model in use gives it."""
     model = model_of(recipe).eval()
-    return model.log_probs(*model.taught(batch))
+    return model.log_probs(*model.forward_batch(batch))
 
 
 def shows(path: str, one: Recipe, other: Recipe) -> bool:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seq2see.attention import SelfAttention
-from seq2see.attention.self_attention import rotated
+from seq2see.attention.self_attention import rotate
 from seq2see.errors import UserError
 
 SIZE, HEADS, PLACES = 12, 2, 5
@@ -26,7 +26,7 @@ def by_hand(vectors: np.ndarray, first: int) -> np.ndarray:
 @pytest.mark.parametrize("first", [0, 7])
 def test_it_is_a_rotation_of_complex_numbers(first: int) -> None:
     given = torch.randn(3, HEADS, PLACES, 6)
-    assert rotated(given, first).numpy() == pytest.approx(by_hand(given.double().numpy(), first), abs=1e-5)
+    assert rotate(given, first).numpy() == pytest.approx(by_hand(given.double().numpy(), first), abs=1e-5)
 
 
 def test_attention_is_that_of_turned_queries_and_keys() -> None:
@@ -36,7 +36,7 @@ def test_attention_is_that_of_turned_queries_and_keys() -> None:
     with torch.no_grad():
         keys, values = look.keys_and_values(states)
         plain, _ = look(states[:, 2:], keys, values)
-        told, weights = look(states[:, 2:], keys, values, tell=True)
+        told, weights = look(states[:, 2:], keys, values, need_weights=True)
     torch.testing.assert_close(plain, told, atol=1e-5, rtol=0)
     asked = (states @ look.W_q.weight.T + look.W_q.bias).detach().double().numpy()
     for row in range(2):

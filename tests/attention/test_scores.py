@@ -193,7 +193,7 @@ def test_an_unknown_score_is_refused_with_the_nearest_name() -> None:
 
 
 KNOWN_BEFORE = """
-from seq2see.recipe.scores import SCORES
+from seq2see.settings.attention import SCORES
 written = dict(SCORES)
 from seq2see.attention.scores import options, scores
 import seq2see.attention

@@ -25,7 +25,7 @@ def test_it_is_torchs_multi_head_attention() -> None:
         theirs.out_proj.weight.copy_(made.W_o.weight)
         theirs.out_proj.bias.copy_(made.W_o.bias)
     states = torch.randn(2, 5, 8)
-    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:2, None], tell=True)
+    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:2, None], need_weights=True)
     wanted, their_weights = theirs(states, states, states, key_padding_mask=~MASK[:2], average_attn_weights=False)
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
     torch.testing.assert_close(weights, their_weights, atol=1e-5, rtol=0)
@@ -37,9 +37,9 @@ def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
     made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
     mask = {"everything": None, "places": MASK[:, None], "earlier": torch.ones(1, 5, 5, dtype=torch.bool).tril()}[shape]
     seen = []
-    for tell in (False, True):
-        found, weights = made(states, *made.keys_and_values(states), mask=mask, tell=tell)
-        assert (weights is None) != tell
+    for need_weights in (False, True):
+        found, weights = made(states, *made.keys_and_values(states), mask=mask, need_weights=need_weights)
+        assert (weights is None) != need_weights
         (gradient,) = torch.autograd.grad(found.square().sum(), states)
         seen.append((found, gradient))
     for unseen, watched in zip(*seen, strict=True):
@@ -47,10 +47,10 @@ def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
         torch.testing.assert_close(unseen, watched, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("tell", [False, True])
-def test_where_nothing_is_real_nothing_is_found(tell: bool) -> None:
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_where_nothing_is_real_nothing_is_found(need_weights: bool) -> None:
     made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
-    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:, None], tell=tell)
+    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:, None], need_weights=need_weights)
     torch.testing.assert_close(found[2], made.W_o.bias.expand(5, 8))
     if weights is not None:
         assert (weights[2] == 0).all()
@@ -59,7 +59,9 @@ def test_where_nothing_is_real_nothing_is_found(tell: bool) -> None:
     found.sum().backward()
     assert states.grad is not None
     assert (states.grad[2] == 0).all()
-    nothing = made(states[:, :0], *made.keys_and_values(states[:, :0]), mask=MASK[:, None, :0], tell=tell)[0]
+    nothing = made(
+        states[:, :0], *made.keys_and_values(states[:, :0]), mask=MASK[:, None, :0], need_weights=need_weights
+    )[0]
     assert nothing.shape == (3, 0, 8)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.deferred_gradients import Ledger
+from seq2see.deferred_gradients import DeferredGather
 
 BATCH, PLACES, SIZE, QUERIES, WINDOW = 3, 11, 4, 2, 5
 
@@ -33,7 +33,7 @@ def test_values_and_gradients_are_those_of_a_plain_gather(steps: int) -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     numbers, upstream = windows(steps), [torch.randn(BATCH, QUERIES, WINDOW, SIZE) for _ in range(steps)]
     ours, theirs = 2 * leaf, 2 * leaf
-    ledger = Ledger(ours)
+    ledger = DeferredGather(ours)
     taken, plain = [ledger.take(one) for one in numbers], [gathered(theirs, one) for one in numbers]
     for one, other in zip(taken, plain, strict=True):
         assert one.equal(other)
@@ -46,7 +46,7 @@ def test_values_and_gradients_are_those_of_a_plain_gather(steps: int) -> None:
 def test_only_windows_that_count_are_accounted_for() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     numbers = windows(3)
-    ledger = Ledger(leaf)
+    ledger = DeferredGather(leaf)
     taken = [ledger.take(one) for one in numbers]
     (grad,) = torch.autograd.grad(taken[1].sum(), leaf, retain_graph=True)
     (expected,) = torch.autograd.grad(gathered(leaf, numbers[1]).sum(), leaf)
@@ -62,7 +62,7 @@ def test_a_way_back_that_ended_early_leaves_no_mean_to_the_next() -> None:
     query = torch.randn(BATCH, QUERIES, SIZE, requires_grad=True)
     shares = torch.softmax(query @ leaf.detach().transpose(1, 2), -1)
     (expected,) = torch.autograd.grad((shares @ leaf).square().sum(), leaf, retain_graph=True)
-    loss = Ledger(leaf).mix(shares).square().sum()
+    loss = DeferredGather(leaf).mix(shares).square().sum()
     torch.autograd.grad(loss, query, retain_graph=True)
     (grad,) = torch.autograd.grad(loss, leaf)
     torch.testing.assert_close(grad, expected, atol=1e-5, rtol=1e-5)
@@ -72,7 +72,7 @@ def test_nor_does_it_leave_a_window() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     [numbers] = windows(1)
     (expected,) = torch.autograd.grad(gathered(leaf, numbers).square().sum(), leaf)
-    ledger = Ledger(leaf)
+    ledger = DeferredGather(leaf)
     loss = ledger.take(numbers).square().sum()
     torch.autograd.grad(loss, ledger.anchor, retain_graph=True)
     (grad,) = torch.autograd.grad(loss, leaf)
@@ -82,7 +82,7 @@ def test_nor_does_it_leave_a_window() -> None:
 def test_the_source_is_used_elsewhere_too() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     [numbers] = windows(1)
-    (Ledger(leaf).take(numbers).sum() + leaf.square().sum()).backward()
+    (DeferredGather(leaf).take(numbers).sum() + leaf.square().sum()).backward()
     (expected,) = torch.autograd.grad(gathered(leaf, numbers).sum() + leaf.square().sum(), leaf)
     torch.testing.assert_close(leaf.grad, expected)
 
@@ -91,14 +91,14 @@ def test_without_a_gradient_nothing_is_kept() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     [numbers] = windows(1)
     with torch.no_grad():
-        assert not Ledger(leaf).take(numbers).requires_grad
-    assert not Ledger(leaf.detach()).take(numbers).requires_grad
+        assert not DeferredGather(leaf).take(numbers).requires_grad
+    assert not DeferredGather(leaf.detach()).take(numbers).requires_grad
 
 
 def test_a_gradient_of_a_gradient_is_refused_rather_than_wrong() -> None:
     leaf = torch.randn(BATCH, PLACES, SIZE, requires_grad=True)
     [numbers] = windows(1)
-    (grad,) = torch.autograd.grad(Ledger(leaf).take(numbers).square().sum(), leaf, create_graph=True)
+    (grad,) = torch.autograd.grad(DeferredGather(leaf).take(numbers).square().sum(), leaf, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         grad.sum().backward()
 
@@ -110,7 +110,7 @@ def test_means_and_windows_together_have_the_gradients_of_plain_products() -> No
     grads = []
     for ours in (True, False):
         source = torch.arange(40.0).view(2, 5, 4).sin().requires_grad_()
-        ledger = Ledger(source)
+        ledger = DeferredGather(source)
         means = [ledger.mix(one) if ours else one @ source for one in shares]
         rows = torch.arange(2)[:, None, None]
         window = ledger.take(numbers) if ours else source[rows, numbers]
@@ -124,7 +124,7 @@ def test_means_and_windows_together_have_the_gradients_of_plain_products() -> No
 
 def test_a_source_without_a_gradient_is_mixed_as_it_is() -> None:
     source, shares = torch.randn(2, 5, 4), torch.randn(2, 3, 5, requires_grad=True)
-    mean = Ledger(source).mix(shares)
+    mean = DeferredGather(source).mix(shares)
     torch.testing.assert_close(mean, shares @ source)
     mean.sum().backward()
     assert shares.grad is not None
@@ -132,7 +132,7 @@ def test_a_source_without_a_gradient_is_mixed_as_it_is() -> None:
 
 def test_after_the_way_back_nothing_is_held() -> None:
     source = torch.randn(2, 5, 4, requires_grad=True) * 1.0
-    ledger = Ledger(source)
+    ledger = DeferredGather(source)
     held = weakref.ref(ledger)
     gc.disable()
     try:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention import Tape
+from seq2see.attention import DeferredCache
 
 
 def inputs(*, steps: int = 4) -> tuple[list[Tensor], Tensor]:
@@ -14,8 +14,8 @@ def inputs(*, steps: int = 4) -> tuple[list[Tensor], Tensor]:
     return [torch.randn(2, 3).requires_grad_() for _ in range(steps)], torch.randn(3, 3).requires_grad_()
 
 
-def with_tape(xs: list[Tensor], w: Tensor) -> tuple[Tensor, Tape]:
-    tape, state, outputs = Tape(len(xs)), torch.zeros(2, 3), list[Tensor]()
+def with_tape(xs: list[Tensor], w: Tensor) -> tuple[Tensor, DeferredCache]:
+    tape, state, outputs = DeferredCache(len(xs)), torch.zeros(2, 3), list[Tensor]()
     for number, x in enumerate(xs):
         entering = x + 0.5 * state
         if number:

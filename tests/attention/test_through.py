@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention import Prepared, Through, build_attention
+from seq2see.attention import Prepared, TwoLevelAttention, build_attention
 from seq2see.memory import Layout, Places, View
 from seq2see.settings.attention import AttentionSettings
 
@@ -29,11 +29,11 @@ def document(parts: list[list[int]], *, seed: int = 0) -> Places:
     return Places(torch.randn(*mask.shape, SIZE, generator=draw), mask, Layout("tokens"), None, parent, sentences)
 
 
-def built(**settings: object) -> Through:
+def built(**settings: object) -> TwoLevelAttention:
     torch.manual_seed(3)
     given = AttentionSettings(over="x.words", through="sentences", size=4, **settings)  # type: ignore[arg-type]
     made = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(SIZE, "sentences")))
-    assert isinstance(made, Through)
+    assert isinstance(made, TwoLevelAttention)
     return made
 
 

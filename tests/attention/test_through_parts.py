@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.attention import Through, ThroughHeads, build_attention
-from seq2see.attention.records import spread
+from seq2see.attention import TwoLevelAttention, TwoLevelMultiHead, build_attention
+from seq2see.attention.records import scatter_to_places
 from seq2see.memory import Places, View
 from seq2see.settings.attention import AttentionSettings
 from tests.attention.test_through import PARTS, QUERY, SIZE, additive, document, softmax
@@ -19,11 +19,11 @@ HEADS, ABOVE = 2, 10
 SCOPES = ["global", "local-monotonic", "local-predicted"]
 
 
-def built(*, above: int = SIZE, **settings: object) -> Through | ThroughHeads:
+def built(*, above: int = SIZE, **settings: object) -> TwoLevelAttention | TwoLevelMultiHead:
     torch.manual_seed(3)
     given = AttentionSettings(over="x.words", through="sentences", **{"size": 4, **settings})  # type: ignore[arg-type]
     made = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(above, "sentences")))
-    assert isinstance(made, Through | ThroughHeads)
+    assert isinstance(made, TwoLevelAttention | TwoLevelMultiHead)
     return made
 
 
@@ -37,8 +37,8 @@ def numbers(places: torch.Tensor) -> Array:
 
 def test_every_head_has_both_levels_of_its_own() -> None:
     look, places = built(score="additive", heads=HEADS), document(PARTS)
-    assert isinstance(look, ThroughHeads)
-    assert isinstance(look.inner, Through)
+    assert isinstance(look, TwoLevelMultiHead)
+    assert isinstance(look.inner, TwoLevelAttention)
     query = torch.randn(3, 2, QUERY)
     seen = look(query, look.prepare(places))
     assert places.inside is not None
@@ -84,7 +84,7 @@ def test_an_energy_is_told_wherever_a_head_has_asked(through: str | None) -> Non
     assert once.any()
     assert ((weights > 0) == energies.isfinite()).all()
     assert seen.energies is not None
-    apart = spread(seen.energies, seen.numbers, seen.places, empty=-torch.inf)[0]
+    apart = scatter_to_places(seen.energies, seen.numbers, seen.places, empty=-torch.inf)[0]
     torch.testing.assert_close(energies[once], apart.amax(-2)[once])
     if through:
         assert seen.larger is not None
@@ -97,7 +97,7 @@ def test_an_energy_is_told_wherever_a_head_has_asked(through: str | None) -> Non
 def test_a_window_is_one_of_words_and_holds_the_sentences_it_touches(gaussian: bool) -> None:
     reach = 2
     look, places = built(score="additive", scope="local-monotonic", window=reach, gaussian=gaussian), document(PARTS)
-    assert isinstance(look, Through)
+    assert isinstance(look, TwoLevelAttention)
     query = torch.randn(3, 5, QUERY)
     seen = look(query, look.prepare(places), positions=torch.arange(5))
     assert places.inside is not None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from seq2see.decoders import CtcHead
-from seq2see.decoders.ctc import in_line
+from seq2see.decoders.ctc import as_sequence
 from seq2see.errors import UserError
 from seq2see.memory import Layout, Places, View
 
@@ -65,7 +65,7 @@ def test_rows_without_places_enough_are_left_out_and_counted() -> None:
 def test_columns_of_a_grid_are_the_means_of_their_rows() -> None:
     states = torch.randn(2, 6, 4)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 0, 1, 0, 0]], dtype=torch.bool)
-    line, real = in_line(Places(states, mask, Layout("grid", (2, 3))))
+    line, real = as_sequence(Places(states, mask, Layout("grid", (2, 3))))
     torch.testing.assert_close(line[0, 1], (states[0, 1] + states[0, 4]) / 2)
     torch.testing.assert_close(line[1, 1], states[1, 1])
     assert real.tolist() == [[True, True, True], [True, True, False]]

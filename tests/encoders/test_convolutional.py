@@ -98,7 +98,7 @@ def test_what_is_kept_equals_what_is_made(pretrained: ConvolutionalEncoder, tmp_
     path = str(tmp_path / "a.png")
     field = ImageField(ImageInput(height=64, width=64))
     live = field.batch([path])
-    made = pretrained.made_once(live)
+    made = pretrained.frozen_features(live)
     field.features = FeatureStore(tmp_path / "kept", made.shape[1:])
     field.features.add([path], made.half().numpy())
     kept = field.batch([path])

@@ -129,7 +129,7 @@ def test_where_it_looked_is_told_where_it_is_asked_for() -> None:
     apart = parent[:, :, None] != parent[:, None, :]
     assert not words.weights.masked_select(apart[:, None]).any()
     rows = ids[mask.any(-1)]
-    read = encoder.word_layers(encoder.embedding(rows), rows > 0, tell=True).weights["self-2"]
+    read = encoder.word_layers(encoder.embedding(rows), rows > 0, need_weights=True).weights["self-2"]
     torch.testing.assert_close(words.weights[0, :, 3:5, 3:5], read[1, :, :2, :2])
     torch.testing.assert_close(words.weights[2, :, 2:4, 2:4], read[5, :, :2, :2])
 

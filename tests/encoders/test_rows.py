@@ -9,7 +9,7 @@ import torch
 
 from seq2see.decoders import CtcHead
 from seq2see.encoders import ConvolutionalEncoder
-from seq2see.encoders.base import Material
+from seq2see.encoders.base import InputInfo
 from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.modalities.image import ImageField, Pictures
@@ -29,7 +29,7 @@ def lines() -> Pictures:
 
 
 def encoder(settings: ConvolutionalEncoderSettings) -> ConvolutionalEncoder:
-    return ConvolutionalEncoder.build(settings, Material(channels=1, height=16)).eval()
+    return ConvolutionalEncoder.build(settings, InputInfo(channels=1, height=16)).eval()
 
 
 def test_a_column_joins_its_cells() -> None:

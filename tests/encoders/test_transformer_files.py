@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seq2see.encoders import Encoded, Encoder, Material, PictureTransformer, SoundTransformer, VideoEncoder
+from seq2see.encoders import Encoded, Encoder, InputInfo, ImageTransformer, SoundTransformer, VideoEncoder
 from seq2see.encoders.build import build_encoder
 from seq2see.errors import UserError
 from seq2see.modalities.image import Pictures
@@ -42,10 +42,10 @@ def sound(**given: Any) -> SoundTransformer:
     return stirred(SoundTransformer(settings, width=5))  # type: ignore[no-any-return]
 
 
-def picture(**given: Any) -> PictureTransformer:
+def picture(**given: Any) -> ImageTransformer:
     torch.manual_seed(1)
     settings = TransformerEncoderSettings.model_validate({**LAYERS, "patch": (4, 5), **given})
-    return stirred(PictureTransformer(settings, channels=3))  # type: ignore[no-any-return]
+    return stirred(ImageTransformer(settings, channels=3))  # type: ignore[no-any-return]
 
 
 def video(**given: Any) -> VideoEncoder:
@@ -218,12 +218,12 @@ def test_learned_positions_end() -> None:
     ("given", "kind", "names"),
     [
         ({"stack": 2}, SoundTransformer, {"W_p.weight", "norm.bias", "layers.0.inward.W_q.weight"}),
-        ({"patch": 4, "positions": "learned"}, PictureTransformer, {"W_p.weight", "placing.P_r", "placing.P_c"}),
+        ({"patch": 4, "positions": "learned"}, ImageTransformer, {"W_p.weight", "placing.P_r", "placing.P_c"}),
     ],
 )
 def test_settings_say_what_is_built(given: dict[str, Any], kind: type[Encoder], names: set[str]) -> None:
     settings = TransformerEncoderSettings.model_validate({**LAYERS, **given})
-    made = build_encoder(settings, Material(channels=3, height=16, width=16))
+    made = build_encoder(settings, InputInfo(channels=3, height=16, width=16))
     assert isinstance(made, kind)
     assert names <= set(made.state_dict())
 

@@ -119,7 +119,7 @@ def test_a_cell_of_a_region_sees_its_own_part_of_the_frame() -> None:
 
 def test_kept_maps_stand_in_for_pixels() -> None:
     made, pixels, mask = encoder(motion=[4]), clips(2, 4), torch.ones(2, 4, dtype=torch.bool)
-    maps = made.made_once(Clips(pixels, mask))
+    maps = made.frozen_features(Clips(pixels, mask))
     read, kept = made(pixels, mask), made.read(Clips(pixels, mask, maps=maps))
     torch.testing.assert_close(read.places.states, kept.places.states)
     with torch.no_grad():

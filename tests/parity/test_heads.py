@@ -70,7 +70,7 @@ def test_each_head_is_an_attention_by_itself(score: str, local: bool) -> None:
         keys, values = ours.W_k(states)[..., cut], ours.W_v(states)[..., cut]
         own = inner.prepare(Places(keys, MASK))
         own.values = values
-        own.value_ledger.source = values
+        own.value_gather.source = values
         before = inner(ours.W_q(queries[0])[..., cut], own)
         after = inner(ours.W_q(queries[1])[..., cut], own, past=before.past)
         torch.testing.assert_close(second.by_head()[:, :, head], after.dense(), atol=1e-5, rtol=0)

@@ -43,7 +43,7 @@ def test_gradients_of_all_steps_at_once_are_those_of_each_alone(model: Model) ->
     batch = model.bundle.fields.batch([ROW], target=True)
     for step in range(4):
         with embedded(network, "source") as vectors:
-            made, _ = network.taught(batch)
+            made, _ = network.forward_batch(batch)
         log_prob = network.head.logits(made.features).log_softmax(-1)[0, step, batch.target.ids[0, step]]
         (slope,) = torch.autograd.grad(log_prob, vectors)
         assert found[step] == pytest.approx((slope * vectors[0]).norm(dim=-1)[0].detach().numpy(), rel=1e-3)
@@ -64,7 +64,7 @@ def test_inputs_that_share_an_encoder_are_told_apart(labels: Model) -> None:
     table = network.encoder("one").embedding.weight
     for name in ("one", "two"):
         with embedded(network, name) as vectors:
-            network.taught(batch)
+            network.forward_batch(batch)
         assert len(vectors) == 1
         assert torch.equal(vectors[0][0], table[batch.inputs[name].ids[0]])
     found = labels.faithful([row, {**row, "one": "c z"}], rows=0)

@@ -88,7 +88,7 @@ def _by_scales(model: Model) -> np.ndarray:
     real, embedding = batch.inputs["doc"].mask[0], network.encoder("doc").embedding
     z = torch.zeros(*real.shape, embedding.size, requires_grad=True)
     hook = embedding.register_forward_hook(lambda _module, _given, vectors: vectors * (1 + z))
-    step, ready = network.taught(batch)
+    step, ready = network.forward_batch(batch)
     hook.remove()
     log_probs = network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)
     slopes = [torch.autograd.grad(one, z, retain_graph=True)[0] for one in log_probs]

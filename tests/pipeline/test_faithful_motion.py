@@ -74,9 +74,9 @@ def test_frames_that_are_not_real_have_no_share_in_what_hides_one() -> None:
 
 
 def test_only_motion_from_changes_is_hidden_so() -> None:
-    assert encoder(motion_from="changes").reads_changes
-    assert not encoder(motion_from="pixels").reads_changes
-    assert not encoder(appearance=True, channels=[4], motion=[], spans=[]).reads_changes
+    assert encoder(motion_from="changes").sees_changes
+    assert not encoder(motion_from="pixels").sees_changes
+    assert not encoder(appearance=True, channels=[4], motion=[], spans=[]).sees_changes
 
 
 def test_what_is_said_depends_on_the_frame_in_which_something_moved(tmp_path: Path) -> None:

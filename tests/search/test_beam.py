@@ -11,10 +11,10 @@ from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search import SearchOptions, Stepper
 from seq2see.search.beam import beam_search
-from seq2see.search.constraints import Allowed
+from seq2see.search.constraints import Constraints
 from seq2see.search.hypotheses import History
 from seq2see.search.oracle import Oracle
-from seq2see.search.run import tell
+from seq2see.search.run import build_hypotheses
 from tests.search.helpers import EOS, INPUTS, SYMBOLS, build, every_output, found, ids_of, padded, stepped
 
 
@@ -67,11 +67,11 @@ def test_a_beam_of_one_is_greedy(seed: int) -> None:
     model, rows, options = build(seed=seed), len(INPUTS), SearchOptions(max_length=7)
     with torch.no_grad():
         stepper, history = Stepper([(model, padded(INPUTS))], rows), History(rows, runners_up=0)
-        allowed = Allowed(options, writable=stepper.writable, device=stepper.device)
+        allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(None, stepper.places, rows=rows, max_length=7)
         endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
         paths = history.read_off(endings)
-        told = tell(
+        told = build_hypotheses(
             paths,
             endings,
             places=stepper.places,

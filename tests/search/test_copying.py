@@ -12,7 +12,7 @@ from seq2see.data.batches import Batch, Sequences, pad_lists
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.model import EncoderDecoder
-from seq2see.search import Hypothesis, SearchOptions, score_given, search
+from seq2see.search import Hypothesis, SearchOptions, score_targets, search
 from tests.search.helpers import EOS, SYMBOLS, UNK, build, padded
 
 ROWS = [[4, 1, 6, 1, 8], [9, 4], [], [1], [10, 1, 1, 1, 5, 6, 9], [5, 5, 5]]
@@ -68,7 +68,7 @@ def test_a_found_output_has_the_probability_that_scoring_gives_it() -> None:
     best = [hypotheses[0] for hypotheses in found([made], list(range(len(ROWS))))]
     targets = [one.ids[:-1] if one.ids[-1] == EOS else one.ids for one in best]
     batch = Batch(inputs(list(range(len(ROWS)))), pad_lists(targets, eos=True), list(range(len(ROWS))))
-    for given, one in zip(score_given(made, batch), best, strict=True):
+    for given, one in zip(score_targets(made, batch), best, strict=True):
         assert given.log_probs[: len(one.ids)] == pytest.approx(one.log_probs, abs=1e-4)
 
 

@@ -183,5 +183,5 @@ def test_a_model_in_training_searches_at_rest_and_goes_on_training() -> None:
     model.train()
     assert ids_of(found(model)) == resting
     assert all(module.training for module in model.modules())
-    step, _ = model.taught(Batch(padded([[4]]), padded([[5, EOS]])["source"], [0]))
+    step, _ = model.forward_batch(Batch(padded([[4]]), padded([[5, EOS]])["source"], [0]))
     assert step.features.requires_grad

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seq2see.search import SearchOptions
-from seq2see.search.sampling import BELOW_ONE, Draw, shaped
+from seq2see.search.sampling import BELOW_ONE, Sampler, shaped
 from tests.search.helpers import EOS, INPUTS, PAD, SOS, SYMBOLS, build, found, ids_of, stepped
 
 MANY = 4000
@@ -88,7 +88,7 @@ def test_top_p_counts_after_temperature_and_top_k() -> None:
 @pytest.mark.parametrize(("drawn", "symbol"), [(0.0, 1), (0.24, 1), (0.26, 3), (0.74, 3), (0.76, 4), (1.0, 4)])
 def test_a_number_finds_its_symbol_and_never_a_forbidden_one(drawn: float, symbol: int) -> None:
     """Probabilities 0, 1/4, 0, 1/2, 1/4, 0: even the ends of the range fall on what may be said."""
-    draw = Draw(SearchOptions(sample=True, max_length=1), [0], device=torch.device("cpu"))
+    draw = Sampler(SearchOptions(sample=True, max_length=1), [0], device=torch.device("cpu"))
     draw._drawn.fill_(min(drawn, BELOW_ONE))
     log_probs = torch.tensor([[[0, 0.25, 0, 0.5, 0.25, 0]]]).log()
     assert draw(log_probs, 0, torch.tensor([0])).item() == symbol

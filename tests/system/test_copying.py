@@ -14,7 +14,7 @@ from seq2see.api import Model
 from seq2see.cli.explain import lines
 from seq2see.errors import UserError
 from seq2see.pipeline.occlusion import apart
-from seq2see.search import score_given
+from seq2see.search import score_targets
 from tests.system.small import write_table
 
 WAYS = ["my name is {}", "{} is my name", "I am {} today", "they call me {}"]
@@ -131,7 +131,7 @@ def test_leaving_out_the_name_is_what_matters_to_a_copied_word(model: Model) -> 
     known, words = model.bundle.fields.output.vocabulary, (column.copyable.words or [])[0]
     assert [known.decode(ids, words) for ids in column.copyable.ids.tolist()] == kept
     batch.inputs["source"] = column
-    name = [given.log_probs[1] for given in score_given(model.bundle.network, batch)]
+    name = [given.log_probs[1] for given in score_targets(model.bundle.network, batch)]
     assert name[3] < min(name[:3]) - 10
 
 

@@ -16,7 +16,7 @@ from seq2see.modalities.sound import Frames
 from seq2see.modalities.video import Clips
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe, shipped
-from seq2see.search import Hypothesis, SearchOptions, classify, score_given, search
+from seq2see.search import Hypothesis, SearchOptions, classify, score_targets, search
 from tests.objectives import objective_of
 
 SYMBOLS, LABELS = 12, 4
@@ -133,7 +133,7 @@ def found(model: EncoderDecoder, recipe: Recipe, *, beam: int) -> list[list[Hypo
 @torch.inference_mode()
 def drawings(model: EncoderDecoder, recipe: Recipe, numbers: list[int]) -> torch.Tensor:
     """What comes out where that is no symbol."""
-    return model.numbers(model.taught(batch(recipe, numbers))[0])
+    return model.numbers(model.forward_batch(batch(recipe, numbers))[0])
 
 
 def check(recipe: Recipe) -> None:
@@ -153,10 +153,10 @@ def check(recipe: Recipe) -> None:
         for number in range(3):
             torch.testing.assert_close(drawings(model, recipe, [number])[0], drawn[number], atol=1e-5, rtol=0)
         return
-    together = score_given(model, given)
+    together = score_targets(model, given)
     for number in range(3):
         alone = batch(recipe, [number])
-        assert score_given(model, alone)[0].log_probs == pytest.approx(together[number].log_probs, abs=2e-4)
+        assert score_targets(model, alone)[0].log_probs == pytest.approx(together[number].log_probs, abs=2e-4)
     for beam in (1, 3):
         for (best, *_), row in zip(found(model, recipe, beam=beam), ROWS, strict=True):
             assert np.isfinite(best.log_probability)

@@ -75,7 +75,7 @@ def test_the_term_is_part_of_the_loss_with_its_weight(tables: tuple[Path, Path])
         totals[weight] = loss.total.item()
         assert ("alignment" in loss.terms) == (weight > 0)
         if weight == 1.0:
-            step, _ = bundle.network.taught(batch)
+            step, _ = bundle.network.forward_batch(batch)
             assert batch.alignment is not None
             log_weights = step.looks["source"].dense().detach().log().nan_to_num(neginf=0.0)
             term = -float((batch.alignment * log_weights).sum())

@@ -122,7 +122,7 @@ def sampled(model: EncoderDecoder, recipe: Recipe, state: dict[str, float] | Non
     objective, rows, found = objective_of(recipe), batch(recipe, DRAWS), []
     for _ in range(GROUPS):
         objective.state = dict(state or {})
-        total = plain_loss(model, *model.taught(rows), rows) if state is None else objective(model, rows).total
+        total = plain_loss(model, *model.forward_batch(rows), rows) if state is None else objective(model, rows).total
         found.append(gradient(model, total / DRAWS))
     return torch.stack(found)
 
@@ -172,7 +172,7 @@ def test_the_baseline_moves_as_slowly_as_it_is_told() -> None:
     objective, rows = objective_of(recipe), batch(recipe, 50)
     objective(model, rows)
     before = objective.state[BASELINE]
-    step, ready = model.taught(rows)
+    step, ready = model.forward_batch(rows)
     objective.of(model, step, ready, rows)
     assert isinstance(rows.target, Sequences)
     mean = float(model.head.given(step, ready, rows.target.ids, mask=rows.target.mask).detach().mean())
@@ -218,7 +218,7 @@ def test_exploration_is_paid_by_the_entropy_of_the_looks() -> None:
         paid = recipe.model_copy(update={"loss": recipe.loss.model_copy(update={"exploration": exploration})})
         totals.append(objective_of(paid)(model, rows).total)
     torch.manual_seed(1)
-    step, _ = model.taught(rows)
+    step, _ = model.forward_batch(rows)
     weights = step.looks["source"].dense()
     spread = -(weights * weights.log()).sum()
     torch.testing.assert_close(totals[0] - totals[1], 0.3 * spread, atol=1e-4, rtol=1e-4)

@@ -53,7 +53,7 @@ def test_balanced_classes_weigh_the_same_in_all() -> None:
     assert weights["yes"] * 1 == pytest.approx(weights["no"] * 3)
     assert sum(weights[label] for _, label in LABELLED) == pytest.approx(len(LABELLED))
 
-    step, ready = bundle.network.taught(batch)
+    step, ready = bundle.network.forward_batch(batch)
     logs = bundle.network.log_probs(step, ready).detach()
     each = [weights[label] * -logs[row, labels.index(label)] for row, (_, label) in enumerate(LABELLED)]
     loss = objective(bundle.network, batch)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
 from seq2see.encoders.backbones.base import Backbone
-from seq2see.encoders.layers import groups_of
+from seq2see.encoders.layers import norm_groups
 from seq2see.settings.encoders import BackboneSettings
 
 
@@ -22,7 +22,7 @@ class Level(nn.Sequential):
         self.across = 2 if halved == "both" else 1
         super().__init__(
             nn.Conv2d(below, above, 3, padding=1, bias=False),
-            nn.GroupNorm(groups_of(above), above),
+            nn.GroupNorm(norm_groups(above), above),
             nn.ReLU(),
             nn.MaxPool2d((2, self.across), ceil_mode=True),
         )
