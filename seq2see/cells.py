@@ -132,9 +132,15 @@ def last_real(
     return outputs.gather(1, where).squeeze(1)
 
 
-def _kernel_run(kernel: Any, inputs: Tensor, state: Any, weights: list[Tensor]) -> tuple[Tensor, CellState]:
-    """One of torch's own recurrent kernels over rows of one length."""
-    learning = torch.is_grad_enabled()  # cuDNN keeps what its backward needs only if told so
+def _run_kernel(name: str, inputs: Tensor, state: Any, weights: list[Tensor]) -> tuple[Tensor, CellState] | None:
+    """One of torch's own recurrent kernels (what `nn.GRU` and the others call) over rows of one length.
+
+    None where this version of torch does not offer it by that name: then the cell's own loop computes the same.
+    """
+    kernel: Any = getattr(torch, name, None)
+    if kernel is None:
+        return None
+    learning = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told so
     outputs, *last = kernel(inputs, state, weights, True, 1, 0.0, learning, False, True)
     return outputs, tuple(part[0] for part in last)
 
@@ -159,7 +165,7 @@ class Plain(Cell):
         if self.logistic:
             return None
         weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
-        return _kernel_run(torch._VF.rnn_tanh, inputs, state[0][None].contiguous(), weights)
+        return _run_kernel("rnn_tanh", inputs, state[0][None].contiguous(), weights)
 
 
 @cells.register("gru")
@@ -197,7 +203,7 @@ class GRU(Cell):
             return None
         bias = torch.cat([torch.zeros_like(self.b[: 2 * self.size]), self.b_U])
         weights = [self._joined(), self.U, self.b, bias]
-        return _kernel_run(torch._VF.gru, inputs, state[0][None].contiguous(), weights)
+        return _run_kernel("gru", inputs, state[0][None].contiguous(), weights)
 
 
 @cells.register("lstm")
@@ -222,7 +228,7 @@ class LSTM(Cell):
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
         start = (state[0][None].contiguous(), state[1][None].contiguous())
-        return _kernel_run(torch._VF.lstm, inputs, start, weights)
+        return _run_kernel("lstm", inputs, start, weights)
 
 
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:

@@ -1,4 +1,14 @@
-"""Gradients of a loop over time taken once for all steps: products with weights, windows of places, growing tapes."""
+"""Gradients of a loop over time, accumulated once for all steps instead of once per step.
+
+In a loop autograd computes the gradient of whatever every step reads (a weight, the places of an input, earlier states)
+step by step, each time as large as the whole. The classes here run the same forward computation, collect what each
+step contributes, and compute the gradient in one large operation when the loop's backward pass reaches it:
+`DeferredProduct` for products with weights, `DeferredGather` for windows and weighted means of places, `DeferredCache`
+for states that later steps attend to.
+
+The last two need to know which backward pass is running, which torch tells through a private function alone. Where a
+version of torch lacks it they use plain operations: the same numbers and gradients, at autograd's usual cost.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +21,35 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-# ---------------- Which way back is under way
-
 
 class BackwardPass:
-    """Tells a new backward pass from the one before.
+    """Tells a new backward pass from the previous one.
 
-    A pass may end before all parts have been settled: torch.autograd.grad for the query alone never asks for the
-    places. What it has put down until then belongs to no later pass.
+    A pass may end before every contribution was used: `torch.autograd.grad` with respect to the query alone never
+    reaches the places. What such a pass collected must not leak into the next one.
     """
 
     def __init__(self) -> None:
         self._number = -1
 
-    def new(self) -> bool:
-        """Whether the pass under way is another than at the last call: torch gives each a number of its own."""
+    @staticmethod
+    def is_known() -> bool:
+        """Whether this version of torch numbers its backward passes."""
+        return hasattr(torch._C, "_current_graph_task_id")
+
+    def is_new(self) -> bool:
+        """Whether the running pass differs from that of the last call."""
         number: int = torch._C._current_graph_task_id()
         before, self._number = self._number, number
         return number != before
 
 
-# ---------------- Products with the weights of a loop over time
+# --- Products with weights
 
 
 @runtime_checkable
 class Product(Protocol):
-    """x W', by whatever way; `key` names the weight (a slice of a parameter is a new tensor each time it is taken)."""
+    """Computes x W'. `key` identifies the weight, because a slice of a parameter is a new tensor at each access."""
 
     def __call__(
         self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str
@@ -46,15 +59,15 @@ class Product(Protocol):
 def plain_product(
     x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str
 ) -> Float[Tensor, "rows out"]:
+    """x W' with autograd's own gradient: for single steps."""
     return linear(x, weight)
 
 
 class DeferredProduct:
-    """The same products for a loop of `steps`, with dW = sum_t dy_t x_t' as one large product after the loop.
+    """x_t W' for a loop of `steps` steps, with dW = sum_t dy_t x_t' as one large product after the loop.
 
-    In a loop autograd takes the gradient of a weight step by step: many thin products, each read and added over the
-    whole matrix. Here each step adds a slot of zeros; the slots' gradients arrive together, when the loop's inputs are
-    all known.
+    Autograd would add `steps` thin products to a gradient of the weight's size. Here each step adds one slice of a
+    tensor of zeros to its product; the gradients of these slices arrive together, once all inputs x_t are known.
     """
 
     def __init__(self, steps: int):
@@ -67,25 +80,25 @@ class DeferredProduct:
         if key not in self.weights:
             inputs: list[Tensor] = []
             slots: Tensor = _Slots.apply(weight, inputs, len(x), self.steps)
-            self.weights[key] = _at_working_precision(weight.detach()), inputs, iter(slots.unbind(1))
+            self.weights[key] = _autocast(weight.detach()), inputs, iter(slots.unbind(1))
         fixed, inputs, free = self.weights[key]
         inputs.append(x.detach())
         return torch.addmm(next(free), x, fixed.t())
 
 
-def _at_working_precision(weight: Tensor) -> Tensor:
-    """Under autocast the loop's weight is converted once here, not once per step."""
-    kind = weight.device.type
-    return weight.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else weight
+def _autocast(weight: Tensor) -> Tensor:
+    """The weight at autocast's precision where that is enabled: converted once, not at every step."""
+    device = weight.device.type
+    return weight.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else weight
 
 
 class _Slots(torch.autograd.Function):
-    """Zeros (rows, steps, out) whose gradient becomes the weight's."""
+    """Zeros (rows, steps, out) whose gradient becomes that of the weight."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, inputs: list[Tensor], rows: int, steps: int) -> Tensor:
         ctx.inputs = inputs
-        ctx.working, ctx.dtype = _at_working_precision(weight[:0]).dtype, weight.dtype
+        ctx.working, ctx.dtype = _autocast(weight[:0]).dtype, weight.dtype
         return weight.new_zeros(rows, steps, weight.shape[0])
 
     @staticmethod
@@ -95,123 +108,125 @@ class _Slots(torch.autograd.Function):
         return (flat.t() @ steps).to(ctx.dtype), None, None, None
 
 
-# ---------------- Taking windows out of places at a cost that does not grow with their number, backwards too
+# --- Windows and weighted means of places
 
 
 class DeferredGather:
-    """Windows and weighted means of one source, (batch, places, size); their gradients are added up in one place.
+    """Windows and weighted means of one source (batch, places, size), with one gradient for all of them.
 
-    Autograd gives a plain gather, or a product, a gradient as large as the source at every step of a loop. Here each
-    window puts down its own part, and of each mean the weights are kept; the source gets the sum once, when all have
-    been accounted for. At reduced precision it is converted once, not at every step. A way back that ends before the
-    source is asked for its gradient leaves parts behind; the next one drops them.
+    Autograd gives a gather or a product a gradient of the source's size at every step of a loop, so that a window would
+    cost as much as all places. Here each window keeps the gradient of its own rows and each mean keeps its weights; the
+    source's gradient is computed once, when the backward pass has visited all of them. Under autocast the source is
+    converted once, not at every step.
     """
 
     def __init__(self, source: Float[Tensor, "batch *heads places size"]):
         self.source = source
-        self.parts: list[tuple[Tensor, Tensor]] = []
-        self.mixed: list[tuple[Tensor, Tensor]] = []
+        self.windows: list[tuple[Tensor, Tensor]] = []
+        self.means: list[tuple[Tensor, Tensor]] = []
         self._pass = BackwardPass()
         self._anchor: Tensor | None = None
         self._working: Tensor | None = None
 
     def take(self, numbers: Int[Tensor, "batch queries window"]) -> Float[Tensor, "batch queries window size"]:
-        """What stands at those numbers of each row."""
+        """The rows of the source at these numbers."""
         index = numbers + torch.arange(len(numbers), device=numbers.device)[:, None, None] * self.source.shape[-2]
-        if not (torch.is_grad_enabled() and self.source.requires_grad):
+        if not self._defers():
             return self.source.reshape(-1, self.source.shape[-1])[index]
-        taken: Tensor = _Take.apply(self.anchor, index, self)
-        return taken
+        rows: Tensor = _Take.apply(self.anchor, index, self)
+        return rows
 
-    def mix(self, shares: Float[Tensor, "batch queries places"]) -> Float[Tensor, "batch queries size"]:
-        """sum_j shares_j source_j"""
-        if not (torch.is_grad_enabled() and self.source.requires_grad):
-            return torch.bmm(shares.to(self.source.dtype), self.source)
-        mean: Tensor = _Mix.apply(self.anchor, shares, self)
+    def mean(self, weights: Float[Tensor, "batch queries places"]) -> Float[Tensor, "batch queries size"]:
+        """sum_j weights_j source_j"""
+        if not self._defers():
+            return torch.bmm(weights.to(self.source.dtype), self.source)
+        mean: Tensor = _Mean.apply(self.anchor, weights, self)
         return mean
+
+    def _defers(self) -> bool:
+        return torch.is_grad_enabled() and self.source.requires_grad and BackwardPass.is_known()
 
     @property
     def anchor(self) -> Tensor:
+        """A scalar that every window and mean depends on: its gradient is computed after all of theirs."""
         if self._anchor is None:
             self._anchor = _Anchor.apply(self.source, self)
         return self._anchor
 
     def working(self) -> Float[Tensor, "batch places size"]:
-        """The source without its gradient, at the precision products are taken in."""
-        kind = self.source.device.type
+        """The source without gradient, at the precision of products."""
+        device = self.source.device.type
         if self._working is None:
-            wanted = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.source.dtype
-            self._working = self.source.detach().to(wanted)
+            dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.source.dtype
+            self._working = self.source.detach().to(dtype)
         return self._working
 
-    def put_part(self, index: Int[Tensor, " taken"], grad: Float[Tensor, "taken size"]) -> None:
-        """Account for a window: the gradient of what was taken at those numbers of all rows together."""
-        self._open()
-        self.parts.append((index, grad))
+    def add_window(self, index: Int[Tensor, " rows"], grad: Float[Tensor, "rows size"]) -> None:
+        """Keep the gradient of a window; index: its rows in the flattened source."""
+        self._drop_leftovers()
+        self.windows.append((index, grad))
 
-    def put_mixed(
-        self, shares: Float[Tensor, "batch queries places"], grad: Float[Tensor, "batch queries size"]
+    def add_mean(
+        self, weights: Float[Tensor, "batch queries places"], grad: Float[Tensor, "batch queries size"]
     ) -> None:
-        """Account for a mean of those shares."""
-        self._open()
-        self.mixed.append((shares, grad))
+        """Keep the weights and the gradient of a mean."""
+        self._drop_leftovers()
+        self.means.append((weights, grad))
 
-    def _open(self) -> None:
-        if self._pass.new():
-            self.parts, self.mixed = [], []
+    def _drop_leftovers(self) -> None:
+        if self._pass.is_new():
+            self.windows, self.means = [], []
 
-    def settle(self) -> Float[Tensor, "batch *heads places size"]:
-        """The gradient of the source: the sum of what windows and means have put down, which is then forgotten."""
-        parts, mixed, self.parts, self.mixed = self.parts, self.mixed, [], []
-        self._anchor = None  # the graph holds the ledger, so the ledger must not go on holding the graph
-        if mixed:
-            shares, grads = (torch.cat(all_of, dim=1) for all_of in zip(*mixed, strict=True))
-            total = torch.bmm(shares.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)
+    def gradient(self) -> Float[Tensor, "batch *heads places size"]:
+        """The gradient of the source: the sum over all windows and means, which are then forgotten."""
+        windows, means, self.windows, self.means = self.windows, self.means, [], []
+        self._anchor = None  # the graph refers to this object, so this object must not keep the graph alive
+        if means:
+            weights, grads = (torch.cat(parts, dim=1) for parts in zip(*means, strict=True))
+            total = torch.bmm(weights.transpose(1, 2).to(grads.dtype), grads).to(self.source.dtype)
         else:
             total = torch.zeros_like(self.source, memory_format=torch.contiguous_format)
         flat = total.view(-1, total.shape[-1])
-        for index, part in parts:
-            flat.index_add_(0, index, part)
+        for index, grad in windows:
+            flat.index_add_(0, index, grad)
         return total
 
 
 class _Anchor(torch.autograd.Function):
-    """A number that every window depends on, so that its gradient is asked for after all of theirs."""
-
     @staticmethod
-    def forward(ctx: Any, source: Tensor, ledger: DeferredGather) -> Tensor:
-        ctx.ledger = ledger
+    def forward(ctx: Any, source: Tensor, gather: DeferredGather) -> Tensor:
+        ctx.gather = gather
         return source.new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        ledger: DeferredGather = ctx.ledger
-        return ledger.settle(), None
+        gather: DeferredGather = ctx.gather
+        return gather.gradient(), None
 
 
 class _Take(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, index: Tensor, ledger: DeferredGather) -> Tensor:
-        ctx.ledger = ledger
+    def forward(ctx: Any, anchor: Tensor, index: Tensor, gather: DeferredGather) -> Tensor:
+        ctx.gather = gather
         ctx.save_for_backward(index)
-        return ledger.source.detach().reshape(-1, ledger.source.shape[-1])[index]
+        return gather.source.detach().reshape(-1, gather.source.shape[-1])[index]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (index,) = ctx.saved_tensors
-        part = grad.reshape(-1, grad.shape[-1]).to(ctx.ledger.source.dtype)
-        ctx.ledger.put_part(index.flatten(), part)
+        rows = grad.reshape(-1, grad.shape[-1]).to(ctx.gather.source.dtype)
+        ctx.gather.add_window(index.flatten(), rows)
         return grad.new_zeros(()), None, None
 
 
-class _Mix(torch.autograd.Function):
+class _Mean(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, shares: Tensor, ledger: DeferredGather) -> Tensor:
-        ctx.ledger, ctx.dtype = ledger, shares.dtype
-        source = ledger.working()
-        used = shares.to(source.dtype)
+    def forward(ctx: Any, anchor: Tensor, weights: Tensor, gather: DeferredGather) -> Tensor:
+        ctx.gather, ctx.dtype = gather, weights.dtype
+        source = gather.working()
+        used = weights.to(source.dtype)
         ctx.save_for_backward(used)
         return torch.bmm(used, source)
 
@@ -219,20 +234,20 @@ class _Mix(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         (used,) = ctx.saved_tensors
-        ledger: DeferredGather = ctx.ledger
-        ledger.put_mixed(used, grad)
-        return grad.new_zeros(()), torch.bmm(grad, ledger.working().transpose(1, 2)).to(ctx.dtype), None
+        gather: DeferredGather = ctx.gather
+        gather.add_mean(used, grad)
+        return grad.new_zeros(()), torch.bmm(grad, gather.working().transpose(1, 2)).to(ctx.dtype), None
 
 
 def gather_places(
-    source: Float[Tensor, "batch places"], numbers: Int[Tensor, "batch picked"]
-) -> Float[Tensor, "batch picked"]:
-    """What stands at those numbers of each row; torch's own gather would keep the whole source for the way back."""
-    picked: Tensor = _Pick.apply(source, numbers)
-    return picked
+    source: Float[Tensor, "batch places"], numbers: Int[Tensor, "batch chosen"]
+) -> Float[Tensor, "batch chosen"]:
+    """`source.gather(1, numbers)`, which does not keep the whole source for the backward pass, as torch's own does."""
+    chosen: Tensor = _Gather.apply(source, numbers)
+    return chosen
 
 
-class _Pick(torch.autograd.Function):
+class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, source: Tensor, numbers: Tensor) -> Tensor:
         ctx.shape = source.shape
@@ -246,79 +261,88 @@ class _Pick(torch.autograd.Function):
         return grad.new_zeros(ctx.shape).scatter_add_(1, numbers, grad), None
 
 
-# ---------------- States written down one by one, and looks back at those written so far
+# --- States that later steps attend to
 
 
 class DeferredCache:
-    """What one loop over at most `steps` steps has written: values (batch, steps, size) with keys, and how each step
-    looked: weights (batch, steps, steps), row j over the steps before j.
+    """Keys and values of earlier steps in a loop of at most `steps` steps, for attention to them.
 
-    What is written passes through `write`, and what follows has to depend on what `write` gives back: then every later
-    look settles its gradient before the states it looked at are asked for theirs.
+    values: (batch, steps, size); keys: (batch, steps, key); weights: (batch, steps, steps), row j over the steps
+    before j. A state passes through `append`, and what follows has to depend on what `append` returns: then the
+    backward pass visits every later use of a state before the state itself.
     """
 
     def __init__(self, steps: int):
         self.steps = steps
-        self.written = 0
-        self._values, self._keys, self._weights = _nothing(), _nothing(), _nothing()
+        self.length = 0
+        self._values, self._keys, self._weights = torch.empty(0), torch.empty(0), torch.empty(0)
         self._pass = BackwardPass()
         self._context_grads: Tensor | None = None
         self._key_grads: Tensor | None = None
+        self._plain: list[tuple[Tensor, Tensor]] | None = None if BackwardPass.is_known() else []
 
     @property
     def weights(self) -> Float[Tensor, "batch steps steps"]:
-        """How each step looked; without gradient. Zeros in the first row: nothing lies before it."""
+        """The attention weights of each step, without gradient; the first row is zeros."""
         return self._weights
 
-    def write(self, value: Float[Tensor, "batch size"], key: Float[Tensor, "batch key"]) -> Float[Tensor, "batch size"]:
-        """Put down a value with its key; go on with what comes back."""
-        if not self.written:
+    def append(
+        self, value: Float[Tensor, "batch size"], key: Float[Tensor, "batch key"]
+    ) -> Float[Tensor, "batch size"]:
+        """Add a value with its key; continue with the tensor that is returned."""
+        if not self.length:
             self._values = value.new_zeros(len(value), self.steps, value.shape[1])
             self._keys = key.new_zeros(len(key), self.steps, key.shape[1])
             self._weights = value.new_zeros(len(value), self.steps, self.steps)
-        passed: Tensor = _Write.apply(value, key, self, self.written)
-        self.written += 1
+        self.length += 1
+        if self._plain is not None:
+            self._plain.append((value, key))
+            return value
+        passed: Tensor = _Append.apply(value, key, self, self.length - 1)
         return passed
 
-    def keys(self, last: Float[Tensor, "batch size"]) -> Float[Tensor, "batch written key"]:
-        """All keys so far; `last`: what `write` gave back last."""
-        seen: Tensor = _Keys.apply(last, self, self.written)
-        return seen
+    def keys(self, last: Float[Tensor, "batch size"]) -> Float[Tensor, "batch length key"]:
+        """All keys so far; last: what `append` returned last."""
+        if self._plain is not None:
+            return torch.stack([key for _, key in self._plain], dim=1)
+        keys: Tensor = _Keys.apply(last, self, self.length)
+        return keys
 
-    def mix(
-        self, shares: Float[Tensor, "batch one written"], last: Float[Tensor, "batch size"]
+    def mean(
+        self, weights: Float[Tensor, "batch one length"], last: Float[Tensor, "batch size"]
     ) -> Float[Tensor, "batch one size"]:
-        """sum_i shares_i value_i over all values so far."""
-        mean: Tensor = _TapeMix.apply(shares, last, self, self.written)
+        """sum_i weights_i value_i over all values so far."""
+        if self._plain is not None:
+            self._weights.data[:, self.length, : self.length] = weights.detach()[:, 0].to(self._weights.dtype)
+            values = torch.stack([value for value, _ in self._plain], dim=1)
+            return torch.bmm(weights.to(values.dtype), values)
+        mean: Tensor = _CacheMean.apply(weights, last, self, self.length)
         return mean
 
-    def _put(self, number: int, value: Tensor, key: Tensor) -> None:
-        """Through `.data`: views of what stands before `number` are saved for the way back, and stay as they are."""
+    def _store(self, number: int, value: Tensor, key: Tensor) -> None:
+        """Writes through `.data`: autograd has saved views of the earlier rows, which do not change."""
         self._values.data[:, number] = value
         self._keys.data[:, number] = key
 
-    def _put_context_grad(self, number: int, grad: Float[Tensor, "batch size"]) -> None:
-        """Account for the look of that step."""
-        self._open()
+    def _add_context_grad(self, number: int, grad: Float[Tensor, "batch size"]) -> None:
+        self._drop_leftovers()
         if self._context_grads is None:
             self._context_grads = torch.zeros_like(self._values)
         self._context_grads[:, number] = grad
 
-    def _put_key_grads(self, grad: Float[Tensor, "batch seen key"]) -> None:
-        """Account for the keys that a step has seen."""
-        self._open()
+    def _add_key_grads(self, grad: Float[Tensor, "batch length key"]) -> None:
+        self._drop_leftovers()
         if self._key_grads is None:
             self._key_grads = torch.zeros_like(self._keys)
         self._key_grads[:, : grad.shape[1]] += grad
 
-    def _open(self) -> None:
-        """What a way back that ended early has put down belongs to no later one."""
-        if self._pass.new():
+    def _drop_leftovers(self) -> None:
+        if self._pass.is_new():
             self._context_grads = self._key_grads = None
 
-    def _settled(self, number: int, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The gradients of a value and its key, all later looks having put down their parts; the first one ends it."""
-        self._open()
+    def _gradients(self, number: int, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The gradients of a value and its key, after all later steps have added theirs; the first ends the pass."""
+        self._drop_leftovers()
         grads, keys = self._context_grads, self._key_grads
         if grads is not None and number + 1 < self.steps:
             later = self._weights[:, number + 1 :, number].unsqueeze(1)
@@ -329,50 +353,46 @@ class DeferredCache:
         return grad, key
 
 
-def _nothing() -> Tensor:
-    return torch.empty(0)
-
-
-class _Write(torch.autograd.Function):
+class _Append(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, value: Tensor, key: Tensor, tape: DeferredCache, number: int) -> Tensor:
-        ctx.tape, ctx.number = tape, number
-        tape._put(number, value, key)
+    def forward(ctx: Any, value: Tensor, key: Tensor, cache: DeferredCache, number: int) -> Tensor:
+        ctx.cache, ctx.number = cache, number
+        cache._store(number, value, key)
         return value.view_as(value)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
-        value, key = ctx.tape._settled(ctx.number, grad)
+        value, key = ctx.cache._gradients(ctx.number, grad)
         return value, key, None, None
 
 
 class _Keys(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, last: Tensor, tape: DeferredCache, written: int) -> Tensor:
-        ctx.tape = tape
-        return tape._keys[:, :written]
+    def forward(ctx: Any, last: Tensor, cache: DeferredCache, length: int) -> Tensor:
+        ctx.cache = cache
+        return cache._keys[:, :length]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None]:
-        ctx.tape._put_key_grads(grad)
+        ctx.cache._add_key_grads(grad)
         return None, None, None
 
 
-class _TapeMix(torch.autograd.Function):
+class _CacheMean(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, shares: Tensor, last: Tensor, tape: DeferredCache, written: int) -> Tensor:
-        ctx.tape, ctx.written, ctx.dtype = tape, written, shares.dtype
-        used = shares.to(tape._values.dtype)
-        tape._weights.data[:, written, :written] = used[:, 0]
-        return torch.bmm(used, tape._values[:, :written])
+    def forward(ctx: Any, weights: Tensor, last: Tensor, cache: DeferredCache, length: int) -> Tensor:
+        ctx.cache, ctx.length, ctx.dtype = cache, length, weights.dtype
+        used = weights.to(cache._values.dtype)
+        cache._weights.data[:, length, :length] = used[:, 0]
+        return torch.bmm(used, cache._values[:, :length])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        tape: DeferredCache = ctx.tape
-        exact = grad.to(tape._values.dtype)
-        tape._put_context_grad(ctx.written, exact[:, 0])
-        back = torch.bmm(exact, tape._values[:, : ctx.written].transpose(1, 2))
+        cache: DeferredCache = ctx.cache
+        exact = grad.to(cache._values.dtype)
+        cache._add_context_grad(ctx.length, exact[:, 0])
+        back = torch.bmm(exact, cache._values[:, : ctx.length].transpose(1, 2))
         return back.to(ctx.dtype), None, None, None

@@ -87,7 +87,7 @@ class Attention(nn.Module):
         energies = compute_energies(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
         weights = self.weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
-        context = prepared.value_gather.mix(chosen.shares)
+        context = prepared.value_gather.mean(chosen.shares)
         places = prepared.mask.shape[1]
         return Look(
             context,

@@ -138,24 +138,24 @@ class IntraAttention(nn.Module):
         """Q_x x_j of all steps: the half of the queries that no state enters."""
         return x[..., :0] if self.Q_x is None else self.Q_x(x)
 
-    def write(self, state: Float[Tensor, "batch size"], tape: DeferredCache) -> Float[Tensor, "batch size"]:
+    def append(self, state: Float[Tensor, "batch size"], cache: DeferredCache) -> Float[Tensor, "batch size"]:
         """Let later steps look at a state; its key is computed here, once."""
-        return tape.write(state, compute_keys(self.score, state[:, None])[:, 0])
+        return cache.append(state, compute_keys(self.score, state[:, None])[:, 0])
 
     def forward(
         self,
         asked: Float[Tensor, "batch query"],
         state: Float[Tensor, "batch size"],
-        tape: DeferredCache,
+        cache: DeferredCache,
         *,
         product: Product = plain_product,
     ) -> Float[Tensor, "batch size"]:
         """The context of the next step, from its half of the query and the state written last."""
         if self.Q_h is not None:
             asked = asked + product(state, self.Q_h.weight, f"{id(self)}.Q_h")
-        energies = compute_energies(self.score, asked[:, None], Candidates(tape.keys(state), Layout()))
+        energies = compute_energies(self.score, asked[:, None], Candidates(cache.keys(state), Layout()))
         weights = softmax(energies.float()).to(energies.dtype)
-        return tape.mix(weights, state).squeeze(1)
+        return cache.mean(weights, state).squeeze(1)
 
 
 def intra_equations(score: str, h: str) -> list[str]:

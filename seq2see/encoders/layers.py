@@ -140,17 +140,17 @@ class SelfAttentiveCell(nn.Module):
         if not steps:
             return x.new_zeros(batch, 0, self.cell.size), x.new_zeros(batch, 0, 0)
         projected, asked = self.cell.project("x", x, bias=True).unbind(1), self.inward.asking(x).unbind(1)
-        tape, product = DeferredCache(steps), DeferredProduct(steps)
+        cache, product = DeferredCache(steps), DeferredProduct(steps)
         state, outputs = self.cell.zeros(x, batch), list[Tensor]()
         for number in range(steps):
             entering = projected[number]
             if number:
-                context = self.inward(asked[number], state[0], tape, product=product)
+                context = self.inward(asked[number], state[0], cache, product=product)
                 entering = entering + product(context, self.cell.W["c"], f"{id(self)}.W_c")
             output, *rest = self.cell(entering, state, product=product)
-            state = self.inward.write(output, tape), *rest
+            state = self.inward.append(output, cache), *rest
             outputs.append(state[0])
-        return torch.stack(outputs, 1), tape.weights
+        return torch.stack(outputs, 1), cache.weights
 
 
 # ---------------- Recurrent layers one above the other, each reading in one or both directions
