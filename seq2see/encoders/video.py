@@ -14,7 +14,7 @@ from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
 
 from seq2see.encoders.backbones import Backbone, backbone_of, hold
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
-from seq2see.encoders.layers import LayerOutput, RecurrentLayers, norm_groups, masked_mean
+from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean, norm_groups
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
@@ -218,7 +218,9 @@ class VideoEncoder(Encoder):
     def _vector(self, maps: Maps) -> Float[Tensor, "batch frames numbers"]:
         return maps.flatten(2) if self.settings.frame == "flat" else maps.mean((3, 4))
 
-    def _frames(self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, need_weights: bool) -> LayerOutput:
+    def _frames(
+        self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, need_weights: bool
+    ) -> LayerOutput:
         """h_j and the summary."""
         states = self.W_p(vectors)
         if isinstance(self.layers, TransformerLevel):

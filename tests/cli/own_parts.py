@@ -29,7 +29,7 @@ DECODER = '''
 from dataclasses import replace
 import torch
 from torch import nn
-from seq2see.decoders import Decoder, Looking, Ready, State, Step, decoders
+from seq2see.decoders import Decoder, CrossAttention, Ready, State, Step, decoders
 
 
 @decoders.register("{name}")
@@ -41,7 +41,7 @@ class Reader(Decoder):
         self.embedding = conditions.embedding
         self.P = nn.Parameter(0.5 * torch.randn(longest, settings.size))
         self.W = nn.Linear(conditions.embedding.size, settings.size)
-        self.looking = Looking(attention, query=settings.size, views=conditions.looks)
+        self.looking = CrossAttention(attention, query=settings.size, views=conditions.looks)
         self.features_size = settings.size + self.looking.size
 
     def prepare(self, memory):

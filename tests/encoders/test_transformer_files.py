@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seq2see.encoders import Encoded, Encoder, InputInfo, ImageTransformer, SoundTransformer, VideoEncoder
+from seq2see.encoders import Encoded, Encoder, ImageTransformer, InputInfo, SoundTransformer, VideoEncoder
 from seq2see.encoders.build import build_encoder
 from seq2see.errors import UserError
 from seq2see.modalities.image import Pictures
