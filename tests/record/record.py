@@ -57,8 +57,8 @@ def train(case: Case, table: Table, folder: Path) -> list[str]:
 
 
 def told(folder: Path) -> list[dict[str, Any]]:
-    """The reports of a run, without times."""
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    """The reports of a run, without times, and without the folder in the paths of files."""
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").replace(f"{folder.parent}/", "").splitlines()
     kept = ("update", "epoch", "loss", "learning_rate", "gradient_norm", "dev", "baseline", "best", "averaged")
     return [{key: report[key] for key in (*kept, "samples") if key in report} for report in map(json.loads, lines)]
 
