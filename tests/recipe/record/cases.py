@@ -327,6 +327,20 @@ MEDIA = {
 }
 """Further ones, by the kind of the first input."""
 
+WANTED = [
+    ("language-model", "loss.consistency=1"),
+    ("a stream", "loss.consistency=1"),
+    ("autoencoder", "decoder.reconstruction.hidden=[]", "decoder.reconstruction.activation=tanh"),
+    ("image-autoencoder", "decoder.reconstruction.pixels=dense", "decoder.reconstruction.channels=[8]"),
+    ("image-autoencoder", "decoder.reconstruction.pixels=dense"),
+    ("one text", "decoder.size=!!int many"),
+    ("one text", f"{'.'.join('abcdefghijklmnopqrstuvwxyzabcdefghi')}=1"),
+    ("one text", "inputs.source.kind=sound", "encoder.kind=transformer", "encoder.embedding.size=8"),
+    ("a sound", "encoder.kind=transformer", "encoder.embedding.size=8"),
+    ("transformers", "encoder.stack=2", "encoder.patch=4"),
+]
+"""For rules that no other case meets."""
+
 SHARES = {
     "value": 0.05,
     "wrong": 0.022,
@@ -350,6 +364,7 @@ def cases(keys: Sequence[Key], shipped: Mapping[str, str]) -> tuple[dict[str, So
         made |= dict.fromkeys(_single(name, raw, keys))
         made |= dict.fromkeys(_several(name, raw))
         made |= dict.fromkeys(_malformed(name, raw))
+    made |= dict.fromkeys(Case(name, tuple(overrides)) for name, *overrides in WANTED)
     tried, further = _collected(sources)
     sources |= tried
     made |= dict.fromkeys(further)
