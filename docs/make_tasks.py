@@ -54,7 +54,7 @@ def page(name: str) -> str:
         use=_use(recipe),
         columns=" -> ".join(_columns(recipe)),
         metrics=", ".join(f"`{metric}`" for metric in metrics_of(recipe)),
-        baseline=BASELINES[_baseline(recipe)].says,
+        baseline=BASELINES[_baseline(recipe)].description,
         attention=_attention(recipe),
         answers=answers_of(recipe).text(),
         recipe=(resources.files("seq2see") / "recipes" / f"{name}.yaml").read_text("utf-8"),
@@ -62,7 +62,7 @@ def page(name: str) -> str:
 
 
 def _baseline(recipe: Recipe) -> str:
-    return recipe.evaluation.baseline or default_baseline(recipe.output.kind, inputs=bool(recipe.inputs))
+    return recipe.evaluation.baseline or default_baseline(recipe.output.measured_as, inputs=bool(recipe.inputs))
 
 
 def _columns(recipe: Recipe) -> list[str]:

@@ -15,7 +15,7 @@ from seq2see.data.records import Data, is_frame, is_path
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
-from seq2see.evaluation.report import Seen
+from seq2see.evaluation.report import TrainingOverlap
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle, folders_of
@@ -341,7 +341,7 @@ class Model:
         tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows if is_path(data) else rows_of_text(rows, fields)
 
-    def seen(self, rows: Sequence[Mapping[str, str]]) -> Seen | None:
+    def seen(self, rows: Sequence[Mapping[str, str]]) -> TrainingOverlap | None:
         """Which of these rows the models were trained on; if any were, it is said."""
         seen = seen_by([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
         if seen is not None:

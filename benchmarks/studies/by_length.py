@@ -13,7 +13,7 @@ from pathlib import Path
 import seq2see
 from seq2see.cli.figures.lengths import chart_of
 from seq2see.evaluation import Rows, paired_bootstrap
-from seq2see.evaluation.length_curve import length_curves
+from seq2see.evaluation.by_length import length_curves
 from seq2see.pipeline.evaluator import answered
 
 

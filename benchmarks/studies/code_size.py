@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import seq2see
-from seq2see.evaluation.pca import Principal
+from seq2see.evaluation.pca import Pca
 from seq2see.modalities.vector import written
 from seq2see.seeing import line_plot, reconstruction_sheet
 
@@ -94,9 +94,9 @@ def main() -> None:
     test, dev, train = rows[:300], rows[300:400], rows[400:]
     spoilt = test + NOISE * np.random.default_rng(3).normal(size=test.shape)
     small = [size for size in given.sizes if size <= train.shape[1]]
-    pca = Principal.of(train)
-    clean = {"PCA": (small, [error(pca.restored(test, size), test) for size in small])}
-    noisy = {"PCA": (small, [error(pca.restored(spoilt, size), test) for size in small])}
+    pca = Pca.fit(train)
+    clean = {"PCA": (small, [error(pca.reconstruct(test, size), test) for size in small])}
+    noisy = {"PCA": (small, [error(pca.reconstruct(spoilt, size), test) for size in small])}
     noisy["the noisy pictures themselves"] = (given.sizes, [error(spoilt, test)] * len(given.sizes))
     shown = {"given": test[:12], "with noise": spoilt[:12]}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
-"""Baselines, printed beside every metric: constant, copying, lead sentence, bag of words, mean, unigram."""
+"""Baselines, printed beside every metric: copying, lead sentence, constant, bag of words, mean, unigram."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -16,51 +16,59 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from seq2see.data.sentences import split_sentences
 from seq2see.data.tokens import split_words
 from seq2see.errors import UserError
-from seq2see.evaluation.base import Rows
 from seq2see.evaluation.labels import perplexity
-from seq2see.evaluation.metrics import Kind, lookup, measure
+from seq2see.evaluation.metrics import AppliesTo, OutputType, Rows, applies, lookup, measure
 from seq2see.files import shortened
 from seq2see.registry import Registry
 
-# ---------------- The first sentence of a text
 
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows that a baseline is fitted to, read anew by each call.
 
-def first_sentence(text: str) -> str:
-    """The text up to and including the end of its first sentence; all of it where no end is found.
-
-    >>> first_sentence("Dr. A. Smith et al. paid 3.50 dollars. Then they left.")
-    'Dr. A. Smith et al. paid 3.50 dollars.'
+    pairs: (first text input, output); outputs: as text; numbers: outputs that are numbers.
     """
-    return next(split_sentences(text), "")
 
-
-# ---------------- Trivial models, printed beside every metric
+    pairs: Callable[[], Iterable[tuple[str, str]]]
+    outputs: Callable[[], Iterable[str]]
+    numbers: Callable[[], Iterable[NDArray[np.float64]]]
 
 
 class Baseline(ABC):
-    """A model anyone could write down. It goes into a model's folder as JSON, so that it needs no training data later.
+    """A trivial model whose metrics are printed beside the model's. A new one is one subclass, registered by its name.
 
-    says: what it does, in a few words, for the head of a table.
+    It is stored in a model's folder as JSON, so that it needs no training data later.
+
+    description: what it does, in a few words, for the head of a table; applies_to: the outputs it is for;
+    needs_text: it reads a text input; needs_inputs: false for a language model.
     """
 
     name: ClassVar[str]
-    says: ClassVar[str]
+    description: ClassVar[str]
+    applies_to: ClassVar[AppliesTo] = "any"
+    needs_text: ClassVar[bool] = False
+    needs_inputs: ClassVar[bool] = True
+
+    @classmethod
+    def fit_rows(cls, rows: TrainingRows) -> Self:
+        """Fit the baseline to training rows; one that learns nothing is just created."""
+        return cls()
 
     @abstractmethod
-    def can(self, metric: str) -> bool:
-        """Whether the metric can be taken of this model."""
+    def supports(self, metric: str) -> bool:
+        """Whether the metric can be measured of this baseline."""
 
     @abstractmethod
-    def answered(self, rows: Rows) -> Rows:
-        """The rows as if this model had answered them."""
+    def apply(self, rows: Rows) -> Rows:
+        """The rows with this baseline's predictions."""
 
     def measure(self, names: Sequence[str], rows: Rows) -> dict[str, float]:
-        """Those of the metrics that can be taken of this model."""
-        possible = [name for name in names if self.can(name)]
-        return measure(possible, self.answered(rows)) if possible else {}
+        """Those of the metrics that this baseline supports."""
+        supported = [name for name in names if self.supports(name)]
+        return measure(supported, self.apply(rows)) if supported else {}
 
     def settings(self) -> dict[str, Any]:
-        """What was learned from the training outputs: the arguments that make this model again."""
+        """What was learned: the arguments that create this baseline again."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +80,7 @@ _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def from_dict(stored: Mapping[str, Any]) -> Baseline:
-    """The baseline that `to_dict` wrote down."""
+    """The baseline that `to_dict` wrote."""
     settings = dict(stored)
     kind = BASELINES[str(settings.pop("name", ""))]
     try:
@@ -88,63 +96,79 @@ def from_dict(stored: Mapping[str, Any]) -> Baseline:
         raise UserError(f"baseline '{kind.name}' cannot be made from {sorted(settings)}: {error}") from error
 
 
-def assign(models: Iterable[Baseline], names: Sequence[str]) -> dict[Baseline, list[str]]:
-    """To each model the metrics it is the first to have (one gives outputs, another perplexity); idle ones left out."""
-    left = list(names)
-    tasks: dict[Baseline, list[str]] = {}
-    for model in models:
-        if its := [name for name in left if model.can(name)]:
-            tasks[model] = its
-            left = [name for name in left if name not in its]
-    return tasks
+def baselines_for(output: OutputType, *, inputs: bool = True, text: bool = True) -> list[str]:
+    """The names of the baselines for a model with such outputs. inputs: whether it reads any; text: any that is
+    text."""
+    language_model = output == "text" and not inputs
+    kinds = {name: BASELINES[name] for name in BASELINES}
+    return [
+        name
+        for name, kind in kinds.items()
+        if applies(kind.applies_to, output)
+        and not (language_model and kind.needs_inputs)
+        and (text or not kind.needs_text)
+    ]
 
 
-def beside(models: Iterable[Baseline], names: Sequence[str], rows: Rows) -> dict[str, float]:
-    """For each metric its value for the first of the models of which it can be taken."""
-    found: dict[str, float] = {}
-    for model, its in assign(models, names).items():
-        found |= model.measure(its, rows)
-    return {name: found[name] for name in names if name in found}
-
-
-def default_baseline(kind: Kind, *, inputs: bool = True, text: bool = True) -> str:
-    """The trivial model of a recipe that names none; text: whether any of its inputs is one."""
-    if kind != "text":
-        return "majority" if kind == "label" else "mean"
+def default_baseline(output: OutputType, *, inputs: bool = True, text: bool = True) -> str:
+    """The baseline of a recipe that names none. inputs: whether it reads any; text: any that is text."""
+    if output != "text":
+        return "majority" if output == "label" else "mean"
     if not inputs:
         return "unigram"
     return "copy" if text else "frequent"
 
 
-class Speaker(Baseline):
+def assign(baselines: Iterable[Baseline], names: Sequence[str]) -> dict[Baseline, list[str]]:
+    """The metrics of each baseline: those that it is the first to support. Baselines without any are left out."""
+    left = list(names)
+    assigned: dict[Baseline, list[str]] = {}
+    for baseline in baselines:
+        if supported := [name for name in left if baseline.supports(name)]:
+            assigned[baseline] = supported
+            left = [name for name in left if name not in supported]
+    return assigned
+
+
+def measure_baselines(baselines: Iterable[Baseline], names: Sequence[str], rows: Rows) -> dict[str, float]:
+    """For each metric its value for the first baseline that supports it."""
+    values: dict[str, float] = {}
+    for baseline, supported in assign(baselines, names).items():
+        values |= baseline.measure(supported, rows)
+    return {name: values[name] for name in names if name in values}
+
+
+class OutputBaseline(Baseline):
     """A baseline that gives outputs, but no probabilities and no further hypotheses."""
 
     @abstractmethod
-    def answers(self, rows: Rows) -> list[str]:
+    def outputs(self, rows: Rows) -> list[str]:
         """One output per row."""
 
-    def can(self, metric: str) -> bool:
-        return lookup(metric).of_outputs
+    def supports(self, metric: str) -> bool:
+        return lookup(metric).outputs_only
 
-    def answered(self, rows: Rows) -> Rows:
-        return rows.answered(self.answers(rows))
+    def apply(self, rows: Rows) -> Rows:
+        return rows.with_predictions(self.outputs(rows))
 
 
-class Rewriter(Speaker):
-    """A baseline that makes its output from the input alone."""
+class InputBaseline(OutputBaseline):
+    """A baseline whose output depends on the input text alone."""
+
+    needs_text = True
 
     @abstractmethod
     def predict(self, inputs: Sequence[str]) -> list[str]:
         """One output per input."""
 
-    def answers(self, rows: Rows) -> list[str]:
+    def outputs(self, rows: Rows) -> list[str]:
         if rows.inputs is None:
             raise UserError(f"baseline '{self.name}' needs inputs, and this task has none; allowed: frequent, unigram")
         return self.predict(rows.inputs)
 
 
 @BASELINES.register("copy")
-class Copy(Rewriter):
+class Copy(InputBaseline):
     """The input is the output.
 
     >>> Copy().predict(["delhi"])
@@ -152,25 +176,34 @@ class Copy(Rewriter):
     """
 
     name = "copy"
-    says = "copying the input"
+    description = "copying the input"
 
     def predict(self, inputs: Sequence[str]) -> list[str]:
         return list(inputs)
 
 
+def first_sentence(text: str) -> str:
+    """The text up to and including the end of its first sentence; all of it where no end is found.
+
+    >>> first_sentence("Dr. A. Smith et al. paid 3.50 dollars. Then they left.")
+    'Dr. A. Smith et al. paid 3.50 dollars.'
+    """
+    return next(split_sentences(text), "")
+
+
 @BASELINES.register("lead")
-class Lead(Rewriter):
+class Lead(InputBaseline):
     """The first sentence of a document is its summary."""
 
     name = "lead"
-    says = "the first sentence"
+    description = "the first sentence"
 
     def predict(self, inputs: Sequence[str]) -> list[str]:
         return [first_sentence(text) for text in inputs]
 
 
-class Constant(Speaker):
-    """Whatever the input, the output seen most often in training; of equally frequent ones the first in order."""
+class Constant(OutputBaseline):
+    """Always the most frequent output of the training rows; of equally frequent ones the first in order."""
 
     def __init__(self, output: str):
         self.output = output
@@ -182,11 +215,15 @@ class Constant(Speaker):
             raise UserError(f"baseline '{cls.name}' needs training outputs, and there are none")
         return cls(min(counts, key=lambda text: (-counts[text], text)))
 
+    @classmethod
+    def fit_rows(cls, rows: TrainingRows) -> Self:
+        return cls.fit(rows.outputs())
+
     def predict(self, inputs: Sequence[str]) -> list[str]:
         """The same output for each input."""
         return [self.output] * len(inputs)
 
-    def answers(self, rows: Rows) -> list[str]:
+    def outputs(self, rows: Rows) -> list[str]:
         return self.predict(rows.predictions)
 
     def settings(self) -> dict[str, Any]:
@@ -202,37 +239,29 @@ class Majority(Constant):
     """
 
     name = "majority"
-    says = "the most frequent label"
+    applies_to = "label"
+    description = "the most frequent label"
 
-
-@BASELINES.register("frequent")
-class Frequent(Constant):
-    """The most frequent output: what a model says that does not look at its input."""
-
-    name = "frequent"
-    says = "the most frequent output"
-
-
-# ---------------- A bag of words
 
 MOST_WORDS = 50_000
-"""Words kept, the most frequent ones: what is rarer tells little, and the baseline lies in the model's folder."""
+"""Words that are kept, the most frequent ones: rarer ones say little, and the baseline is stored with the model."""
 MOST_COUNTS = 5_000_000
-"""Counts kept, one of each word for each label: with more than 100 labels fewer words are kept."""
+"""Counts that are kept, one of each word for each label: with more than 100 labels fewer words are kept."""
 
 
 @BASELINES.register("bag-of-words")
-class BagOfWords(Rewriter):
-    """Multinomial naive Bayes: argmax_y log P(y) + sum_w n_w log P(w | y), every word counted once more than seen.
+class BagOfWords(InputBaseline):
+    """Multinomial naive Bayes: argmax_y log P(y) + sum_w n_w log P(w | y), with add-one smoothing.
 
-    labels: {label: rows of it}; counts: {word: how often it stands in the texts of each label, in their order}.
+    labels: {label: number of rows}; counts: {word: how often it occurs in the texts of each label, in their order}.
 
     >>> BagOfWords.fit([("so good", "yes"), ("so bad", "no"), ("good good", "yes")]).predict(["Good!"])
     ['yes']
     """
 
     name = "bag-of-words"
-    says = "a bag of words (naive Bayes)"
+    applies_to = "label"
+    description = "a bag of words (naive Bayes)"
 
     def __init__(self, labels: Mapping[str, int], counts: Mapping[str, Sequence[int]]):
         self.labels, self.counts = dict(labels), {word: list(each) for word, each in counts.items()}
@@ -260,17 +289,21 @@ class BagOfWords(Rewriter):
         kept = sorted(whole, key=lambda word: (-whole[word], word))[: min(MOST_WORDS, MOST_COUNTS // len(names))]
         return cls({name: labels[name] for name in names}, {word: [words[n][word] for n in names] for word in kept})
 
+    @classmethod
+    def fit_rows(cls, rows: TrainingRows) -> Self:
+        return cls.fit((text, label.strip()) for text, label in rows.pairs())
+
     def predict(self, inputs: Sequence[str]) -> list[str]:
         names = list(self.labels)
         scores = [self.scores(Counter(_words(text))) for text in inputs]
-        return [names[one.index(max(one))] for one in scores]
+        return [names[row.index(max(row))] for row in scores]
 
-    def scores(self, found: Mapping[str, int]) -> list[float]:
-        """log P(y) + sum_w n_w log P(w | y) for each label; a word never seen in training says nothing."""
+    def scores(self, words: Mapping[str, int]) -> list[float]:
+        """log P(y) + sum_w n_w log P(w | y) for each label; a word that training did not have is ignored."""
         scores = list(self._prior)
-        for word, number in found.items():
-            for i, seen in enumerate(self.counts.get(word, ())):
-                scores[i] += number * (math.log(seen + 1) - self._log_total[i])
+        for word, number in words.items():
+            for label, count in enumerate(self.counts.get(word, ())):
+                scores[label] += number * (math.log(count + 1) - self._log_total[label])
         return scores
 
     def settings(self) -> dict[str, Any]:
@@ -281,19 +314,25 @@ def _words(text: str) -> list[str]:
     return split_words(text.lower())
 
 
-# ---------------- The trivial model of outputs that are numbers
+@BASELINES.register("frequent")
+class Frequent(Constant):
+    """The most frequent output: the best a model can do that ignores its input."""
+
+    name = "frequent"
+    description = "the most frequent output"
 
 
 @BASELINES.register("mean")
 class Mean(Baseline):
-    """Whatever the input, the mean of the outputs trained on: the best that one can do without looking.
+    """Always the mean of the training outputs: the best a model can do that ignores its input.
 
     >>> Mean.fit([np.array([0.0, 1.0]), np.array([2.0, 1.0])]).numbers
     [1.0, 1.0]
     """
 
     name = "mean"
-    says = "the mean of the rows trained on"
+    applies_to = "numbers"
+    description = "the mean of the rows trained on"
 
     def __init__(self, numbers: Sequence[float]):
         self.numbers = list(numbers)
@@ -307,34 +346,38 @@ class Mean(Baseline):
             raise UserError(f"baseline '{cls.name}' needs training outputs, and there are none")
         return cls((total / number).tolist())
 
-    def can(self, metric: str) -> bool:
-        return lookup(metric).needs == "numbers"
+    @classmethod
+    def fit_rows(cls, rows: TrainingRows) -> Self:
+        return cls.fit(rows.numbers())
 
-    def answered(self, rows: Rows) -> Rows:
-        return rows.guessed([np.array(self.numbers)] * len(rows))
+    def supports(self, metric: str) -> bool:
+        return lookup(metric).applies_to == "numbers"
+
+    def apply(self, rows: Rows) -> Rows:
+        return replace(rows, numbers=[np.array(self.numbers)] * len(rows))
 
     def settings(self) -> dict[str, Any]:
         return {"numbers": self.numbers}
 
-
-# ---------------- The unigram model
 
 UNKNOWN, END = "<unk>", "<eos>"
 
 
 @BASELINES.register("unigram")
 class Unigram(Baseline):
-    """P(w) = (count(w) + 1) / (all counts + symbols), over the symbols seen, `<unk>` and `<eos>`.
+    """The unigram language model: P(w) = (count(w) + 1) / (all counts + symbols), `<unk>` and `<eos>` among them.
 
-    A symbol never seen has the probability of `<unk>`. The counts are to be those of the model's own vocabulary
-    (rare symbols counted as `<unk>`): perplexities over different vocabularies cannot be compared.
+    Unknown symbols have the probability of `<unk>`. The counts have to be those of the model's own vocabulary (rare
+    symbols counted as `<unk>`): perplexities over different vocabularies cannot be compared.
 
     >>> round(Unigram({"a": 5, "<eos>": 1}).perplexity([["a", "<eos>"]]), 4)
     2.5981
     """
 
     name = "unigram"
-    says = "the unigram model"
+    applies_to = "text"
+    needs_inputs = False
+    description = "the unigram model"
 
     def __init__(self, counts: Mapping[str, int]):
         self.counts = {UNKNOWN: 0, END: 0} | dict(counts)
@@ -343,7 +386,7 @@ class Unigram(Baseline):
 
     @classmethod
     def fit(cls, targets: Iterable[Sequence[str]]) -> Self:
-        """From training outputs as the model predicts them, `<eos>` included."""
+        """Count the symbols of training outputs as the model predicts them, `<eos>` included."""
         counts: Counter[str] = Counter()
         for target in targets:
             counts.update(target)
@@ -351,21 +394,21 @@ class Unigram(Baseline):
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, sequences: int) -> Self:
-        """From a vocabulary's counts, which leave out the `<eos>` at the end of each of so many sequences."""
+        """From the counts of a vocabulary, which leave out the `<eos>` at the end of each sequence."""
         return cls({**counts, END: sequences})
 
     def log_probability(self, target: Sequence[str]) -> float:
-        """Of the symbols given, `<eos>` included where it is among them."""
+        """log P of the target's symbols, `<eos>` included where it is among them."""
         return math.fsum(self._log.get(symbol, self._log[UNKNOWN]) for symbol in target)
 
     def perplexity(self, targets: Sequence[Sequence[str]]) -> float:
-        """Over all symbols of all targets."""
+        """The perplexity over all symbols of all targets."""
         return perplexity(math.fsum(map(self.log_probability, targets)), sum(map(len, targets)))
 
-    def can(self, metric: str) -> bool:
+    def supports(self, metric: str) -> bool:
         return metric == "perplexity"
 
-    def answered(self, rows: Rows) -> Rows:
+    def apply(self, rows: Rows) -> Rows:
         targets = rows.need("targets", "perplexity")
         return replace(rows, log_probabilities=[self.log_probability(target) for target in targets])
 

@@ -1,4 +1,4 @@
-"""Does attention tell the truth? Its agreement with what the output really depends on, beside that of chance.
+"""Faithfulness of attention: its agreement with measures of importance (occlusion, gradients), beside chance.
 
 Jain and Wallace (2019), Attention is not explanation; Serrano and Smith (2019), Is attention interpretable?
 """
@@ -16,42 +16,40 @@ from jaxtyping import Float
 from seq2see.errors import UserError, counted
 from seq2see.evaluation.bootstrap import Interval, mean_interval
 
-# ---------------- Do two ways of weighing the same places put them in the same order?
 
+def kendall_tau(weights: Float[np.ndarray, " places"], other: Float[np.ndarray, " places"]) -> float:
+    """Kendall's tau-b: the share of pairs of places in the same order, minus that in the opposite one, without ties.
 
-def kendall_tau(one: Float[np.ndarray, " places"], other: Float[np.ndarray, " places"]) -> float:
-    """Kendall's tau-b: the share of pairs of places in the same order, less that in the opposite one; ties have none.
-
-    1: the same order, -1: the opposite one, 0: no more alike than chance; NaN where either knows no order at all.
+    1: the same order, -1: the opposite one, 0: as expected by chance; NaN where all weights of either are equal.
 
     >>> kendall_tau(np.array([0.1, 0.2, 0.7]), np.array([1.0, 3.0, 2.0]))
     0.333
     """
-    upper = np.triu_indices(len(one), k=1)
-    first, second = (np.sign(np.subtract.outer(values, values))[upper] for values in (one, other))
+    upper = np.triu_indices(len(weights), k=1)
+    first, second = (np.sign(np.subtract.outer(values, values))[upper] for values in (weights, other))
     ordered = np.sqrt(np.sum(first != 0) * np.sum(second != 0))
     return float(np.sum(first * second) / ordered) if ordered else float("nan")
 
 
-def same_top(one: Float[np.ndarray, " places"], other: Float[np.ndarray, " places"]) -> float:
-    """Whether the largest of one is the largest of the other; of several that are equal each is one drawn at random.
+def same_top(weights: Float[np.ndarray, " places"], other: Float[np.ndarray, " places"]) -> float:
+    """The probability that both have their largest weight at the same place, where ties are broken at random.
 
     >>> same_top(np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 0.0]))
     0.5
     """
-    first, second = (values == values.max() for values in (one, other))
+    first, second = (values == values.max() for values in (weights, other))
     return float(np.sum(first & second) / (np.sum(first) * np.sum(second)))
 
 
 Map = Float[np.ndarray, "steps places"]
-Likeness = Callable[[np.ndarray, np.ndarray], float]
+Similarity = Callable[[np.ndarray, np.ndarray], float]
 SHUFFLES = 10
-"""Deals of each step's weights: what is left of chance then is small beside what rows differ by."""
+"""Random permutations of each step's weights: enough for chance to vary less than rows do."""
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """One row: how much each place weighs in each output step, by attention and by other measures of importance."""
+class PlaceWeights:
+    """One row: the weight of each place in each output step, by attention and by other measures of importance."""
 
     attention: Map
     importance: dict[str, Map]
@@ -59,10 +57,10 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How attention agrees with one measure of importance.
+    """The agreement of attention with one measure of importance.
 
-    tau: Kendall's, over the places of each step; top: the share of steps whose most looked-at place is the most
-    important one; shuffled: the same of attention whose weights were dealt out to the places anew.
+    tau: Kendall's, over the places of each step; top: the share of steps whose place of largest attention is the most
+    important one; shuffled: the same of attention with its weights permuted at random.
     """
 
     input: str
@@ -79,7 +77,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """Agreements by input and measure, over so many rows and steps; left_out: how many rows had no order to compare."""
+    """Agreements by input and measure, over so many rows and steps; left_out: rows without any order to compare."""
 
     rows: int
     steps: int
@@ -87,19 +85,19 @@ class Faithfulness:
     left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        told = [one.to_dict() for one in self.agreements]
-        return {"rows": self.rows, "steps": self.steps, "left_out": self.left_out, "agreements": told}
+        agreements = [agreement.to_dict() for agreement in self.agreements]
+        return {"rows": self.rows, "steps": self.steps, "left_out": self.left_out, "agreements": agreements}
 
     def text(self) -> str:
-        """A table for a person to read."""
-        from rich.console import Console  # late: JSON needs no tables
+        """The agreements as a table."""
+        from rich.console import Console  # imported late: JSON needs no tables
         from rich.table import Table
 
         head = f"attention beside what matters: {counted(self.rows, 'row')}, {counted(self.steps, 'output step')}"
         table = Table("input", "measure", "tau", "shuffled", "same top place", "shuffled", title=head)
-        for one in self.agreements:
-            numbers = (one.tau, one.shuffled_tau, one.top, one.shuffled_top)
-            table.add_row(one.input, one.measure, *map(_shown, numbers))
+        for row in self.agreements:
+            numbers = (row.tau, row.shuffled_tau, row.top, row.shuffled_top)
+            table.add_row(row.input, row.measure, *map(_show, numbers))
         console = Console(file=StringIO(), width=200, color_system=None)
         with console.capture() as captured:
             console.print(table)
@@ -107,15 +105,17 @@ class Faithfulness:
         return captured.get() + (without if self.left_out else "")
 
 
-def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, asked: int | None = None, seed: int = 1) -> Faithfulness:
-    """Agreements of rows by the input that was looked at. Steps are averaged over a row, and rows are drawn anew.
+def faithfulness(
+    weights: Mapping[str, Sequence[PlaceWeights]], *, total: int | None = None, seed: int = 1
+) -> Faithfulness:
+    """The agreements of rows by attended input: the mean over a row's steps, with intervals by resampling rows.
 
-    asked: how many rows there were, where those of one place are not among the weighed.
+    total: how many rows there were, where those with a single place are left out of the weights.
     """
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     sizes: list[tuple[int, int]] = []
-    for name, rows in weighed.items():
-        ranked = [row for row in (_ranked(row) for row in rows) if row is not None]
+    for name, rows in weights.items():
+        ranked = [row for row in (_ordered_steps(row) for row in rows) if row is not None]
         if not ranked:
             raise UserError(
                 f"'{name}': at no step do two places weigh differently, so there is no order to compare: inputs are of "
@@ -123,47 +123,47 @@ def faithfulness(weighed: Mapping[str, Sequence[Weighed]], *, asked: int | None 
             )
         sizes.append((len(ranked), sum(len(row.attention) for row in ranked)))
         for measure in ranked[0].importance:
-            found.append(_agreement(name, measure, ranked, np.random.default_rng(seed)))
-    most = asked if asked is not None else max(map(len, weighed.values()))
+            agreements.append(_agreement(name, measure, ranked, np.random.default_rng(seed)))
+    every = total if total is not None else max(map(len, weights.values()))
     kept, steps = max(sizes)
-    return Faithfulness(kept, steps, tuple(found), most - kept)
+    return Faithfulness(kept, steps, tuple(agreements), every - kept)
 
 
-def _ranked(row: Weighed) -> Weighed | None:
-    """The steps in which attention and every measure put places in some order; None where there are none."""
+def _ordered_steps(row: PlaceWeights) -> PlaceWeights | None:
+    """The steps in which neither attention nor any measure is the same everywhere; None where there are none."""
     maps = [row.attention, *row.importance.values()]
-    kept = np.all([np.ptp(one, axis=1) > 0 for one in maps], axis=0)
+    kept = np.all([np.ptp(weights, axis=1) > 0 for weights in maps], axis=0)
     if not kept.any():
         return None
-    return Weighed(row.attention[kept], {name: one[kept] for name, one in row.importance.items()})
+    return PlaceWeights(row.attention[kept], {name: weights[kept] for name, weights in row.importance.items()})
 
 
-def _agreement(name: str, measure: str, rows: Sequence[Weighed], generator: np.random.Generator) -> Agreement:
-    true = [Weighed(row.attention, {measure: row.importance[measure]}) for row in rows]
-    dealt = [_dealt(row, generator) for row in true]
+def _agreement(name: str, measure: str, rows: Sequence[PlaceWeights], generator: np.random.Generator) -> Agreement:
+    true = [PlaceWeights(row.attention, {measure: row.importance[measure]}) for row in rows]
+    shuffled = [_shuffle(row, generator) for row in true]
     return Agreement(
         name,
         measure,
         tau=_mean(kendall_tau, true, measure),
-        shuffled_tau=_mean(kendall_tau, dealt, measure),
+        shuffled_tau=_mean(kendall_tau, shuffled, measure),
         top=_mean(same_top, true, measure),
-        shuffled_top=_mean(same_top, dealt, measure),
+        shuffled_top=_mean(same_top, shuffled, measure),
     )
 
 
-def _dealt(row: Weighed, generator: np.random.Generator) -> Weighed:
-    """Every step several times, its weights dealt out to the places anew each time."""
-    often = {name: np.repeat(one, SHUFFLES, axis=0) for name, one in row.importance.items()}
-    return Weighed(generator.permuted(np.repeat(row.attention, SHUFFLES, axis=0), axis=1), often)
+def _shuffle(row: PlaceWeights, generator: np.random.Generator) -> PlaceWeights:
+    """Every step several times, each time with its attention weights permuted at random."""
+    importance = {name: np.repeat(weights, SHUFFLES, axis=0) for name, weights in row.importance.items()}
+    return PlaceWeights(generator.permuted(np.repeat(row.attention, SHUFFLES, axis=0), axis=1), importance)
 
 
-def _mean(likeness: Likeness, rows: Sequence[Weighed], measure: str) -> Interval:
-    def of_row(row: Weighed) -> float:
+def _mean(similarity: Similarity, rows: Sequence[PlaceWeights], measure: str) -> Interval:
+    def of_row(row: PlaceWeights) -> float:
         steps = zip(row.attention, row.importance[measure], strict=True)
-        return float(np.mean([likeness(looked, matters) for looked, matters in steps]))
+        return float(np.mean([similarity(attention, importance) for attention, importance in steps]))
 
     return mean_interval([of_row(row) for row in rows])
 
 
-def _shown(interval: Interval) -> str:
+def _show(interval: Interval) -> str:
     return f"{interval.value:.3f}  [{interval.low:.3f}, {interval.high:.3f}]"

@@ -1,40 +1,288 @@
-"""Metrics by name: the front door of this room."""
+"""Metrics: the rows they read, their base classes, and the registry that finds them by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
 
 from seq2see.errors import UserError, nearest
-from seq2see.evaluation import labels, ngrams, strings  # noqa: F401 - importing them registers their metrics
-from seq2see.evaluation.base import METRICS, Metric, Rows, Unit
-from seq2see.recipe.measures import OUTPUTS, listed
+from seq2see.registry import Registry
+from seq2see.settings.base import Tokens
 
-Kind = Literal["text", "label", "vector", "image"]
-_LOWERCASE, _PLAIN = "_lc", "_plain"
+OutputType = Literal["text", "label", "numbers"]
+"""What an output is to a metric: vectors and images are numbers."""
+AppliesTo = Literal["text", "label", "numbers", "any"]
+"""The outputs that a metric or a baseline is for; any: those with a probability, texts and labels."""
+
+LOWERCASE, PLAIN = "_lc", "_plain"
+FORMS = "of texts also with _lc (capitals do not count) or _plain (nor does punctuation) behind it, as in bleu_plain"
+
+
+def applies(applies_to: AppliesTo, output: OutputType) -> bool:
+    """Whether what is for these outputs can be used for outputs of that type.
+
+    >>> applies("any", "label"), applies("any", "numbers")
+    (True, False)
+    """
+    return applies_to == output or (applies_to == "any" and output != "numbers")
+
+
+# ---------------------------------------------------------------- rows
+
+Unit: TypeAlias = Tokens
+
+
+def symbols(text: str, unit: Unit) -> list[str]:
+    """Split a text into its symbols: characters, or what stands between spaces.
+
+    The pieces of a BPE mean nothing to a reader, so such outputs are measured by words.
+
+    >>> symbols("ab c", "character"), symbols("AH0 B", "symbol")
+    (['a', 'b', ' ', 'c'], ['AH0', 'B'])
+    """
+    return list(text) if unit == "character" else text.split()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Predictions with everything that a metric may need; every field that is set has one entry per row.
+
+    references: the right outputs of each row, at least one; rows may differ in how many they have;
+    unit: what the outputs are made of; input_unit: what the inputs are made of, where that differs;
+    alternatives: further hypotheses, best first (the prediction itself may be among them);
+    targets: the symbols whose probability was computed, `<eos>` included where the model predicts it;
+    log_probabilities: of each row's whole target;
+    alignments: predicted links between input and output, beside the known ones (see `labels.Aligned`);
+    numbers: predicted numbers, where outputs are numbers; true_numbers: the right ones, at least one for each row.
+    """
+
+    predictions: Sequence[str]
+    references: Sequence[Sequence[str]]
+    inputs: Sequence[str] | None = None
+    unit: Unit = "word"
+    input_unit: Unit | None = None
+    alternatives: Sequence[Sequence[str]] | None = None
+    targets: Sequence[Sequence[str]] | None = None
+    log_probabilities: Sequence[float] | None = None
+    alignments: Sequence[Any] | None = None
+    numbers: Sequence[NDArray[np.float64]] | None = None
+    true_numbers: Sequence[Sequence[NDArray[np.float64]]] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.predictions:
+            raise UserError("there are no rows to evaluate")
+        for name in _PER_ROW:
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.predictions):
+                raise ValueError(f"{len(self.predictions)} predictions, but {len(values)} {name}")
+        for number, references in enumerate(self.references, start=1):
+            if not references:
+                raise UserError(f"row {number} has no reference: a prediction needs at least one to be compared with")
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def need(self, name: str, metric: str) -> Any:
+        """The field of that name, or an error that says which metric needs it."""
+        value = getattr(self, name)
+        if value is None:
+            raise UserError(f"metric '{metric}' needs {name.replace('_', '-')}, and this evaluation has none")
+        return value
+
+    def select(self, indices: Sequence[int]) -> Rows:
+        """Some of the rows, in the order of the indices."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _PER_ROW}
+        selected: dict[str, Any] = {
+            name: [values[row] for row in indices] for name, values in fields.items() if values is not None
+        }
+        return replace(self, **selected)
+
+    def with_predictions(self, predictions: Sequence[str]) -> Rows:
+        """The same rows with other predictions; what belonged to the old ones is dropped."""
+        return replace(self, predictions=predictions, alternatives=None, log_probabilities=None, alignments=None)
+
+    def lowercase(self) -> Rows:
+        """The same rows in lower case."""
+        return self._map(str.lower)
+
+    def without_punctuation(self) -> Rows:
+        """The same rows without punctuation."""
+        return self._map(strip_punctuation)
+
+    def _map(self, rewrite: Callable[[str], str]) -> Rows:
+        def each(texts: Sequence[str]) -> list[str]:
+            return [rewrite(text) for text in texts]
+
+        return replace(
+            self,
+            predictions=each(self.predictions),
+            references=[each(texts) for texts in self.references],
+            inputs=None if self.inputs is None else each(self.inputs),
+            alternatives=None if self.alternatives is None else [each(texts) for texts in self.alternatives],
+        )
+
+
+_PER_ROW = (
+    "predictions",
+    "references",
+    "inputs",
+    "alternatives",
+    "targets",
+    "log_probabilities",
+    "alignments",
+    "numbers",
+    "true_numbers",
+)
+
+
+def strip_punctuation(text: str) -> str:
+    """The words of a text with single spaces between them, without punctuation.
+
+    >>> strip_punctuation("A dog , it 's running .")
+    'A dog it s running'
+    """
+    return " ".join("".join(letter for letter in text if unicodedata.category(letter)[0] != "P").split())
+
+
+# ---------------------------------------------------------------- base classes
+
+
+class Metric(ABC):
+    """A measure of a set of rows. A new metric is one subclass, registered under its name.
+
+    applies_to: the outputs it is for; top: 1 for fractions, 100 for BLEU and its like, which also decides how many
+    decimals are printed; least, most: its bounds (most not set: top);
+    outputs_only: it needs nothing but output texts (no probabilities, no n-best lists, no numbers);
+    cased: it compares letters, so that `_lc` and `_plain` forms make sense;
+    needs_inputs: false for what can also be measured of a language model, which answers no input;
+    needs_links: it compares attention with known alignments, so the table needs a column of links.
+    """
+
+    applies_to: ClassVar[AppliesTo] = "text"
+    higher_is_better: ClassVar[bool] = True
+    top: ClassVar[float] = 1.0
+    least: ClassVar[float] = 0.0
+    most: ClassVar[float | None] = None
+    outputs_only: ClassVar[bool] = True
+    cased: ClassVar[bool] = True
+    needs_inputs: ClassVar[bool] = True
+    needs_links: ClassVar[bool] = False
+
+    def __init__(self, name: str, *, lowercase: bool = False, plain: bool = False):
+        """name: as it was asked for, for messages; lowercase: ignore case; plain: ignore case and punctuation."""
+        self.name = name
+        self.lowercase = lowercase or plain
+        self.plain = plain
+
+    def view(self, rows: Rows) -> Rows:
+        """The rows as this metric reads them, to be given to `score` and `statistics`."""
+        rows = rows.lowercase() if self.lowercase else rows
+        return rows.without_punctuation() if self.plain else rows
+
+    @abstractmethod
+    def score(self, rows: Rows) -> float:
+        """The metric over all rows."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest value that are possible."""
+        return self.least, self.top if self.most is None else self.most
+
+    def show(self, value: float) -> str:
+        """Format a value: fractions with four decimals, scores up to 100 with two."""
+        return f"{value:.4f}" if self.top == 1.0 else f"{value:.2f}"
+
+
+class RowMetric(Metric):
+    """A metric that is a function of sums over rows, so that bootstrap resampling only has to sum again."""
+
+    @abstractmethod
+    def statistics(self, rows: Rows) -> Float[np.ndarray, "rows size"]:
+        """What each row adds to the sums."""
+
+    @abstractmethod
+    def finish(self, sums: Float[np.ndarray, "sets size"]) -> Float[np.ndarray, " sets"]:
+        """The metric of each set of rows, from the sums of its rows' statistics."""
+
+    def score(self, rows: Rows) -> float:
+        return float(self.finish(self.statistics(rows).sum(axis=0, keepdims=True))[0])
+
+
+class Ratio(RowMetric):
+    """A sum of counts over a sum of totals: shares, error rates and means.
+
+    nothing: the value where the totals are 0 (all references empty); counts even so (symbols inserted into empty
+    references) are added as if the total were 1.
+    """
+
+    nothing: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def counts(self, rows: Rows) -> Iterable[tuple[float, float]]:
+        """(count, total) of each row."""
+
+    def statistics(self, rows: Rows) -> Float[np.ndarray, "rows 2"]:
+        return np.array(list(self.counts(rows)), dtype=np.float64)
+
+    def finish(self, sums: Float[np.ndarray, "sets 2"]) -> Float[np.ndarray, " sets"]:
+        count, total = sums[:, 0], sums[:, 1]
+        rate = np.where(total > 0, count / np.maximum(total, 1e-300), count + self.nothing)
+        return np.asarray(self.top * rate)
+
+
+METRICS: Registry[type[Metric]] = Registry("metric")
+
+
+# ---------------------------------------------------------------- metrics by name
 
 
 def lookup(name: str) -> Metric:
     """The metric of that name.
 
-    `_lc` after the name of a text metric leaves case out, `_plain` punctuation too, on both sides; `exact@5` looks at
-    five hypotheses.
+    `_lc` after the name of a text metric ignores case, `_plain` punctuation too, on both sides; `exact@5` reads five
+    hypotheses.
 
     >>> lookup("bleu_lc").lowercase, lookup("cer").higher_is_better
     (True, False)
     """
-    suffix = next((one for one in (_LOWERCASE, _PLAIN) if name.endswith(one)), "")
-    base = name.removesuffix(suffix)
-    kind = _known(name, "exact@n" if base.startswith("exact@") else base)
-    if suffix and (kind.needs != "text" or not kind.cased):
+    base, suffix = _split(name)
+    registered = registered_name(name)
+    if registered not in METRICS:
+        raise UserError(f"unknown metric '{name}'{nearest(base, METRICS)}; allowed: {list_names(METRICS)}")
+    kind = METRICS[registered]
+    if suffix and (kind.applies_to != "text" or not kind.cased):
         raise UserError(f"unknown metric '{name}': '{base}' does not look at letters, so it has no {suffix} form")
-    return kind(base, lowercase=suffix == _LOWERCASE, plain=suffix == _PLAIN)
+    return kind(base, lowercase=suffix == LOWERCASE, plain=suffix == PLAIN)
 
 
-def _known(name: str, base: str) -> type[Metric]:
-    if base not in METRICS:
-        raise UserError(f"unknown metric '{name}'{nearest(base, METRICS)}; allowed: {listed(METRICS)}")
-    return METRICS[base]
+def registered_name(name: str) -> str:
+    """The name under which a metric is registered.
+
+    >>> registered_name("exact@5_lc"), registered_name("bleu_plain")
+    ('exact@n', 'bleu')
+    """
+    base, _ = _split(name)
+    return "exact@n" if base.startswith("exact@") else base
+
+
+def _split(name: str) -> tuple[str, str]:
+    """(name without its suffix, suffix)."""
+    suffix = next((suffix for suffix in (LOWERCASE, PLAIN) if name.endswith(suffix)), "")
+    return name.removesuffix(suffix), suffix
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Names of metrics for a message, with the further forms that text metrics have."""
+    known = list(names)
+    texts = any(name in METRICS and METRICS[name].applies_to == "text" for name in known)
+    return f"{', '.join(known)}{f'; {FORMS}' if texts else ''}"
 
 
 def higher_is_better(name: str) -> bool:
@@ -42,35 +290,50 @@ def higher_is_better(name: str) -> bool:
     return lookup(name).higher_is_better
 
 
-def check(names: Sequence[str], kind: Kind) -> None:
-    """Refuse names that are unknown, given twice, or not for this kind of output."""
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            raise UserError(f"metric '{name}' is asked for twice")
-        if lookup(name).needs not in OUTPUTS[kind]:
-            fitting = listed(other for other in METRICS if METRICS[other].needs in OUTPUTS[kind])
-            raise UserError(f"metric '{name}' is not for an output of kind '{kind}'; allowed: {fitting}")
+def metrics_for(output: OutputType, *, inputs: bool = True, links: bool = False) -> list[str]:
+    """The names of the metrics for a model with such outputs.
+
+    inputs: whether it reads any (a language model does not); links: whether true alignments are known.
+    """
+    kinds = {name: METRICS[name] for name in METRICS}
+    return [
+        name
+        for name, kind in kinds.items()
+        if applies(kind.applies_to, output)
+        and (inputs or output != "text" or not kind.needs_inputs)
+        and (links or not kind.needs_links)
+    ]
 
 
-def default_metrics(kind: Kind, tokens: Unit | None = None, *, inputs: bool = True) -> list[str]:
-    """What is measured where a recipe does not say, the leading one first; a language model has no inputs.
+def default_metrics(output: OutputType, tokens: Unit | None = None, *, inputs: bool = True) -> list[str]:
+    """The metrics of a recipe that names none, the leading one first; a language model has no inputs.
 
     >>> default_metrics("text", "symbol"), default_metrics("text", "word"), default_metrics("label")
     (['exact', 'cer'], ['bleu', 'chrf'], ['accuracy', 'macro_f1'])
     """
-    if kind == "label":
+    if output == "label":
         return ["accuracy", "macro_f1"]
-    if kind != "text":
+    if output == "numbers":
         return ["mse"]
     if not inputs:
         return ["perplexity"]
     return ["exact", "cer"] if tokens in ("character", "symbol") else ["bleu", "chrf"]
 
 
+def check(names: Sequence[str], output: OutputType) -> None:
+    """Refuse names that are unknown, given twice, or not for such outputs."""
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise UserError(f"metric '{name}' is asked for twice")
+        if not applies(lookup(name).applies_to, output):
+            fitting = list_names(other for other in METRICS if applies(METRICS[other].applies_to, output))
+            raise UserError(f"metric '{name}' is not for outputs of type '{output}'; allowed: {fitting}")
+
+
 def measure(names: Sequence[str], rows: Rows) -> dict[str, float]:
-    """Each metric over all rows, in the order asked for."""
-    asked = [(name, lookup(name)) for name in names]
-    return {name: metric.score(metric.view(rows)) for name, metric in asked}
+    """Each metric over all rows, in the order of the names."""
+    metrics = [(name, lookup(name)) for name in names]
+    return {name: metric.score(metric.view(rows)) for name, metric in metrics}
 
 
 def compute(
@@ -85,9 +348,7 @@ def compute(
     targets: Sequence[Sequence[str]] | None = None,
     log_probabilities: Sequence[float] | None = None,
 ) -> dict[str, float]:
-    """`measure` for those who have lists at hand and no `Rows` (which explains the arguments).
-
-    Rates are fractions; BLEU, chrF and ROUGE go to 100.
+    """`measure` for plain lists (`Rows` explains the arguments). Rates are fractions; BLEU, chrF and ROUGE go to 100.
 
     >>> compute(["exact", "cer"], ["ab", "cd"], [["ab", "abc"], ["ce"]], unit="character")
     {'exact': 0.5, 'cer': 0.25}
@@ -101,4 +362,4 @@ def compute(
         targets=targets,
         log_probabilities=log_probabilities,
     )
-    return measure(names, rows.lowercased() if lowercase else rows)
+    return measure(names, rows.lowercase() if lowercase else rows)

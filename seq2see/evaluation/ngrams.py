@@ -11,30 +11,28 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from seq2see.evaluation.base import METRICS, Metric, Ratio, RowMetric, Rows, symbols
-
-# ---------------- Translation metrics as sacrebleu defines them, split into what a row adds and what the ...
+from seq2see.evaluation.metrics import METRICS, Metric, Ratio, RowMetric, Rows, symbols
 
 
 @METRICS.register("bleu")
 class Bleu(RowMetric):
     """Corpus BLEU of detokenised text, 0-100, with sacrebleu's defaults (13a tokens, exponential smoothing).
 
-    A row's statistics are its length, that of the closest reference, and for each order the n-grams matched and in all.
+    A row's statistics are its length, that of the closest reference, and for each order the matched and all n-grams.
     """
 
     top = 100.0
     order: ClassVar[int] = 4
 
     def statistics(self, rows: Rows) -> Float[np.ndarray, "rows size"]:
-        from sacrebleu.metrics import BLEU  # late: slow to import, and seldom needed
+        from sacrebleu.metrics import BLEU  # imported late: it takes long
 
         bleu = BLEU(max_ngram_order=self.order, effective_order=True)
-        found = [bleu.sentence_score(*row) for row in zip(rows.predictions, rows.references, strict=True)]
-        return np.array([[row.sys_len, row.ref_len, *row.counts, *row.totals] for row in found], dtype=np.float64)
+        scores = [bleu.sentence_score(*row) for row in zip(rows.predictions, rows.references, strict=True)]
+        return np.array([[row.sys_len, row.ref_len, *row.counts, *row.totals] for row in scores], dtype=np.float64)
 
     def finish(self, sums: Float[np.ndarray, "sets size"]) -> Float[np.ndarray, " sets"]:
-        from sacrebleu.metrics import BLEU  # late, as above
+        from sacrebleu.metrics import BLEU
 
         end = 2 + self.order
         return np.array(
@@ -80,10 +78,10 @@ class Bleu4(Bleu):
 
 @METRICS.register("chrf")
 class Chrf(RowMetric):
-    """chrF2, 0-100: precision and recall of character n-grams up to six, spaces left out, recall counting double.
+    """chrF2, 0-100: F-score of character n-grams up to six, without spaces, with recall weighted double.
 
-    A row's statistics are, for each order, the n-grams of the prediction, of the reference that suits it best, and
-    those they share.
+    A row's statistics are, for each order, the n-grams of the prediction, of the best matching reference, and those
+    that they share.
     """
 
     top = 100.0
@@ -94,8 +92,8 @@ class Chrf(RowMetric):
         return np.array([self._best(*row) for row in zip(rows.predictions, rows.references, strict=True)])
 
     def _best(self, prediction: str, references: Sequence[str]) -> Float[np.ndarray, " size"]:
-        said = self._grams(prediction)
-        each = np.array([_matches(said, self._grams(text)) for text in references], dtype=np.float64)
+        predicted = self._grams(prediction)
+        each = np.array([_matches(predicted, self._grams(text)) for text in references], dtype=np.float64)
         return np.asarray(each[self.finish(each).argmax()])
 
     def _grams(self, text: str) -> list[Counter[str]]:
@@ -103,30 +101,27 @@ class Chrf(RowMetric):
         return [Counter(text[i : i + n] for i in range(len(text) - n + 1)) for n in range(1, self.order + 1)]
 
     def finish(self, sums: Float[np.ndarray, "sets size"]) -> Float[np.ndarray, " sets"]:
-        said, right, shared = np.moveaxis(sums.reshape(len(sums), self.order, 3), 2, 0)
-        used = (said > 0) & (right > 0)  # an order longer than the texts says nothing
+        predicted, reference, shared = np.moveaxis(sums.reshape(len(sums), self.order, 3), 2, 0)
+        used = (predicted > 0) & (reference > 0)  # orders longer than the texts do not count
         orders = np.maximum(used.sum(axis=1), 1)
-        precision = np.where(used, shared / np.maximum(said, 1), 0).sum(axis=1) / orders
-        recall = np.where(used, shared / np.maximum(right, 1), 0).sum(axis=1) / orders
+        precision = np.where(used, shared / np.maximum(predicted, 1), 0).sum(axis=1) / orders
+        recall = np.where(used, shared / np.maximum(reference, 1), 0).sum(axis=1) / orders
         weight = self.beta**2
         below = weight * precision + recall
         return np.asarray(self.top * (1 + weight) * precision * recall / np.where(below > 0, below, 1))
 
 
-def _matches(said: list[Counter[str]], right: list[Counter[str]]) -> list[int]:
-    """Counts by order; n-grams said are not held against a prediction where the reference is too short to have any."""
+def _matches(predicted: list[Counter[str]], reference: list[Counter[str]]) -> list[int]:
+    """Counts by order; an order for which the reference is too short does not count against the prediction."""
     counts: list[int] = []
-    for mine, theirs in zip(said, right, strict=True):
-        shared = sum(min(count, theirs[gram]) for gram, count in mine.items() if gram in theirs)
-        counts += [mine.total() if theirs else 0, theirs.total(), shared]
+    for own, expected in zip(predicted, reference, strict=True):
+        shared = sum(min(count, expected[gram]) for gram, count in own.items() if gram in expected)
+        counts += [own.total() if expected else 0, expected.total(), shared]
     return counts
 
 
-# ---------------- ROUGE for summaries, in any script
-
-
 class _WordCharacters(dict[int, str]):
-    """Letters, digits and the marks that go with them stay; every other character becomes a space."""
+    """A translation table: letters, digits and combining marks stay, every other character becomes a space."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -135,10 +130,9 @@ class _WordCharacters(dict[int, str]):
 
 
 class RougeWords:
-    """ROUGE's words: lower case, no punctuation, no stemming.
+    """The tokenizer of ROUGE for any script: lower case, no punctuation, no stemming.
 
-    For English these are the words of the rouge-score library's own tokenizer, which knows the letters a-z alone
-    and would find no word in Hindi.
+    For English it gives the words of the rouge-score library's own tokenizer, which only knows the letters a-z.
     """
 
     def __init__(self) -> None:
@@ -153,13 +147,13 @@ class RougeWords:
 
 
 class Rouge(Ratio):
-    """Mean over rows of the F-measure (0-100) against the reference that suits best."""
+    """ROUGE: the mean over rows of the F-measure (0-100) against the best matching reference."""
 
     top = 100.0
     kind: ClassVar[str]
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
-        from rouge_score.rouge_scorer import RougeScorer  # late: slow to import, and seldom needed
+        from rouge_score.rouge_scorer import RougeScorer  # imported late: it takes long
 
         scorer = RougeScorer([self.kind], tokenizer=RougeWords())
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
@@ -168,42 +162,40 @@ class Rouge(Ratio):
 
 @METRICS.register("rouge1")
 class Rouge1(Rouge):
-    """Words shared."""
+    """ROUGE of single words."""
 
     kind = "rouge1"
 
 
 @METRICS.register("rouge2")
 class Rouge2(Rouge):
-    """Pairs of neighbouring words shared."""
+    """ROUGE of pairs of neighbouring words."""
 
     kind = "rouge2"
 
 
 @METRICS.register("rougeL")
 class RougeL(Rouge):
-    """Longest common subsequence of words."""
+    """ROUGE of the longest common subsequence of words."""
 
     kind = "rougeL"
 
 
-# ---------------- CIDEr-D (Vedantam, Zitnick & Parikh 2015)
-
 Gram = tuple[str, ...]
 Grams = list[Counter[Gram]]
-"""How often each n-gram stands in a text; one for each n."""
+"""The counts of a text's n-grams; one counter for each n."""
 
 
 @METRICS.register("cider")
 class Cider(Metric):
-    """CIDEr-D, from 0 to 10; the mean over rows, n = 1 .. 4 and references s_j of
+    """CIDEr-D (Vedantam, Zitnick and Parikh 2015), from 0 to 10: the mean over rows, n = 1 .. 4 and references s_j of
 
         10 exp(-(l(c) - l(s_j))^2 / (2 sigma^2)) min(g(c), g(s_j)) . g(s_j) / (|g(c)| |g(s_j)|)
 
-    g(x): for each n-gram its count times log(rows / rows with a reference that has it), l: symbols of a text. Counts
-    are taken as they are and not by length, as in the program behind published figures: cosines are the same, and what
-    min cuts off is a repetition. A row that stands alone scores 0: there is nothing that only its references say.
-    Weights belong to the set of rows, so that this is no sum over rows.
+    g(x): for each n-gram its count times log(rows / rows with a reference that has it); l: symbols of a text. Counts
+    are not divided by length, as in the program behind published figures: cosines are the same, and the minimum only
+    cuts off repetitions. A single row scores 0, as no n-gram is rare in it. The weights depend on the whole set of
+    rows, so this is not a sum over rows.
     """
 
     top = 10.0
@@ -211,10 +203,10 @@ class Cider(Metric):
     sigma: ClassVar[float] = 6.0
 
     def score(self, rows: Rows) -> float:
-        said = [self._grams(text, rows) for text in rows.predictions]
-        right = [[self._grams(text, rows) for text in texts] for texts in rows.references]
-        rarity = _rarity(right)
-        return sum(self._row(*one, rarity) for one in zip(said, right, strict=True)) / len(rows)
+        predicted = [self._grams(text, rows) for text in rows.predictions]
+        references = [[self._grams(text, rows) for text in texts] for texts in rows.references]
+        weights = InverseDocumentFrequency.of(references)
+        return sum(self._row(*row, weights) for row in zip(predicted, references, strict=True)) / len(rows)
 
     def show(self, value: float) -> str:
         return f"{value:.3f}"
@@ -228,52 +220,50 @@ class Cider(Metric):
         starts = [range(len(parts) - n + 1) for n in range(1, self.longest + 1)]
         return [Counter(tuple(parts[i : i + n]) for i in start) for n, start in enumerate(starts, start=1)]
 
-    def _row(self, said: Grams, right: Sequence[Grams], rarity: Rarity) -> float:
-        each = [self._one(said, texts, rarity) for texts in right]
+    def _row(self, predicted: Grams, references: Sequence[Grams], weights: InverseDocumentFrequency) -> float:
+        each = [self._similarity(predicted, reference, weights) for reference in references]
         return self.top * sum(each) / len(each)
 
-    def _one(self, said: Grams, right: Grams, rarity: Rarity) -> float:
-        apart = said[0].total() - right[0].total()
-        likeness = sum(rarity.likeness(mine, theirs) for mine, theirs in zip(said, right, strict=True))
-        return exp(-(apart**2) / (2 * self.sigma**2)) * likeness / self.longest
+    def _similarity(self, predicted: Grams, reference: Grams, weights: InverseDocumentFrequency) -> float:
+        difference = predicted[0].total() - reference[0].total()
+        cosines = sum(weights.cosine(own, other) for own, other in zip(predicted, reference, strict=True))
+        return exp(-(difference**2) / (2 * self.sigma**2)) * cosines / self.longest
 
 
-class Rarity:
-    """log(rows / rows whose references have an n-gram): what everybody says weighs nothing."""
+class InverseDocumentFrequency:
+    """log(rows / rows whose references have an n-gram): what is in every row weighs nothing."""
 
-    def __init__(self, found: Mapping[Gram, int], rows: int):
-        self._found, self._most = found, log(rows)
+    def __init__(self, frequencies: Mapping[Gram, int], rows: int):
+        self._frequencies, self._log_rows = frequencies, log(rows)
 
-    def weighed(self, grams: Counter[Gram]) -> dict[Gram, float]:
+    @classmethod
+    def of(cls, references: Sequence[Sequence[Grams]]) -> InverseDocumentFrequency:
+        """Count in how many rows each n-gram occurs."""
+        frequencies: Counter[Gram] = Counter()
+        for texts in references:
+            frequencies.update({gram for text in texts for grams in text for gram in grams})
+        return cls(frequencies, len(references))
+
+    def weigh(self, grams: Counter[Gram]) -> dict[Gram, float]:
         """g(x); n-grams of no reference weigh as much as those of a single row."""
-        return {gram: count * (self._most - log(self._found.get(gram, 1))) for gram, count in grams.items()}
+        return {gram: count * (self._log_rows - log(self._frequencies.get(gram, 1))) for gram, count in grams.items()}
 
-    def likeness(self, said: Counter[Gram], right: Counter[Gram]) -> float:
-        """The cosine of two texts, in which saying a thing more often than the reference counts for nothing."""
-        mine, theirs = self.weighed(said), self.weighed(right)
-        length = _norm(mine.values()) * _norm(theirs.values())
-        shared = sum(min(weight, theirs[gram]) * theirs[gram] for gram, weight in mine.items() if gram in theirs)
+    def cosine(self, predicted: Counter[Gram], reference: Counter[Gram]) -> float:
+        """The cosine of two texts, where repeating an n-gram more often than the reference does not count."""
+        own, other = self.weigh(predicted), self.weigh(reference)
+        length = _norm(own.values()) * _norm(other.values())
+        shared = sum(min(weight, other[gram]) * other[gram] for gram, weight in own.items() if gram in other)
         return shared / length if length else 0.0
-
-
-def _rarity(references: Sequence[Sequence[Grams]]) -> Rarity:
-    found: Counter[Gram] = Counter()
-    for texts in references:
-        found.update({gram for text in texts for grams in text for gram in grams})
-    return Rarity(found, len(references))
 
 
 def _norm(values: Iterable[float]) -> float:
     return sqrt(sum(value * value for value in values))
 
 
-# ---------------- How varied outputs are
-
-
 class Distinct(Metric):
-    """Different n-grams of words over all n-grams of words, in all predictions together.
+    """Distinct n-grams over all n-grams of words, in all predictions together.
 
-    Not a function of sums over rows: a row adds nothing with an n-gram that another row has said.
+    Not a sum over rows: an n-gram that occurs in several rows counts once.
     """
 
     order: ClassVar[int]
@@ -288,13 +278,13 @@ class Distinct(Metric):
 
 @METRICS.register("distinct1")
 class Distinct1(Distinct):
-    """Different words."""
+    """Distinct words over all words."""
 
     order = 1
 
 
 @METRICS.register("distinct2")
 class Distinct2(Distinct):
-    """Different pairs of neighbouring words."""
+    """Distinct pairs of neighbouring words over all pairs."""
 
     order = 2

@@ -1,4 +1,4 @@
-"""Principal components: the best that a linear code of so many numbers can do, and the flattest map of vectors."""
+"""Principal component analysis: the best linear code of a given size, and maps of vectors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from seq2see.errors import UserError
 
 
 @dataclass(frozen=True)
-class Principal:
-    """mean (numbers,); components (components, numbers), orthonormal, by falling variance; shares (components,): of
-    the whole variance, which each of them holds."""
+class Pca:
+    """Principal components of some rows.
+
+    mean (numbers,); components (components, numbers), orthonormal, by falling variance; shares (components,): of the
+    variance, which each of them explains.
+    """
 
     mean: Float[np.ndarray, " numbers"]
     components: Float[np.ndarray, "components numbers"]
     shares: Float[np.ndarray, " components"]
 
     @classmethod
-    def of(cls, rows: Float[np.ndarray, "rows numbers"]) -> Principal:
-        """All components of some rows. Each points to where its largest number is above zero, so that a map is not
-        mirrored from one machine to the next.
+    def fit(cls, rows: Float[np.ndarray, "rows numbers"]) -> Pca:
+        """All components of some rows. The sign of each is such that its largest number is above zero, so that a map is
+        not mirrored on another machine.
 
-        >>> Principal.of(np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])).components[0].round(2).tolist()
+        >>> Pca.fit(np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])).components[0].round(2).tolist()
         [0.6, 0.8]
         """
         if len(rows) < 2:
@@ -36,15 +39,15 @@ class Principal:
         shares = np.square(lengths) / total if total > 0 else np.zeros_like(lengths)
         return cls(mean, components * np.where(largest < 0, -1.0, 1.0)[:, None], shares)
 
-    def code(self, rows: Float[np.ndarray, "rows numbers"], size: int) -> Float[np.ndarray, "rows size"]:
-        """Rows in the first so many components; zeros for those that there are not."""
+    def transform(self, rows: Float[np.ndarray, "rows numbers"], size: int) -> Float[np.ndarray, "rows size"]:
+        """Project rows on the first `size` components, with zeros where there are fewer."""
         kept = self.components[:size]
-        found = np.zeros((len(rows), size))
-        found[:, : len(kept)] = (rows - self.mean) @ kept.T
-        return found
+        code = np.zeros((len(rows), size))
+        code[:, : len(kept)] = (rows - self.mean) @ kept.T
+        return code
 
-    def restored(self, rows: Float[np.ndarray, "rows numbers"], size: int) -> Float[np.ndarray, "rows numbers"]:
-        """Rows through a code of so many components and back."""
+    def reconstruct(self, rows: Float[np.ndarray, "rows numbers"], size: int) -> Float[np.ndarray, "rows numbers"]:
+        """Project rows on the first `size` components and back."""
         kept = self.components[:size]
         return np.asarray((rows - self.mean) @ kept.T @ kept + self.mean)
 
@@ -52,15 +55,15 @@ class Principal:
 def principal_angles(
     one: Float[np.ndarray, "_ numbers"], other: Float[np.ndarray, "_ numbers"]
 ) -> Float[np.ndarray, " angles"]:
-    """Degrees between the subspaces that the rows of two matrices span, from small to large: all 0 where one holds the
-    other, 90 where a direction of one is foreign to the other.
+    """Degrees between the subspaces that the rows of two matrices span, from small to large: all 0 where one contains
+    the other, 90 where a direction of one is orthogonal to the other.
 
     >>> principal_angles(np.array([[2.0, 0.0, 0.0]]), np.array([[1.0, 1.0, 0.0]])).round(3).tolist()
     [45.0]
     """
     bases = [np.linalg.qr(np.asarray(rows, dtype=np.float64).T)[0] for rows in (one, other)]
     left, cosines, _ = np.linalg.svd(bases[0].T @ bases[1])
-    # arccos knows small angles badly; their sines are what of the one basis lies outside the other
+    # arccos is imprecise for small angles; their sines are the parts of one basis outside the other
     directions = bases[0] @ left[:, : len(cosines)]
     outside = directions - bases[1] @ (bases[1].T @ directions)
     sines = np.linalg.norm(outside, axis=0)

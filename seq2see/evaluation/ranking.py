@@ -1,4 +1,4 @@
-"""Variants of a recipe side by side: quality over seeds, what it costs, and whether the best is really the best."""
+"""The ranking of a comparison: quality of each variant over seeds, its cost, and whether the best is really better."""
 
 from __future__ import annotations
 
@@ -16,18 +16,14 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation.bootstrap import Interval
 from seq2see.evaluation.metrics import lookup
 
-# ---------------- A metric over seeds
-
 BISECTIONS = 200
 
 
 def seeds_interval(values: Sequence[float], *, level: float = 0.95) -> Interval | None:
-    """The mean with Student's interval, mean +- t s / sqrt(n): right for the few seeds one can afford.
+    """The mean over seeds with Student's t interval, mean +- t s / sqrt(n); None for a single seed.
 
-    None where a single seed says nothing of the others.
-
-    >>> made = seeds_interval([1.0, 2.0, 3.0])
-    >>> round(made.low, 3), round(made.high, 3)
+    >>> interval = seeds_interval([1.0, 2.0, 3.0])
+    >>> round(interval.low, 3), round(interval.high, 3)
     (-0.484, 4.484)
     """
     if not values:
@@ -41,7 +37,7 @@ def seeds_interval(values: Sequence[float], *, level: float = 0.95) -> Interval 
 
 
 def student_quantile(share: float, freedom: int) -> float:
-    """The t below which Student's distribution of that many degrees of freedom has this share (a half or more).
+    """The quantile of Student's t distribution with that many degrees of freedom, for a share of a half or more.
 
     >>> round(student_quantile(0.975, 2), 3)
     4.303
@@ -58,7 +54,7 @@ def student_quantile(share: float, freedom: int) -> float:
 
 
 def _below(t: float, freedom: int) -> float:
-    """P(T < t) for t >= 0: for whole degrees of freedom a finite sum of powers of the cosine of atan(t / sqrt(n))."""
+    """P(T < t) for t >= 0: with n degrees of freedom a finite sum of powers of the cosine of atan(t / sqrt(n))."""
     angle = math.atan(t / math.sqrt(freedom))
     cosine, odd = math.cos(angle), freedom % 2
     term, total = (cosine if odd else 1.0), 0.0
@@ -71,13 +67,13 @@ def _below(t: float, freedom: int) -> float:
     return 0.5 + between / 2
 
 
-UNBROKEN = 500
-"""Characters a line may have: a table takes what it needs, and its cells are not broken."""
+LINE_WIDTH = 500
+"""Characters of a line: wide enough that no cell of the table is broken."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one run: metrics of its best model on dev, and its cost.
+    """The result of one run: metrics of its best model on dev, and its cost.
 
     seconds: of the whole run, reports included; seconds_per_update: of an update alone; model: the run's folder.
     """
@@ -93,7 +89,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Contender:
-    """One variant with the outcomes of its seeds."""
+    """One variant with the outcome of each seed."""
 
     name: str
     changes: dict[str, str]
@@ -106,10 +102,11 @@ class Contender:
         return fmean(self.values(metric))
 
     def interval(self, metric: str) -> Interval | None:
-        """Over seeds, cut at what the metric can be; None for one seed, or one whose number is not finite."""
+        """The interval over seeds, clipped to the metric's bounds; None for one seed, or where a value is not
+        finite."""
         values = self.values(metric)
-        made = seeds_interval(values) if all(map(math.isfinite, values)) else None
-        return None if made is None else made.within(*lookup(metric).bounds)
+        interval = seeds_interval(values) if all(map(math.isfinite, values)) else None
+        return None if interval is None else interval.within(*lookup(metric).bounds)
 
     @property
     def seconds_per_update(self) -> float:
@@ -126,9 +123,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All variants, in the order they were given.
+    """All variants in the order they were given.
 
-    metric: the one that decides; folder: where results and models lie; left_out: what could not be, and why.
+    metric: the one that decides; folder: where results and models are; left_out: variants that failed, and why.
     """
 
     metric: str
@@ -138,18 +135,18 @@ class Ranking:
 
     @cached_property
     def best(self) -> Contender:
-        """The best mean; of equals the best by the metrics that follow, and of those that stay equal the first."""
+        """The variant with the best mean; ties are broken by the further metrics, then by order."""
         return max(self.contenders, key=self._quality)
 
     @cached_property
     def tied(self) -> tuple[Contender, ...]:
-        """Those that no metric tells apart from the best."""
+        """The variants that equal the best in every metric."""
         first = self._quality(self.best)
-        return tuple(one for one in self.contenders if one is not self.best and self._quality(one) == first)
+        return tuple(other for other in self.contenders if other is not self.best and self._quality(other) == first)
 
-    def _quality(self, one: Contender) -> tuple[float, ...]:
-        """Its means, the deciding one first, turned so that more is better; no number is worse than any."""
-        means = {name: one.mean(name) for name in self._metrics}
+    def _quality(self, contender: Contender) -> tuple[float, ...]:
+        """The means, the deciding one first, with signs such that higher is better; NaN is the worst."""
+        means = {name: contender.mean(name) for name in self._metrics}
         return tuple(
             -math.inf if math.isnan(mean) else mean if lookup(name).higher_is_better else -mean
             for name, mean in means.items()
@@ -157,23 +154,24 @@ class Ranking:
 
     @cached_property
     def _metrics(self) -> list[str]:
-        """What all variants were measured by, the deciding metric first."""
-        measured = [set(outcome.metrics) for one in self.contenders for outcome in one.outcomes]
+        """The metrics that all variants have, the deciding one first."""
+        measured = [set(outcome.metrics) for contender in self.contenders for outcome in contender.outcomes]
         others = self.contenders[0].outcomes[0].metrics
-        return [self.metric, *(name for name in others if name != self.metric and all(name in its for its in measured))]
+        common = [name for name in others if name != self.metric and all(name in metrics for metrics in measured)]
+        return [self.metric, *common]
 
     @cached_property
     def rivals(self) -> tuple[Contender, ...]:
-        """Those whose intervals overlap the best's: seeds alone may have put them behind it."""
+        """The variants whose intervals overlap the best's: the difference may be due to the seeds."""
         first = self.best.interval(self.metric)
         if first is None:
             return ()
-        found = []
-        for one in self.contenders:
-            own = one.interval(self.metric)
+        overlapping = []
+        for contender in self.contenders:
+            own = contender.interval(self.metric)
             if own is not None and own.low <= first.high and first.low <= own.high:
-                found.append(one)
-        return tuple(one for one in found if one is not self.best and one not in self.tied)
+                overlapping.append(contender)
+        return tuple(other for other in overlapping if other is not self.best and other not in self.tied)
 
     @property
     def varied(self) -> str:
@@ -185,89 +183,89 @@ class Ranking:
         return "higher is better" if lookup(self.metric).higher_is_better else "lower is better"
 
     def verdict(self) -> str:
-        """One sentence: which is best, and is that real?"""
+        """One sentence: which variant is best, and how sure that is."""
         first, seeds = self.best, counted(len(self.best.outcomes), "seed")
         value = lookup(self.metric).show(first.mean(self.metric))
         if self.tied:
-            names = ", ".join(one.name for one in (first, *self.tied))
-            also = f"; over {seeds} not told apart from: {', '.join(one.name for one in self.rivals)}"
+            names = ", ".join(contender.name for contender in (first, *self.tied))
+            also = f"; over {seeds} not told apart from: {', '.join(rival.name for rival in self.rivals)}"
             return f"a tie, alike in every metric: {names} ({self.metric} {value}){also if self.rivals else ''}"
-        said = f"best: {first.name} ({self.metric} {value}{self._by_what})"
+        best = f"best: {first.name} ({self.metric} {value}{self._tie_breaker})"
         if len(self.contenders) == 1:
-            return f"{said}, with nothing beside it"
+            return f"{best}, with nothing beside it"
         if first.interval(self.metric) is None:
-            return f"{said}; of {seeds} each, so the difference may be chance: --seeds 3 tells"
+            return f"{best}; of {seeds} each, so the difference may be chance: --seeds 3 tells"
         if self.rivals:
-            return f"{said}; over {seeds} not told apart from: {', '.join(one.name for one in self.rivals)}"
-        return f"{said}; its 95 % interval over {seeds} overlaps no other"
+            return f"{best}; over {seeds} not told apart from: {', '.join(rival.name for rival in self.rivals)}"
+        return f"{best}; its 95 % interval over {seeds} overlaps no other"
 
     @property
-    def _by_what(self) -> str:
-        """Which metric decided, where the first could not."""
+    def _tie_breaker(self) -> str:
+        """The metric that decided, where the first one is a tie."""
         mean = self.best.mean(self.metric)
-        equal = [one for one in self.contenders if one is not self.best and one.mean(self.metric) == mean]
+        equal = [other for other in self.contenders if other is not self.best and other.mean(self.metric) == mean]
         for name in self._metrics[1:] if equal else []:
-            if any(one.mean(name) != self.best.mean(name) for one in equal):
+            if any(other.mean(name) != self.best.mean(name) for other in equal):
                 return f", as others have; by {name} {lookup(name).show(self.best.mean(name))}"
         return ""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One record for each variant."""
-        return [self._record(one) for one in self.contenders]
+        return [self._record(contender) for contender in self.contenders]
 
-    def _record(self, one: Contender) -> dict[str, Any]:
-        interval = one.interval(self.metric)
+    def _record(self, contender: Contender) -> dict[str, Any]:
+        interval = contender.interval(self.metric)
         return {
-            "variant": one.changes,
+            "variant": contender.changes,
             "metric": self.metric,
-            "mean": one.mean(self.metric),
+            "mean": contender.mean(self.metric),
             "low": None if interval is None else interval.low,
             "high": None if interval is None else interval.high,
-            "best": one is self.best or one in self.tied,
-            "overlaps_best": one in self.rivals,
-            "seeds": [outcome.seed for outcome in one.outcomes],
-            "values": one.values(self.metric),
-            "metrics": {name: one.mean(name) for name in one.outcomes[0].metrics},
-            "updates": [outcome.updates for outcome in one.outcomes],
-            "seconds_per_update": one.seconds_per_update,
-            "seconds": one.seconds,
-            "parameters": one.parameters,
-            "models": [outcome.model for outcome in one.outcomes],
+            "best": contender is self.best or contender in self.tied,
+            "overlaps_best": contender in self.rivals,
+            "seeds": [outcome.seed for outcome in contender.outcomes],
+            "values": contender.values(self.metric),
+            "metrics": {name: contender.mean(name) for name in contender.outcomes[0].metrics},
+            "updates": [outcome.updates for outcome in contender.outcomes],
+            "seconds_per_update": contender.seconds_per_update,
+            "seconds": contender.seconds,
+            "parameters": contender.parameters,
+            "models": [outcome.model for outcome in contender.outcomes],
         }
 
     def text(self) -> str:
-        """A table for a person to read, the verdict below it."""
-        from rich.console import Console  # late: JSON needs no tables
+        """The variants as a table, with the verdict below it."""
+        from rich.console import Console  # imported late: JSON needs no tables
         from rich.table import Table
 
         others = [name for name in self.best.outcomes[0].metrics if name != self.metric]
-        table = Table(self.varied, self.metric, "", title=self._head)
+        table = Table(self.varied, self.metric, "", title=self._title)
         for name in [*others, "ms/update", "seconds", "parameters"]:
             table.add_column(name, justify="right")
-        for one in self.contenders:
-            mark = self._mark(one)
-            more = [lookup(name).show(one.mean(name)) for name in others]
-            cost = [f"{1000 * one.seconds_per_update:,.1f}", f"{one.seconds:,.1f}", f"{one.parameters:,}"]
-            table.add_row(one.name, self._shown(one), mark, *more, *cost)
-        console = Console(file=StringIO(), width=UNBROKEN, color_system=None)
+        for contender in self.contenders:
+            mark = self._mark(contender)
+            more = [lookup(name).show(contender.mean(name)) for name in others]
+            times = [f"{1000 * contender.seconds_per_update:,.1f}", f"{contender.seconds:,.1f}"]
+            table.add_row(contender.name, self._show(contender), mark, *more, *times, f"{contender.parameters:,}")
+        console = Console(file=StringIO(), width=LINE_WIDTH, color_system=None)
         with console.capture() as captured:
             console.print(table)
         return f"{captured.get()}{self.verdict()}\n"
 
-    def _mark(self, one: Contender) -> str:
-        if one is self.best or one in self.tied:
+    def _mark(self, contender: Contender) -> str:
+        if contender is self.best or contender in self.tied:
             return "tied" if self.tied else "best"
-        return "overlaps the best" if one in self.rivals else ""
+        return "overlaps the best" if contender in self.rivals else ""
 
     @property
-    def _head(self) -> str:
-        updates = sorted({outcome.updates for one in self.contenders for outcome in one.outcomes})
+    def _title(self) -> str:
+        updates = sorted({outcome.updates for contender in self.contenders for outcome in contender.outcomes})
         span = counted(updates[0], "update") if len(updates) == 1 else f"{updates[0]:,} to {updates[-1]:,} updates"
         seeds = counted(len(self.best.outcomes), "seed")
         interval = ", 95 % intervals" if len(self.best.outcomes) > 1 else ""
         return f"{span}, {seeds} each; {self.metric}: {self.direction}{interval}"
 
-    def _shown(self, one: Contender) -> str:
-        show, interval = lookup(self.metric).show, one.interval(self.metric)
-        mean = show(one.mean(self.metric))
+    def _show(self, contender: Contender) -> str:
+        show, interval = lookup(self.metric).show, contender.interval(self.metric)
+        mean = show(contender.mean(self.metric))
         return mean if interval is None else f"{mean}  [{show(interval.low)}, {show(interval.high)}]"

@@ -14,13 +14,11 @@ from jaxtyping import Float
 from rapidfuzz.distance import Levenshtein
 
 from seq2see.errors import UserError
-from seq2see.evaluation.base import METRICS, Ratio, Rows, Unit, symbols
-
-# ---------------- Metrics on strings of symbols
+from seq2see.evaluation.metrics import METRICS, Ratio, Rows, Unit, symbols
 
 
-def same(text: str, unit: Unit) -> str:
-    """What two outputs must share to be equal: each character, or, in other units, the symbols but not the spaces."""
+def canonical(text: str, unit: Unit) -> str:
+    """The form in which equal outputs are equal: every character counts, or, in other units, symbols but not spaces."""
     return text if unit == "character" else " ".join(text.split())
 
 
@@ -34,7 +32,7 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def closest(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """Edits to the closest reference and its length; of equally close ones the longest."""
+    """(edits to the closest reference, its length); of equally close ones the longest counts."""
     edits, shorter = min((edit_distance(prediction, reference), -len(reference)) for reference in references)
     return edits, -shorter
 
@@ -45,32 +43,32 @@ class Exact(Ratio):
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
-            yield float(same(prediction, rows.unit) in {same(text, rows.unit) for text in references}), 1.0
+            yield float(canonical(prediction, rows.unit) in {canonical(text, rows.unit) for text in references}), 1.0
 
 
 @METRICS.register("exact@n")
 class ExactAt(Ratio):
     """Share of rows where one of the first n different hypotheses equals any reference (`exact@5`)."""
 
-    of_outputs = False
+    outputs_only = False
 
     def __init__(self, name: str, *, lowercase: bool = False, plain: bool = False):
         super().__init__(name, lowercase=lowercase, plain=plain)
         number = name.partition("@")[2]
         if not number.isdecimal() or int(number) == 0:
-            raise UserError(f"metric '{name}': after the @ stands how many hypotheses count, as in exact@5")
+            raise UserError(f"metric '{name}': the number of hypotheses has to follow the @, as in exact@5")
         self.n = int(number)
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         lists = rows.need("alternatives", self.name)
         for prediction, others, references in zip(rows.predictions, lists, rows.references, strict=True):
-            tried = list(dict.fromkeys(same(text, rows.unit) for text in (prediction, *others)))[: self.n]
-            yield float(not {same(text, rows.unit) for text in references}.isdisjoint(tried)), 1.0
+            hypotheses = list(dict.fromkeys(canonical(text, rows.unit) for text in (prediction, *others)))[: self.n]
+            yield float(not {canonical(text, rows.unit) for text in references}.isdisjoint(hypotheses)), 1.0
 
 
 @METRICS.register("cer")
 class SymbolErrorRate(Ratio):
-    """Edits of symbols, against the closest reference, over the references' symbols.
+    """Symbol (character) error rate: edits to the closest reference over the symbols of the references.
 
     Symbols are characters (spaces included), or phonemes and the like where the output is made of those.
     """
@@ -86,7 +84,7 @@ class SymbolErrorRate(Ratio):
 
 @METRICS.register("wer")
 class WordErrorRate(Ratio):
-    """Edits of words, against the closest reference, over the references' words."""
+    """Word error rate: edits of words to the closest reference over the words of the references."""
 
     higher_is_better = False
     most = math.inf
@@ -96,8 +94,8 @@ class WordErrorRate(Ratio):
             yield closest(prediction.split(), [text.split() for text in references])
 
 
-class Recognition(Ratio):
-    """One less the rate of errors: below zero where more is wrong than there is."""
+class RecognitionRate(Ratio):
+    """1 - error rate, which is below zero where there are more errors than symbols."""
 
     higher_is_better = True
     least = -math.inf
@@ -108,22 +106,20 @@ class Recognition(Ratio):
 
 
 @METRICS.register("crr")
-class SymbolRecognitionRate(Recognition, SymbolErrorRate):
+class SymbolRecognitionRate(RecognitionRate, SymbolErrorRate):
     """1 - cer, the character recognition rate."""
 
 
 @METRICS.register("wrr")
-class WordRecognitionRate(Recognition, WordErrorRate):
+class WordRecognitionRate(RecognitionRate, WordErrorRate):
     """1 - wer, the word recognition rate."""
 
-
-# ---------------- Metrics of question answering
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def answer_words(text: str) -> list[str]:
-    """The words that count in an answer.
+    """The words of an answer without case, punctuation and articles.
 
     >>> answer_words("The Tower of   London!")
     ['tower', 'of', 'london']
@@ -133,7 +129,7 @@ def answer_words(text: str) -> list[str]:
 
 
 def overlap_f1(prediction: list[str], reference: list[str]) -> float:
-    """Harmonic mean of the shares of words in common; two answers without a word are equal."""
+    """F1 of the words in common, the harmonic mean of precision and recall; two empty answers are equal."""
     if not prediction or not reference:
         return float(prediction == reference)
     return 2 * (Counter(prediction) & Counter(reference)).total() / (len(prediction) + len(reference))
@@ -141,7 +137,7 @@ def overlap_f1(prediction: list[str], reference: list[str]) -> float:
 
 @METRICS.register("em")
 class ExactMatch(Ratio):
-    """Share of answers equal to any reference, word by word."""
+    """Exact match: share of answers whose words equal those of any reference (case, punctuation, articles ignored)."""
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
@@ -150,27 +146,12 @@ class ExactMatch(Ratio):
 
 @METRICS.register("f1")
 class OverlapF1(Ratio):
-    """Mean over rows of the words in common with the reference that suits best."""
+    """Mean over rows of the F1 of words against the best matching reference."""
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
-            said = answer_words(prediction)
-            yield max(overlap_f1(said, answer_words(text)) for text in references), 1.0
-
-
-# ---------------- Metrics of autoencoders
-
-
-@METRICS.register("recall")
-class Recall(Ratio):
-    """Share of the input's symbols found in the output; a symbol said once answers for one of its occurrences only."""
-
-    nothing = 1.0
-
-    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
-        for given, prediction in zip(rows.need("inputs", self.name), rows.predictions, strict=True):
-            wanted = Counter(symbols(given, rows.unit))
-            yield (wanted & Counter(symbols(prediction, rows.unit))).total(), wanted.total()
+            words = answer_words(prediction)
+            yield max(overlap_f1(words, answer_words(text)) for text in references), 1.0
 
 
 @METRICS.register("token_accuracy")
@@ -184,10 +165,23 @@ class TokenAccuracy(Ratio):
 
     def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
         for prediction, references in zip(rows.predictions, rows.references, strict=True):
-            said = symbols(prediction, rows.unit)
-            each = [_by_position(said, symbols(text, rows.unit)) for text in references]
-            yield max(each, key=lambda found: found[0] / found[1] if found[1] else 1.0)
+            predicted = symbols(prediction, rows.unit)
+            each = [_matches(predicted, symbols(text, rows.unit)) for text in references]
+            yield max(each, key=lambda counts: counts[0] / counts[1] if counts[1] else 1.0)
 
 
-def _by_position(said: list[str], right: list[str]) -> tuple[int, int]:
-    return sum(a == b for a, b in zip(said, right, strict=False)), max(len(said), len(right))
+def _matches(predicted: list[str], reference: list[str]) -> tuple[int, int]:
+    """(positions with equal symbols, positions)."""
+    return sum(a == b for a, b in zip(predicted, reference, strict=False)), max(len(predicted), len(reference))
+
+
+@METRICS.register("recall")
+class Recall(Ratio):
+    """Share of the input's symbols that are in the output, where each occurrence counts once."""
+
+    nothing = 1.0
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        for text, prediction in zip(rows.need("inputs", self.name), rows.predictions, strict=True):
+            expected = Counter(symbols(text, rows.unit))
+            yield (expected & Counter(symbols(prediction, rows.unit))).total(), expected.total()

@@ -23,6 +23,7 @@ from seq2see.data.image_files import MOST_SIZED, AugmentSettings, ImageInput, re
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
+from seq2see.evaluation import OutputType
 from seq2see.modalities.base import Chosen, Field, NumericField, kinds, written
 from seq2see.modalities.files import MediaField
 from seq2see.settings.base import ColumnSettings, Side
@@ -34,6 +35,7 @@ class ImageOutput(ColumnSettings):
     said: ClassVar[str] = "a picture"
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
+    measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["image"] = Setting("image", description="what the column holds")
     column: str | None = Setting(
         None, description="column of the table, which holds paths relative to the table; not given: `output`"

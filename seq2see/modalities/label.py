@@ -16,6 +16,7 @@ from seq2see.data.batches import Labels
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
+from seq2see.evaluation import OutputType
 from seq2see.files import whole_characters
 from seq2see.modalities.base import Chosen, Field, file_of, kinds
 from seq2see.settings.base import ColumnSettings
@@ -30,6 +31,7 @@ class LabelOutput(ColumnSettings):
     said: ClassVar[str] = "a label"
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = False
+    measured_as: ClassVar[OutputType] = "label"
     kind: Literal["label"] = Setting("label", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")
     made: Literal["direction"] | None = Setting(

@@ -18,6 +18,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
+from seq2see.evaluation import OutputType
 from seq2see.modalities.base import Chosen, Field, file_of, kinds
 from seq2see.settings.base import TextSettings
 from seq2see.settings.encoders import EncoderSettings
@@ -46,6 +47,7 @@ class TextOutput(TextSettings):
     said: ClassVar[str] = "a text"
     one_step: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
+    measured_as: ClassVar[OutputType] = "text"
     kind: Literal["text"] = Setting("text", description="what the column holds")
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from seq2see.data.batches import Numbers
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
+from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
 from seq2see.modalities.base import Chosen, NumericField, file_of, kinds
 from seq2see.settings.base import Amount, ColumnSettings, Settings
@@ -53,6 +54,7 @@ class VectorOutput(ColumnSettings):
     said: ClassVar[str] = "a vector"
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
+    measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")
     standardise: bool = Setting(

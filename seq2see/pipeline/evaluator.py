@@ -15,11 +15,11 @@ from seq2see.evaluation import Report, Rows, evaluate
 from seq2see.evaluation.labels import Aligned
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.measures import PERPLEXITY, check_metrics, metrics_of
+from seq2see.pipeline.measures import check_metrics, metrics_of
 from seq2see.pipeline.numeric_outputs import judged_rows
 from seq2see.pipeline.predictor import Told, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
-from seq2see.recipe.measures import LOOKS
+from seq2see.recipe.measures import AER, PERPLEXITY
 from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
 
@@ -118,7 +118,7 @@ def judge(
         return Judged(_stream_report(bundles, rows, _told(progress, "symbols scored")), [], [])
     questions = some(rows, most)
     chosen = [rows[number] for question in questions for number in question.rows]
-    spoken = [name for name in names if name not in (PERPLEXITY, LOOKS)]
+    spoken = [name for name in names if name not in (PERPLEXITY, AER)]
     predictions: list[Prediction] = []
     report = Report(len(chosen), {})
     if spoken:
@@ -128,10 +128,10 @@ def judge(
         judged = judged_as(bundle, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
     if recipe.output.kind == "text" or PERPLEXITY in names:
-        report = report.joined(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
-    if LOOKS in names or aligned(chosen):
-        report = report.joined(_aligned_report(bundles, aligned(chosen), _told(progress, "outputs aligned")))
-    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, LOOKS] if name in report.metrics}
+        report = report.join(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
+    if AER in names or aligned(chosen):
+        report = report.join(_aligned_report(bundles, aligned(chosen), _told(progress, "outputs aligned")))
+    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
     return Judged(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
 
@@ -191,10 +191,10 @@ def _aligned_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told |
     """The alignment error rate of the rows whose links are known."""
     if not rows:
         column = bundles[0].recipe.loss.alignment.column
-        raise UserError(f"metric '{LOOKS}' needs the column '{column}' of links, and the table has none")
+        raise UserError(f"metric '{AER}' needs the column '{column}' of links, and the table has none")
     nothing = [""] * len(rows)
     made = Rows(nothing, [[""]] * len(rows), alignments=align(bundles, rows, told=told))
-    return evaluate([LOOKS], made, baselines=bundles[0].baselines)
+    return evaluate([AER], made, baselines=bundles[0].baselines)
 
 
 def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:

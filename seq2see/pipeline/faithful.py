@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError, counted
-from seq2see.evaluation.faithfulness import Faithfulness, Weighed, faithfulness
+from seq2see.evaluation.faithfulness import Faithfulness, PlaceWeights, faithfulness
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import Progress, some
@@ -50,7 +50,7 @@ def faithful(
     places: at most so many of each input, drawn at random, always the same (0: all)."""
     _check(bundle)
     chosen = [rows[question.rows[0]] for question in some(rows, most)]
-    weighed: dict[str, list[Weighed]] = {name: [] for name in bundle.recipe.looked_at}
+    weighed: dict[str, list[PlaceWeights]] = {name: [] for name in bundle.recipe.looked_at}
     with kept_for([bundle], [], None):  # files as they are: what was made of them cannot be hidden in part
         for number, row in enumerate(chosen, start=1):
             asked = _Asked(bundle, row, most=places)
@@ -60,7 +60,7 @@ def faithful(
                 weighed[name].append(one)
             if progress is not None and not asked.many:
                 progress("rows asked", number, len(chosen))
-    return faithfulness(weighed, asked=len(chosen))
+    return faithfulness(weighed, total=len(chosen))
 
 
 def _within(progress: Progress | None, number: int, rows: int) -> Told:
@@ -124,14 +124,14 @@ class _Asked:
             if len(places) >= MANY and rows * len(places) * self._room(name) > LONG
         ]
 
-    def weighed(self, told: Told | None = None) -> dict[str, Weighed]:
+    def weighed(self, told: Told | None = None) -> dict[str, PlaceWeights]:
         """Maps of (steps, places) by input; inputs of a single place have nothing to compare and are left out."""
-        found: dict[str, Weighed] = {}
+        found: dict[str, PlaceWeights] = {}
         for name, weights in self.looks.items():
             occlusion, gradient = self._occlusion(name, self.given[0], told), self._gradient(name, self.given)
             places = self.places[name]
             measures = {OCCLUSION: _numbers(occlusion), GRADIENT: _numbers(gradient[:, places])}
-            found[name] = Weighed(_numbers(weights[:, places]), measures)
+            found[name] = PlaceWeights(_numbers(weights[:, places]), measures)
         return found
 
     def _drawn(self, count: int) -> Int[Tensor, " places"]:

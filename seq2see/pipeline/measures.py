@@ -7,27 +7,25 @@ from collections.abc import Sequence
 from seq2see.errors import UserError
 from seq2see.evaluation import check
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import LOOKS, allowed, also_measured, measures_of
-
-PERPLEXITY = "perplexity"
+from seq2see.recipe.measures import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
 
 
 def check_metrics(names: Sequence[str], recipe: Recipe, *, key: str = "metrics") -> None:
     """Refuse names that are unknown, given twice, or of metrics that cannot be taken; key: where the names stand."""
     try:
-        check(names, recipe.output.kind)
+        check(names, recipe.output.measured_as)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
-    if LOOKS in names and recipe.loss.alignment.column is None:
+    if AER in names and recipe.loss.alignment.column is None:
         raise UserError(
-            f"{key}: metric '{LOOKS}' needs to know which word comes from which, and the recipe names no column of "
+            f"{key}: metric '{AER}' needs to know which word comes from which, and the recipe names no column of "
             "links; set loss.alignment.column (and loss.alignment.weight=0 to measure without learning from it)"
         )
     unasked = [name for name in names if name != PERPLEXITY] if not recipe.inputs else []
     if unasked:
         raise UserError(
             f"{key}: metric '{unasked[0]}' cannot be taken of a language model, which answers no input; "
-            f"allowed: {', '.join(allowed(recipe))}"
+            f"allowed: {', '.join(allowed_metrics(recipe))}"
         )
 
 

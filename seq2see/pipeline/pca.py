@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
-from seq2see.evaluation.pca import Principal, principal_angles
+from seq2see.evaluation.pca import Pca, principal_angles
 from seq2see.modalities.base import NumericField
 from seq2see.modalities.vector import VectorField, written
 from seq2see.pipeline.bundle import Bundle
@@ -62,9 +62,9 @@ def as_learned(field: NumericField, values: Sequence[str]) -> Matrix:
     return np.asarray(field.batch(values).values.double().numpy())
 
 
-def restored(field: NumericField, principal: Principal, rows: Matrix, size: int) -> Matrix:
+def restored(field: NumericField, principal: Pca, rows: Matrix, size: int) -> Matrix:
     """Rows, as learned, through so many components and back, as plain numbers."""
-    return field.restored(principal.restored(rows, size))
+    return field.restored(principal.reconstruct(rows, size))
 
 
 def beside_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row]) -> BesidePca:
@@ -72,7 +72,7 @@ def beside_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row]) -> Be
     name = check_autoencoder(bundle.recipe)
     field = bundle.fields.numeric_output
     size = bundle.network.encoder(name).summary_size
-    principal = Principal.of(as_learned(field, [row[OUTPUT] for row in fitted]))
+    principal = Pca.fit(as_learned(field, [row[OUTPUT] for row in fitted]))
     if size > len(principal.mean):
         raise UserError(
             f"the code has {size:,} numbers and the rows have {len(principal.mean):,}: PCA with as many gives back all"
@@ -96,14 +96,14 @@ def _given_back(bundle: Bundle, rows: Sequence[Row]) -> Matrix:
     return np.stack([plain_numbers(one) for one in predict([bundle], inputs, options_of(bundle.recipe))])
 
 
-def _angles(bundle: Bundle, principal: Principal, rows: Sequence[Row], size: int) -> tuple[tuple[float, ...], str]:
+def _angles(bundle: Bundle, principal: Pca, rows: Sequence[Row], size: int) -> tuple[tuple[float, ...], str]:
     """What a linear autoencoder writes lies in a subspace of as many dimensions as its code has: the first so many
     directions of what it gives back span it."""
     field = bundle.fields.numeric_output
     why_not = _not_linear(bundle.recipe)
     if why_not or not isinstance(field, VectorField):
         return (), why_not or "it gives pictures, whose pixels are bounded"
-    made = Principal.of(as_learned(field, [written(row) for row in _given_back(bundle, rows)]))
+    made = Pca.fit(as_learned(field, [written(row) for row in _given_back(bundle, rows)]))
     found = principal_angles(made.components[:size], principal.components[:size])
     return tuple(found.tolist()), ""
 

@@ -15,7 +15,7 @@ from seq2see.data.batches import EOS, UNK, Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError, nearest
-from seq2see.evaluation.report import Seen
+from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
@@ -62,7 +62,7 @@ class Score:
     perplexity: float
     each: list[Scored]
     given: str = ""
-    seen: Seen | None = None
+    seen: TrainingOverlap | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {

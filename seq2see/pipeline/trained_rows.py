@@ -23,7 +23,7 @@ from safetensors.numpy import load, save
 from seq2see.data.columns import OUTPUT
 from seq2see.data.media_files import MediaSettings
 from seq2see.errors import UserError
-from seq2see.evaluation.report import Seen
+from seq2see.evaluation.report import TrainingOverlap
 from seq2see.files import read_bytes, shortened, write_bytes
 from seq2see.modalities.image import ImageOutput
 from seq2see.modalities.video import BACKWARDS, forwards
@@ -184,7 +184,7 @@ def _content(path: Path) -> bytes:
     return digest.digest()
 
 
-def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]) -> Seen | None:
+def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]) -> TrainingOverlap | None:
     """Which rows one of the models was trained on; None where that is not known of any."""
     known = [(recipe, trained) for recipe, trained in models if trained is not None]
     if not known:
@@ -198,7 +198,7 @@ def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[
         exactly |= np.isin(hashes[:, 1], trained.pairs)
         if recipe.inputs:
             inputs |= np.isin(hashes[:, 0], trained.inputs)
-    return Seen(len(rows), _count(checked), _count(exactly), _count(inputs & ~exactly))
+    return TrainingOverlap(len(rows), _count(checked), _count(exactly), _count(inputs & ~exactly))
 
 
 def _count(these: NDArray[Any]) -> int:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch.nn.functional import normalize
 
 from seq2see.errors import UserError
-from seq2see.evaluation.pca import Principal
+from seq2see.evaluation.pca import Pca
 
 # ---------------- Which vectors lie in nearly the same direction
 
@@ -59,7 +59,7 @@ def map_of(vectors: Sequence[Sequence[float]], *, neighbours: int = 0) -> Vector
     if len(vectors) < 3:
         raise UserError(f"a map needs three different inputs or more, got {len(vectors)}")
     rows = np.asarray(vectors, dtype=np.float64)
-    found = Principal.of(rows)
+    found = Pca.fit(rows)
     first, second = [*found.shares.tolist(), 0.0][:2]
     near = nearest_others(vectors, neighbours) if neighbours else [[] for _ in vectors]
-    return VectorMap(found.code(rows, 2), (first, second), near)
+    return VectorMap(found.transform(rows, 2), (first, second), near)

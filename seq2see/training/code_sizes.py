@@ -11,7 +11,7 @@ import numpy as np
 
 from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
-from seq2see.evaluation.pca import Principal
+from seq2see.evaluation.pca import Pca
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.pca import as_learned, check_autoencoder, restored
 from seq2see.recipe import Recipe, load_recipe
@@ -83,7 +83,7 @@ def _principal(
     field, train = corpus.fields.numeric_output, corpus.train
     assert isinstance(train, Dataset)
     values = field.pad(train.stores[OUTPUT], np.arange(len(train))).values
-    principal = Principal.of(np.asarray(values.double().numpy()))
+    principal = Pca.fit(np.asarray(values.double().numpy()))
     told = [row[OUTPUT] for row in corpus.dev]
     given, learned = np.stack([field.numbers(value) for value in told]), as_learned(field, told)
     fitting = [size for size in sizes if size <= len(principal.mean)]

@@ -18,8 +18,7 @@ from seq2see.data.sentences import together
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError, counted, nearest
-from seq2see.evaluation import BASELINES, Baseline, Unigram, default_baseline
-from seq2see.evaluation.baselines import BagOfWords, Constant, Mean
+from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import field_of
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import ImageOutput
@@ -33,7 +32,7 @@ from seq2see.pipeline.streams import Stream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.pipeline.video_rows import both_ways
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import LOOKS, measures_of
+from seq2see.recipe.measures import AER, measures_of
 from seq2see.settings.base import TextSettings
 
 ON_DISK_FROM = 256 << 20
@@ -253,7 +252,7 @@ def _dev_reader(
     fitting = (one for one in recipes if all(present(column, header) for _, column in wanted_columns(one)))
     recipe = next(fitting, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
-    if LOOKS in measures_of(recipe):
+    if AER in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
     return table, _reader(recipe, resolution, table)
 
@@ -333,27 +332,29 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
     name = recipe.evaluation.baseline or default_baseline(
-        recipe.output.kind, inputs=bool(recipe.inputs), text=bool(recipe.texts)
+        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
     )
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
-        made.append(_fitted(BASELINES[name], recipe, train.fields, rows))
+        made.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows)))
     if recipe.output.kind == "text" and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made
 
 
-def _fitted(kind: type[Baseline], recipe: Recipe, fields: Fields, rows: Rows) -> Baseline:
-    """A trivial model with what it learns of the training rows: nothing, their outputs, or the first input too."""
-    if issubclass(kind, Constant):
-        return kind.fit(row[OUTPUT] for row in rows())
-    if issubclass(kind, Mean):
-        return kind.fit(fields.numeric_output.numbers(row[OUTPUT]) for row in rows())
-    if issubclass(kind, BagOfWords):
-        read = next(iter(recipe.texts))
-        return kind.fit((row[read], row[OUTPUT].strip()) for row in rows())
-    return kind()
+def _training_rows(recipe: Recipe, fields: Fields, rows: Rows) -> TrainingRows:
+    """The training rows as baselines are fitted to them."""
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        name = next(iter(recipe.texts))
+        return ((row[name], row[OUTPUT]) for row in rows())
+
+    return TrainingRows(
+        pairs=pairs,
+        outputs=lambda: (row[OUTPUT] for row in rows()),
+        numbers=lambda: (fields.numeric_output.numbers(row[OUTPUT]) for row in rows()),
+    )
 
 
 def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:

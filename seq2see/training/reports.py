@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from seq2see.data.columns import OUTPUT, Question
 from seq2see.data.media_files import MediaSettings
 from seq2see.errors import imported
-from seq2see.evaluation.base import Rows, Unit, symbols
-from seq2see.evaluation.metrics import measure
+from seq2see.evaluation.metrics import Rows, Unit, measure, symbols
 from seq2see.evaluation.strings import edit_distance
 from seq2see.files import unwritable, write_bytes
 from seq2see.looks import Prediction

@@ -348,7 +348,8 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
     if not judged.predictions and text and settings.samples:
         samples = [{"input": "", "output": one.text or "", "reference": ""} for one in _drawn(bundle)]
     made = judged.report
-    said = {name: model.says for model, its in assign(bundle.baselines, list(made.metrics)).items() for name in its}
+    assigned = assign(bundle.baselines, list(made.metrics))
+    says = {name: baseline.description for baseline, names in assigned.items() for name in names}
     return Report(
         update=0,
         epoch=0.0,
@@ -359,7 +360,7 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
         gradient_norm=0.0,
         dev=made.metrics,
         baseline=made.baseline,
-        baseline_says=said,
+        baseline_says=says,
         samples=samples,
     )
 

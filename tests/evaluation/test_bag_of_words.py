@@ -6,7 +6,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.evaluation import BagOfWords, baseline_from_dict
-from seq2see.evaluation.base import Rows
+from seq2see.evaluation.metrics import Rows
 
 ROWS = [("good good film", "yes"), ("bad film", "no"), ("bad bad plot", "no")]
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation import BASELINES, Rows, Unigram, baseline_from_dict, beside, default_baseline
+from seq2see.evaluation import BASELINES, Rows, Unigram, baseline_from_dict, default_baseline, measure_baselines
 from seq2see.evaluation.baselines import Copy, Frequent, Lead, Majority, assign
 
 
@@ -87,9 +87,9 @@ def test_metrics_go_to_the_first_model_that_has_them() -> None:
     copy, frequent, unigram = Copy(), Frequent("z"), Unigram({"a": 1})
     names = ["perplexity", "exact"]
     assert assign([copy, frequent, unigram], names) == {copy: ["exact"], unigram: ["perplexity"]}
-    assert beside([copy, frequent, unigram], names, rows) == {"perplexity": pytest.approx(2.0), "exact": 1.0}
-    assert list(beside([copy, unigram], names, rows)) == names
-    assert beside([], names, rows) == {}
+    assert measure_baselines([copy, frequent, unigram], names, rows) == {"perplexity": pytest.approx(2.0), "exact": 1.0}
+    assert list(measure_baselines([copy, unigram], names, rows)) == names
+    assert measure_baselines([], names, rows) == {}
 
 
 def test_defaults() -> None:

@@ -6,16 +6,16 @@ import sacrebleu
 
 from seq2see.errors import UserError
 from seq2see.evaluation import METRICS, Rows, lookup, mean_interval, measure, metric_interval, paired_bootstrap
-from seq2see.evaluation.base import RowMetric
+from seq2see.evaluation.metrics import RowMetric
 
-BY_ROW = [name for name in METRICS if METRICS[name].of_outputs and issubclass(METRICS[name], RowMetric)]
+BY_ROW = [name for name in METRICS if METRICS[name].outputs_only and issubclass(METRICS[name], RowMetric)]
 
 
 def copies(rows: Rows, *, spoiled: int) -> Rows:
     """Right answers but for the first so many, forty rows in all."""
     many = rows.select(list(range(len(rows))) * 7)
     right = [texts[0] for texts in many.references]
-    return many.answered(["wrong"] * spoiled + right[spoiled:])
+    return many.with_predictions(["wrong"] * spoiled + right[spoiled:])
 
 
 @pytest.mark.parametrize("name", BY_ROW)
@@ -60,7 +60,7 @@ def test_chance_differences_are_not_significant() -> None:
 
 def test_values_beside_the_draws_are_sacrebleus(corpus: Rows) -> None:
     single = Rows(corpus.predictions, [texts[:1] for texts in corpus.references])
-    found = paired_bootstrap("bleu", single, single.answered(["x"] * 6), samples=10)
+    found = paired_bootstrap("bleu", single, single.with_predictions(["x"] * 6), samples=10)
     expected = sacrebleu.corpus_bleu(corpus.predictions, [[texts[0] for texts in corpus.references]]).score
     assert found.first == pytest.approx(expected)
 
@@ -93,13 +93,13 @@ def test_same_generator_same_result(corpus: Rows) -> None:
 
 
 def test_what_cannot_be_drawn_is_refused(corpus: Rows) -> None:
-    with pytest.raises(UserError, match=r"'distinct1' is no sum over rows.*allowed: .*bleu"):
+    with pytest.raises(UserError, match=r"'distinct1' is not a sum over rows.*allowed: .*bleu"):
         metric_interval("distinct1", corpus)
     with pytest.raises(UserError, match="the references differ"):
         paired_bootstrap("exact", Rows(["a"], [["a"]]), Rows(["a"], [["b"]]))
     with pytest.raises(UserError, match="no values"):
         mean_interval([])
-    with pytest.raises(UserError, match="draws of the bootstrap: 0"):
+    with pytest.raises(UserError, match="bootstrap samples: 0"):
         mean_interval([1.0], samples=0)
-    with pytest.raises(UserError, match=r"level of an interval: 95"):
+    with pytest.raises(UserError, match=r"confidence level: 95"):
         mean_interval([1.0], level=95.0)

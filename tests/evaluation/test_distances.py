@@ -30,11 +30,11 @@ def test_the_mean_is_what_can_be_said_without_looking() -> None:
 
 
 def test_numbers_have_metrics_of_their_own() -> None:
-    assert default_metrics("vector") == default_metrics("image") == ["mse"]
-    assert default_baseline("vector") == "mean"
-    with pytest.raises(UserError, match="'bleu' is not for an output of kind 'vector'; allowed: mse"):
-        check(["bleu"], "vector")
+    assert default_metrics("numbers") == ["mse"]
+    assert default_baseline("numbers") == "mean"
+    with pytest.raises(UserError, match="'bleu' is not for outputs of type 'numbers'; allowed: mse"):
+        check(["bleu"], "numbers")
     with pytest.raises(UserError, match="'perplexity' is not for"):
-        check(["perplexity"], "image")
+        check(["perplexity"], "numbers")
     with pytest.raises(UserError, match="needs true-numbers"):
         measure(["mse"], Rows(["a"], [["b"]]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation.faithfulness import Weighed, faithfulness, kendall_tau, same_top
+from seq2see.evaluation.faithfulness import PlaceWeights, faithfulness, kendall_tau, same_top
 
 
 def by_definition(one: np.ndarray, other: np.ndarray) -> float:
@@ -43,13 +43,13 @@ def test_the_top_place() -> None:
     assert same_top(np.array([0.9, 0.1]), np.array([3.0, 4.0])) == 0
 
 
-def rows(count: int, *, truth: float) -> list[Weighed]:
+def rows(count: int, *, truth: float) -> list[PlaceWeights]:
     """Rows whose importance is the attention itself, with noise in place of the rest."""
     draw = np.random.default_rng(2)
     made = []
     for _ in range(count):
         weights = draw.dirichlet(np.ones(6), size=3)
-        made.append(Weighed(weights, {"occlusion": truth * weights + (1 - truth) * draw.random((3, 6))}))
+        made.append(PlaceWeights(weights, {"occlusion": truth * weights + (1 - truth) * draw.random((3, 6))}))
     return made
 
 
@@ -68,8 +68,8 @@ def test_attention_that_says_nothing_is_no_better_than_chance() -> None:
 
 
 def test_steps_without_an_order_are_left_out_and_counted() -> None:
-    flat = Weighed(np.full((2, 4), 0.25), {"occlusion": np.arange(8.0).reshape(2, 4)})
-    half = Weighed(np.array([[0.25] * 4, [0.1, 0.2, 0.3, 0.4]]), {"occlusion": np.arange(8.0).reshape(2, 4)})
+    flat = PlaceWeights(np.full((2, 4), 0.25), {"occlusion": np.arange(8.0).reshape(2, 4)})
+    half = PlaceWeights(np.array([[0.25] * 4, [0.1, 0.2, 0.3, 0.4]]), {"occlusion": np.arange(8.0).reshape(2, 4)})
     found = faithfulness({"source": [flat, half]})
     assert (found.rows, found.steps) == (1, 1)
     assert found.agreements[0].tau.value == 1

@@ -16,7 +16,7 @@ from seq2see.evaluation import (
     measure,
 )
 
-OF_OUTPUTS = [name for name in METRICS if METRICS[name].of_outputs]
+OF_OUTPUTS = [name for name in METRICS if METRICS[name].outputs_only]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -36,7 +36,7 @@ def test_the_order_of_references_changes_nothing(corpus: Rows) -> None:
 def test_every_metric_tells_right_from_wrong(corpus: Rows, name: str) -> None:
     """The references themselves are better, in the metric's own direction, than words never seen."""
     copies = Rows([texts[0] for texts in corpus.references], corpus.references, inputs=corpus.predictions)
-    wrong = copies.answered(["zzz zzz zzz"] * len(corpus))
+    wrong = copies.with_predictions(["zzz zzz zzz"] * len(corpus))
     right, other = measure([name], copies)[name], measure([name], wrong)[name]
     assert right > other if higher_is_better(name) else right < other
     best = lookup(name).top if higher_is_better(name) else 0.0
@@ -71,9 +71,9 @@ def test_unknown_names_are_answered_with_the_nearest_and_the_allowed(name: str, 
 def test_the_allowed_tell_of_the_forms_that_names_of_texts_have() -> None:
     with pytest.raises(UserError, match=r"unknown metric 'wrong'.*_lc .*_plain .*as in bleu_plain"):
         lookup("wrong")
-    with pytest.raises(UserError, match=r"not for an output of kind 'label'; allowed: [^;]*accuracy[^;]*$"):
+    with pytest.raises(UserError, match=r"not for outputs of type 'label'; allowed: [^;]*accuracy[^;]*$"):
         check(["bleu"], "label")
-    with pytest.raises(UserError, match=r"not for an output of kind 'text'; allowed: .*bleu_plain"):
+    with pytest.raises(UserError, match=r"not for outputs of type 'text'; allowed: .*bleu_plain"):
         check(["accuracy"], "text")
 
 
@@ -85,7 +85,7 @@ def test_case_is_left_out_of_text_only(name: str) -> None:
 
 def test_other_answers_do_not_keep_what_belonged_to_the_old_ones() -> None:
     rows = Rows(["a"], [["a"]], inputs=["i"], alternatives=[["a"]], targets=[["a"]], log_probabilities=[-1.0])
-    other = rows.answered(["b"])
+    other = rows.with_predictions(["b"])
     assert (other.predictions, other.alternatives, other.log_probabilities) == (["b"], None, None)
     assert (other.references, other.inputs, other.targets) == (rows.references, rows.inputs, rows.targets)
 
@@ -101,9 +101,9 @@ def test_directions() -> None:
 def test_metrics_fit_the_kind_of_output() -> None:
     check(["bleu", "perplexity", "exact@3"], "text")
     check(["accuracy", "macro_f1", "perplexity"], "label")
-    with pytest.raises(UserError, match="'bleu' is not for an output of kind 'label'; allowed: accuracy, macro_f1"):
+    with pytest.raises(UserError, match="'bleu' is not for outputs of type 'label'; allowed: accuracy, macro_f1"):
         check(["accuracy", "bleu"], "label")
-    with pytest.raises(UserError, match="'accuracy' is not for an output of kind 'text'"):
+    with pytest.raises(UserError, match="'accuracy' is not for outputs of type 'text'"):
         check(["accuracy"], "text")
     with pytest.raises(UserError, match="'bleu' is asked for twice"):
         check(["bleu", "chrf", "bleu"], "text")

@@ -15,7 +15,7 @@ def test_distinct_counts_over_all_rows() -> None:
     assert found == pytest.approx({"distinct1": 6 / 9, "distinct2": 4 / 6})
 
 
-def test_distinct_of_outputs_too_short() -> None:
+def test_distinct_outputs_only_too_short() -> None:
     assert compute(["distinct1", "distinct2"], ["", "yes"], [["x"]] * 2) == {"distinct1": 1.0, "distinct2": 0.0}
 
 

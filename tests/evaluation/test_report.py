@@ -39,7 +39,7 @@ def test_infinity_is_null_in_json() -> None:
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["metrics"] == {"perplexity": None}
 
 
-def test_text_is_a_table_with_the_baseline_beside() -> None:
+def test_text_is_a_table_with_the_baseline_measure_baselines() -> None:
     text = evaluate(["bleu", "perplexity"], ROWS, baselines=[Copy()], bins=2, positions=True).text()
     lines = [[cell.strip() for cell in line.strip("│┃ \n").replace("┃", "│").split("│")] for line in text.splitlines()]
     assert ["metric", "", "model", "copying the input"] in lines

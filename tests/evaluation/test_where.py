@@ -8,8 +8,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows, measure, quality_by_length, recall_by_position
-from seq2see.evaluation.by_length import equal_count_edges
-from seq2see.evaluation.length_curve import length_curves
+from seq2see.evaluation.by_length import equal_count_edges, length_curves
 
 
 def of_lengths(lengths: list[int], *, right: list[bool]) -> Rows:

@@ -13,7 +13,7 @@ from seq2see.cli.parser import Given, Parser, listed, whole
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2see.evaluation.length_curve import LengthPoint
+    from seq2see.evaluation.by_length import LengthPoint
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -39,7 +39,7 @@ def run(given: Given) -> None:
     if given.bins is not None and given.bins < 1:
         raise UserError(f"--bins must be 1 or more, got {given.bins}")
     edges = None if given.edges is None else [_length(edge) for edge in given.edges]
-    from seq2see.evaluation.length_curve import length_curves
+    from seq2see.evaluation.by_length import length_curves
 
     metric, rows = answers(given, given.metric)
     points = length_curves(metric, rows, bins=given.bins or 6, edges=edges)
