@@ -71,9 +71,18 @@ def misbehaving(decode: Decode) -> Decode:
     return decode_or_not
 
 
+LIMITS: dict[str, Any] = {
+    "processes": 2,
+    "memory": 1_500_000_000,
+    "seconds": 30.0,
+    "queue_size": 512,
+    "result_bytes": 500_000_000,
+}
+
+
 def pool(**limits: Any) -> DecoderPool:
     """A pool whose files may misbehave."""
-    return DecoderPool(command=COMMAND, **limits)
+    return DecoderPool(**{**LIMITS, "command": COMMAND, **limits})
 
 
 if __name__ == "__main__":

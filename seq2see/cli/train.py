@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.parser import Given, Parser, add_json, add_training, whole
+from seq2see.cli.serve import NEEDED, PORT
 from seq2see.cli.terminal import emit, program, say
 from seq2see.errors import UserError, imported
 
 if TYPE_CHECKING:
     from seq2see.training.reports import Listener
 
-PORT = 8000
 EXAMPLES = (
     "seq2see train transliteration --data names.csv --minutes 10",
     "seq2see train translation --data multi30k --set attention.score=dot --set encoder.size=256",
@@ -88,13 +88,13 @@ def _watched(folder: Path, given: Given) -> Iterator[Sequence[Listener]]:
         if not given.studio:
             yield [progress]
             return
-        for module in ("fastapi", "uvicorn"):
+        for module in NEEDED:
             imported(module, extra="studio")
-        from seq2see.studio.live import watching
+        from seq2see.studio.app import serve_training_run
 
-        with watching(folder, PORT if given.studio_port is None else given.studio_port) as (address, live):
-            say(f"the run can be watched at {address}")
-            yield [progress, live]
+        with serve_training_run(folder, PORT if given.studio_port is None else given.studio_port) as (url, page):
+            say(f"the run can be watched at {url}")
+            yield [progress, page]
 
 
 def _check(given: Given) -> None:

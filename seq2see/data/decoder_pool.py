@@ -1,8 +1,8 @@
-"""A few processes that decode files for a server (`decoder_process.py`), each with a thread that waits for it.
+"""A pool of processes that decode files for a server (`decoder_process.py`), each with a thread that waits for it.
 
-A process that takes too long is killed, one that dies is replaced, one that has grown is replaced so that its memory
-comes back: whatever a file does, its sender gets an error and everybody else the next process. Together they never take
-more than processes x memory.
+A process that takes too long is killed, one that dies is replaced, and so is one that has grown, to free its memory.
+Whatever a file does, its sender gets an error and everybody else the next process. Together the processes take at most
+processes x memory.
 """
 
 from __future__ import annotations
@@ -21,78 +21,77 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from seq2see.data.decoder_process import ARRAYS, LETTERS, Arrays, receive, send
+from seq2see.data.decoder_process import ARRAYS, MESSAGE_LENGTH, Arrays, receive, send
 from seq2see.data.media_files import Job, MediaError
 from seq2see.errors import UserError
 
-PROCESSES, MEMORY, SECONDS, WAITING, RESULT = 2, 1_500_000_000, 30.0, 512, 500_000_000
-"""The usual size of a pool: processes, bytes of memory of each, seconds for a file, files that may wait, bytes of what
-is made of a file."""
-
-START = 60.0
-"""Seconds until a process must be ready."""
-FAILED = 60.0
-"""Seconds for which it counts that a process could not be started; then the next file is a new attempt."""
+START_SECONDS = 60.0
+"""Seconds in which a process must be ready."""
+FAILURE_SECONDS = 60.0
+"""Seconds for which a process that could not be started is reported as a problem."""
 GROWN = 256_000_000
-"""Bytes of memory with which a process that has done its work is replaced."""
+"""Bytes of memory from which on an idle process is replaced."""
 DTYPES = ("uint8", "int64", "float32", "float64")
 COMMAND = (sys.executable, "-P", "-m", "seq2see.data.decoder_process")
-CLOSING, STOPPED = "the server is closing", "was no longer waited for while it was decoded"
-KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ")
-"""What a process inherits of the environment; a server's may hold its token."""
+CLOSING, CANCELLED = "the server is closing", "was no longer waited for while it was decoded"
+ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ")
+"""Variables that a process inherits; others may hold secrets, such as the server's token."""
 
 
 class Unavailable(UserError):
-    """Nothing can be decoded at present: too much waits, or no process can be started."""
+    """Nothing can be decoded at present: the queue is full, or no process can be started."""
 
 
 class Decoding(Future[Arrays]):
-    """What a file is decoded to, once it is; stopped: nobody waits for it any longer; since: when it came."""
+    """The arrays of a file to come; abandoned: nobody waits for it any longer; since: when it was submitted."""
 
     def __init__(self, job: Job):
         super().__init__()
-        self.job, self.stopped = job, False
+        self.job, self.abandoned = job, False
         self.since = monotonic()
 
 
 class DecoderPool:
-    """Decodes files in the order in which they come; threads and processes start when the first one does."""
+    """Decodes files in the order in which they come; threads and processes start with the first one.
+
+    memory: bytes of each process; seconds: for one file; queue_size: files that may wait; result_bytes: of one file's
+    arrays."""
 
     def __init__(
         self,
         *,
-        processes: int = PROCESSES,
-        memory: int = MEMORY,
-        seconds: float = SECONDS,
-        waiting: int = WAITING,
-        result: int = RESULT,
+        processes: int,
+        memory: int,
+        seconds: float,
+        queue_size: int,
+        result_bytes: int,
         command: Sequence[str] = COMMAND,
     ):
-        self.processes, self.most_waiting = processes, waiting
-        self._failure, self._failed = "", -FAILED
-        self._memory, self._seconds, self._result, self._command = memory, seconds, result, command
+        self.processes, self.queue_size = processes, queue_size
+        self._failure, self._failed_at = "", -FAILURE_SECONDS
+        self._memory, self._seconds, self._result_bytes, self._command = memory, seconds, result_bytes, command
         self._queue: deque[Decoding] = deque()
-        self._running: dict[Decoding, _Process | None] = {}  # None: one is being started
-        self._processes: set[_Process] = set()  # all there are, those that are being started as well
+        self._running: dict[Decoding, _Process | None] = {}  # None: its process is being started
+        self._processes: set[_Process] = set()  # including those that are being started
         self._threads: set[threading.Thread] = set()  # those that are alive
         self._idle = 0
         self._changed = threading.Condition()
         self._closed = False
         self.answered = monotonic()
-        """When a decoder last answered, be it that a file is damaged."""
+        """When a process last answered, even if only that a file is damaged."""
 
     @property
     def failure(self) -> str | None:
-        """Why nothing could be decoded, where that was tried lately."""
-        return self._failure if monotonic() - self._failed < FAILED else None
+        """Why no process could be started, within the last FAILURE_SECONDS."""
+        return self._failure if monotonic() - self._failed_at < FAILURE_SECONDS else None
 
     @property
     def stalled(self) -> float:
-        """Seconds for which files have been here without an answer to any; 0 where a process is free."""
+        """Seconds for which files wait and no process has answered; 0 where a process is free."""
         with self._changed:
             if len(self._running) < self.processes:
                 return 0.0
-            oldest = min(one.since for one in (*self._queue, *self._running))
+            oldest = min(decoding.since for decoding in (*self._queue, *self._running))
         return monotonic() - max(oldest, self.answered)
 
     @property
@@ -104,13 +103,13 @@ class DecoderPool:
         return len(self._running)
 
     def submit(self, jobs: Sequence[Job]) -> list[Decoding]:
-        """What these files are decoded to, in their order; all of them are taken, or none."""
+        """Queue all of these files, or refuse all of them."""
         decodings = [Decoding(job) for job in jobs]
         with self._changed:
             if self._closed:
                 raise Unavailable(CLOSING)
-            if self._queue and len(self._queue) + len(decodings) > self.most_waiting:
-                message = f"too many files wait to be decoded (allowed: {self.most_waiting:,}); try again in a moment"
+            if self._queue and len(self._queue) + len(decodings) > self.queue_size:
+                message = f"too many files wait to be decoded (allowed: {self.queue_size:,}); try again in a moment"
                 raise Unavailable(message)
             self._start_threads(len(self._queue) + len(decodings) - self._idle)
             self._queue.extend(decodings)
@@ -118,7 +117,7 @@ class DecoderPool:
         return decodings
 
     def _start_threads(self, wanted: int) -> None:
-        """So many, as far as there may be more; an Unavailable where there is none at all. The lock is held."""
+        """Start up to `wanted` threads; Unavailable where there is none at all. The lock is held."""
         for _ in range(min(wanted, self.processes - len(self._threads))):
             thread = threading.Thread(target=self._work, name="seq2see-decoding", daemon=True)
             try:
@@ -130,26 +129,26 @@ class DecoderPool:
                 raise self._unavailable() from None
             self._threads.add(thread)
 
-    def stop(self, decodings: Iterable[Decoding]) -> None:
-        """Nobody waits for these any longer: those in the queue leave it, those under way are broken off."""
+    def cancel(self, decodings: Iterable[Decoding]) -> None:
+        """Take files out of the queue, and kill the processes that decode them."""
         with self._changed:
             for decoding in decodings:
                 if decoding in self._running:
-                    self._stop(decoding)
+                    self._abandon(decoding)
                 elif decoding.cancel():
                     with contextlib.suppress(ValueError):
                         self._queue.remove(decoding)
 
     def close(self) -> None:
-        """End all processes; whoever waits is told."""
+        """End all processes; files that wait fail with Unavailable."""
         with self._changed:
             self._closed = True
-            waiting = [one for one in self._queue if one.set_running_or_notify_cancel()]
+            waiting = [decoding for decoding in self._queue if decoding.set_running_or_notify_cancel()]
             self._queue.clear()
             for decoding in self._running:
-                decoding.stopped = True
+                decoding.abandoned = True
             for process in self._processes:
-                process.kill("stopped")
+                process.kill("cancelled")
             threads = list(self._threads)
             self._changed.notify_all()
         for decoding in waiting:
@@ -157,12 +156,12 @@ class DecoderPool:
         for thread in threads:
             thread.join()
 
-    def _stop(self, decoding: Decoding) -> None:
-        """One that is under way; the lock is held."""
-        decoding.stopped = True
+    def _abandon(self, decoding: Decoding) -> None:
+        """Cancel a file that is being decoded; the lock is held."""
+        decoding.abandoned = True
         process = self._running[decoding]
         if process is not None:
-            process.kill("stopped")
+            process.kill("cancelled")
 
     def _work(self) -> None:
         process: _Process | None = None
@@ -176,7 +175,7 @@ class DecoderPool:
                 self._threads.discard(threading.current_thread())
 
     def _next(self) -> Decoding | None:
-        """The oldest that waits; None once closed."""
+        """The oldest file in the queue; None once closed."""
         with self._changed:
             while True:
                 self._idle += 1
@@ -190,20 +189,20 @@ class DecoderPool:
                     return decoding
 
     def _decode(self, decoding: Decoding, process: _Process | None) -> _Process | None:
-        """Settle one file, whatever happens; the process for the next one."""
+        """Decode one file with this process or a new one, and set its result; the process for the next file."""
         arrays, failure = Arrays(), None
         try:
             process = self._usable(process)
             if process is None:
-                process = self._started()
+                process = self._start()
             with self._changed:
                 self._running[decoding] = process
-                if decoding.stopped:
-                    raise MediaError(STOPPED)
+                if decoding.abandoned:
+                    raise MediaError(CANCELLED)
             arrays = process.decode(decoding.job)
         except UserError as error:
             failure = error
-        except Exception as error:  # noqa: BLE001 - no fault of the file's, and the next one is to be decoded
+        except Exception as error:  # noqa: BLE001 - not the file's fault, and the next one must be decoded
             self._fail(f"a decoder process cannot be used: {error}")
             failure = self._unavailable()
             if process is not None:
@@ -216,13 +215,13 @@ class DecoderPool:
             decoding.set_exception(Unavailable(CLOSING) if self._closed else failure)
         else:
             decoding.set_result(arrays)
-        return self._usable(process)  # now, not with the next file: what it has grown to comes back
+        return self._usable(process)  # now, not with the next file: a grown process frees its memory
 
-    def _started(self) -> _Process:
-        """A process that is ready; an Unavailable where none can be started."""
+    def _start(self) -> _Process:
+        """A process that is ready; Unavailable where none can be started."""
         process: _Process | None = None
         try:
-            process = _Process(self._command, self._memory, self._seconds, self._result)
+            process = _Process(self._command, self._memory, self._seconds, self._result_bytes)
             with self._changed:
                 self._processes.add(process)
                 if self._closed:
@@ -233,11 +232,11 @@ class DecoderPool:
                 self._end(process)
             self._fail(f"no decoder process can be started: {error}")
             raise self._unavailable() from None
-        self._failed = -FAILED
+        self._failed_at = -FAILURE_SECONDS
         return process
 
     def _usable(self, process: _Process | None) -> _Process | None:
-        """A process that is still of use; any other is ended."""
+        """The process if it can be used again; otherwise it is ended."""
         if process is None or process.usable:
             return process
         self._end(process)
@@ -249,17 +248,17 @@ class DecoderPool:
             self._processes.discard(process)
 
     def _fail(self, message: str) -> None:
-        self._failure, self._failed = message, monotonic()
+        self._failure, self._failed_at = message, monotonic()
 
     def _unavailable(self) -> Unavailable:
         return Unavailable(f"files cannot be decoded at present: {self._failure}")
 
 
 class _Process:
-    """One process, used by one thread; `kill` may come from any. answered: whether it answered to its last file."""
+    """One process, used by one thread; any thread may `kill` it. answered: whether it answered for its last file."""
 
-    def __init__(self, command: Sequence[str], memory: int, seconds: float, result: int):
-        self._seconds, self._memory, self._result = seconds, memory, result
+    def __init__(self, command: Sequence[str], memory: int, seconds: float, result_bytes: int):
+        self._seconds, self._memory, self._result_bytes = seconds, memory, result_bytes
         self._killed: str | None = None
         self._grown = self.answered = False
         self._popen = subprocess.Popen(
@@ -268,7 +267,7 @@ class _Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=_environment(),
-            start_new_session=True,  # Ctrl-C is the server's to hear
+            start_new_session=True,  # Ctrl-C reaches the server alone
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
@@ -276,8 +275,8 @@ class _Process:
         self._answers: BinaryIO = self._popen.stdout  # type: ignore[assignment]
 
     def wait_until_ready(self) -> None:
-        """An error where it is not in time."""
-        with self._deadline(START):
+        """Wait for its first message; an error where it ends or is too slow."""
+        with self._deadline(START_SECONDS):
             ready = receive(self._answers)
         if not ready:
             self.end()
@@ -288,7 +287,7 @@ class _Process:
         return self._killed is None and not self._grown and self._popen.poll() is None
 
     def decode(self, job: Job) -> Arrays:
-        """The arrays that a file is decoded to, or a MediaError; afterwards the process may not be usable."""
+        """The arrays of a file, or a MediaError; afterwards the process may not be usable."""
         settings = job.settings.model_dump(mode="json", exclude={"column", "encoder"})
         self.answered = False
         try:
@@ -300,18 +299,18 @@ class _Process:
                 self.answered = True
                 self._grown = answer.get("resident", 0) > GROWN
                 if "problem" not in answer:
-                    self._check(answer["arrays"], ARRAYS[job.settings.kind])
-                    return [self._array(one) for one in answer["arrays"]]
-        except MediaError:  # a result that is too large, and not read
+                    self._check_header(answer["arrays"], ARRAYS[job.settings.kind])
+                    return [self._read_array(header) for header in answer["arrays"]]
+        except MediaError:  # a result that is too large is not read
             self.kill("ended")
             raise
         except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError):
-            raise MediaError(self._broken()) from None
-        message = str(answer["problem"])[:LETTERS]
+            raise MediaError(self._why_broken()) from None
+        message = str(answer["problem"])[:MESSAGE_LENGTH]
         raise MediaError(message) if answer.get("media") else UserError(message)
 
     def kill(self, reason: str) -> None:
-        """reason: 'deadline', 'stopped', or 'ended'."""
+        """reason: 'deadline', 'cancelled' or 'ended'."""
         if self._killed is None:
             self._killed = reason
         self._popen.kill()
@@ -320,7 +319,7 @@ class _Process:
         self.kill("ended")
         self._popen.wait()
         for stream in (self._jobs, self._answers):
-            with contextlib.suppress(OSError):  # bytes that it did not read any more
+            with contextlib.suppress(OSError):  # bytes that the process did not read
                 stream.close()
 
     @contextlib.contextmanager
@@ -332,24 +331,24 @@ class _Process:
             yield
         finally:
             timer.cancel()
-            timer.join()  # from here on it is certain whether it came to that
+            timer.join()  # from here on the process is killed or it is not
 
-    def _check(self, announced: Sequence[dict[str, Any]], number: int) -> None:
-        """Nothing of what is announced is believed before it has been checked. number: of arrays that are expected."""
-        if len(announced) != number:
-            raise ValueError(f"{len(announced)} arrays instead of {number}")
+    def _check_header(self, headers: Sequence[dict[str, Any]], number: int) -> None:
+        """Check what a process, which a file may control, says of its arrays. number: of arrays that are expected."""
+        if len(headers) != number:
+            raise ValueError(f"{len(headers)} arrays instead of {number}")
         size = 0
-        for one in announced:
-            dtype, shape = one["dtype"], one["shape"]
+        for header in headers:
+            dtype, shape = header["dtype"], header["shape"]
             if dtype not in DTYPES or len(shape) > 4 or not all(isinstance(side, int) and side >= 0 for side in shape):
                 raise ValueError(f"an array of {dtype} {shape}")
             size += prod(shape) * np.dtype(dtype).itemsize
-        if size > self._result:
-            raise MediaError(f"takes more than {self._result // 1_000_000:,} MB once it is decoded")
+        if size > self._result_bytes:
+            raise MediaError(f"takes more than {self._result_bytes // 1_000_000:,} MB once it is decoded")
 
-    def _array(self, announced: dict[str, Any]) -> Any:
-        """An array from the stream."""
-        dtype, shape = announced["dtype"], announced["shape"]
+    def _read_array(self, header: dict[str, Any]) -> Any:
+        """The next array of the stream."""
+        dtype, shape = header["dtype"], header["shape"]
         array = np.empty(prod(shape), dtype=dtype)
         rest = memoryview(array.view(np.uint8))  # type: ignore[arg-type]
         while len(rest):
@@ -359,20 +358,20 @@ class _Process:
             rest = rest[number:]
         return array.reshape(shape)
 
-    def _broken(self) -> str:
-        """Why there is no answer."""
+    def _why_broken(self) -> str:
+        """Why a file has no answer."""
         reason = self._killed
         self.kill("ended")
         if reason == "deadline":
             return f"takes longer than {self._seconds:g} s to decode"
         if reason is not None:
-            return STOPPED
+            return CANCELLED
         return f"its decoder broke down: it is damaged, or takes more than {self._memory // 1_000_000:,} MB to decode"
 
 
 def _environment() -> dict[str, str]:
-    """Modules are found where this process finds them; a decoder has one thread."""
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    """The environment of a process: the same modules as here, one thread."""
+    kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    path = os.pathsep.join(one for one in sys.path if one)
+    path = os.pathsep.join(filter(None, sys.path))
     return kept | one_thread | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}

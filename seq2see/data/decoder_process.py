@@ -1,9 +1,9 @@
-"""A process that decodes files for a server, so that no file can take the server's memory, time or control.
+"""A process that decodes files for a server, so that no file can exhaust or control the server itself.
 
 It reads jobs from its standard input and writes arrays to its standard output, until the input ends. A message is its
 length in four bytes, then JSON; the bytes of the arrays that a message announces follow it. There is no pickle: even a
-decoder that a file has taken over cannot take over the server through what it sends. That is no sandbox: such a decoder
-still runs as the server's user and may do what that user may, within the limits below. Nothing here imports torch.
+decoder that a file controls cannot control the server through what it sends. That is no sandbox: such a decoder still
+runs as the server's user and may do what that user may, within the limits below. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 LENGTH = struct.Struct(">I")
-MOST_FILES = 64
-"""Open at the same time, the libraries' own included."""
+MAX_FILES = 64
+"""Files open at a time, those of libraries included."""
 OVERHEAD = 1 << 30
-"""Bytes of addresses, beside the memory that is allowed, for libraries that are mapped and hardly read."""
+"""Bytes of address space beside the memory that is allowed, for libraries that are mapped and hardly read."""
 NICE = 10
-"""How far the server goes before, where both have something to compute."""
-LETTERS = 500
-"""Of a message about a file."""
+"""Priority below the server's."""
+MESSAGE_LENGTH = 500
+"""Characters of a message about a file."""
 
 Arrays = list[NDArray[Any]]
 Decode = Callable[[str, Any], Arrays]
@@ -62,19 +62,20 @@ def _video(path: str, settings: Any) -> Arrays:
 
 
 DECODERS: dict[str, Decode] = {"image": _image, "sound": _sound, "video": _video}
-"""By the kind of the settings."""
+"""By kind of input."""
 ARRAYS = {"image": 1, "sound": 2, "video": 2}
-"""How many arrays each of them gives."""
+"""Number of arrays that each decoder returns."""
 
 
 def send(stream: BinaryIO, message: Mapping[str, Any]) -> None:
+    """Write one message."""
     body = json.dumps(message).encode()
     stream.write(LENGTH.pack(len(body)) + body)
     stream.flush()
 
 
 def receive(stream: BinaryIO, most: int = 1 << 20) -> dict[str, Any] | None:
-    """The next message; None at the end of the stream, a ValueError where it is not a message."""
+    """Read the next message; None at the end of the stream, a ValueError where it is no message."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -91,14 +92,14 @@ def receive(stream: BinaryIO, most: int = 1 << 20) -> dict[str, Any] | None:
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO, *, seconds: float, decoders: Mapping[str, Decode] = DECODERS) -> None:
-    """Decode what is asked for until the jobs end; seconds: of computing time for each."""
+    """Decode files until the jobs end; seconds: computing time of each."""
     send(answers, {"ready": True})
     while (job := receive(jobs)) is not None:
         _limit_time(seconds)
         try:
             arrays = decoders[job["kind"]](job["path"], job["settings"])
         except UserError as error:
-            answer = {"problem": str(error)[:LETTERS], "media": isinstance(error, MediaError)}
+            answer = {"problem": str(error)[:MESSAGE_LENGTH], "media": isinstance(error, MediaError)}
             send(answers, answer | {"resident": resident()})
             continue
         except Exception as error:  # noqa: BLE001 - whatever a file does to a decoder is that file's problem
@@ -113,15 +114,14 @@ def serve(jobs: BinaryIO, answers: BinaryIO, *, seconds: float, decoders: Mappin
 
 
 def resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not say."""
+    """Bytes of memory of this process; 0 where the system does not tell."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def _limit(memory: int) -> None:
-    """Bounds for this process: memory, open files, no file written, a later turn than the server's, and no life beyond
-    that of the server."""
+    """Limit this process: memory, open files, no writing, a lower priority; and end it with the server."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     if resource is not None:
@@ -129,11 +129,13 @@ def _limit(memory: int) -> None:
             "RLIMIT_DATA": memory,
             "RLIMIT_AS": memory + OVERHEAD,
             "RLIMIT_FSIZE": 0,
-            "RLIMIT_NOFILE": MOST_FILES,
+            "RLIMIT_NOFILE": MAX_FILES,
             "RLIMIT_CORE": 0,
         }
         for name, most in wanted.items():
-            with contextlib.suppress(AttributeError, OSError, ValueError):  # not every system has, or allows, each
+            with contextlib.suppress(
+                AttributeError, OSError, ValueError
+            ):  # not every system has, or allows, every limit
                 resource.setrlimit(getattr(resource, name), (most, most))
     if sys.platform == "linux":
         set_parent_death_signal = 1
@@ -141,7 +143,7 @@ def _limit(memory: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """From now on; where the server is gone nobody else ends a decoder that does not end by itself."""
+    """Limit the computing time of the next file: without a server nobody else would end a decoder that hangs."""
     if resource is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         soft = int(used.ru_utime + used.ru_stime + seconds) + 2

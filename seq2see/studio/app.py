@@ -1,170 +1,248 @@
-"""The server's routes: what is asked over HTTP goes to a `Service`, what it says goes back as JSON."""
+"""The ASGI applications: the server of models, and the server of one training run, with their routes and pages."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, closing
+import logging
+import mimetypes
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
-from time import perf_counter
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive
 
 from seq2see import __version__
 from seq2see.errors import UserError
+from seq2see.files import shortened
 from seq2see.studio import schemas
-from seq2see.studio.bodies import Scratch, body_of
-from seq2see.studio.counters import Counters
-from seq2see.studio.errors import Faults, tell_failures
-from seq2see.studio.guard import Bounds, Guard
-from seq2see.studio.http import Refused, media, reply
-from seq2see.studio.inputs import Reader
-from seq2see.studio.live import add_pages, add_run
-from seq2see.studio.openapi import ASKED, document
-from seq2see.studio.served import FILES, Shelf
-from seq2see.studio.service import Service
-from seq2see.studio.settings import GRACE, MEGABYTE, Limits
+from seq2see.studio.http import RequestError, add_error_handlers, json_response, media_response
+from seq2see.studio.inputs import InputReader
+from seq2see.studio.limits import MEGABYTE, SHUTDOWN_GRACE, Limits
+from seq2see.studio.metrics import CONTENT_TYPE, RequestMetrics, ServerMetrics
+from seq2see.studio.middleware import AccessControl, RequestBoundary, RequestLimits
+from seq2see.studio.model_repository import FILES, ModelRepository
+from seq2see.studio.openapi import REQUESTS, models_document, run_document
+from seq2see.studio.request_body import ScratchFolder, read_body
+from seq2see.studio.server import create_server, listen, server_url
+from seq2see.studio.service import InferenceService
+from seq2see.studio.training_runs import RunProgress, TrainingRun
 
-Made = TypeVar("Made")
+LOOPBACK = "127.0.0.1"
+STATIC = Path(__file__).parent / "static"
+
+Result = TypeVar("Result")
 
 
-def make_app(shelf: Shelf, limits: Limits, counters: Counters, *, token: str | None = None, local: bool = True) -> Any:
-    """The whole server as an ASGI application; local: only this machine can reach it."""
+def create_app(
+    repository: ModelRepository,
+    limits: Limits,
+    metrics: ServerMetrics,
+    *,
+    token: str | None = None,
+    local: bool = True,
+) -> RequestBoundary:
+    """The server of models; local: only this machine can reach it."""
 
     @asynccontextmanager
-    async def alive(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(shelf.close, GRACE)
+        await run_in_threadpool(repository.close, SHUTDOWN_GRACE)
 
-    app = FastAPI(
-        title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=alive
-    )
-    _models(app, shelf)
-    _watching(app, shelf, counters, limits)
-    for name, (kind, _) in ASKED.items():
-        route = _action(name, kind, shelf, limits)
-        app.post(f"/api/{name}")(route)
-    add_run(app, shelf.run)
-    add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
-    tell_failures(app)
-    described = document(list(shelf), limits, token=token is not None)
-    app.openapi = lambda: described  # type: ignore[method-assign]
-    return Faults(Counting(Guard(Bounds(app, limits), token=token, local=local), counters))
+    # The parser of forms logs bytes that it cannot read, and these are the client's.
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
+    app = _create_fastapi(models_document(list(repository), limits, token=token is not None), lifespan=lifespan)
+    _add_model_routes(app, repository)
+    _add_monitoring_routes(app, repository, metrics, limits)
+    for name, (schema, _) in REQUESTS.items():
+        app.post(f"/api/{name}")(_inference_route(name, schema, repository, limits))
+    _add_run_routes(app, repository.get_run)
+    _add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
+    limited = AccessControl(RequestLimits(app, limits), token=token, local=local)
+    return RequestBoundary(RequestMetrics(limited, metrics))
 
 
-class Counting:
-    """Counts requests and their seconds by route."""
+def create_run_app(run: TrainingRun) -> RequestBoundary:
+    """The server of one training run, for this machine alone."""
 
-    def __init__(self, app: ASGIApp, counters: Counters):
-        self._app, self._counters = app, counters
+    def get_run(name: str | None) -> TrainingRun:
+        if name not in (None, run.name):
+            unknown = shortened(name, quotes=False)
+            raise RequestError(404, f"model: '{unknown}' is not being trained here; allowed: {run.name}")
+        return run
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start, status = perf_counter(), [500]
+    app = _create_fastapi(run_document(run.name))
+    _add_run_routes(app, get_run)
+    _add_pages(app, {"/": "live.html", "/live": "live.html", "/docs": "docs.html"})
+    return RequestBoundary(AccessControl(RequestLimits(app, Limits()), token=None, local=True))
 
-        async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                status[0] = message["status"]
-            await send(message)
 
+@contextmanager
+def serve_training_run(folder: Path, port: int) -> Iterator[tuple[str, RunProgress]]:
+    """Serve the run of that folder from a thread while inside: (its address, the listener for the training).
+
+    A page that is open hears of the end before the server ends.
+    """
+    progress = RunProgress()
+    run = TrainingRun(folder.resolve().name, folder, progress=progress)
+    with closing(listen(LOOPBACK, port, option="--studio-port")) as listening:
+        server = create_server(create_run_app(run))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="studio", daemon=True)
+        thread.start()
         try:
-            await self._app(scope, receive, noted)
+            yield server_url(listening), progress
+        except BaseException as error:
+            progress.failure = str(error) if isinstance(error, UserError) else "the training was broken off"
+            raise
         finally:
-            route = getattr(scope.get("route"), "path", None)
-            self._counters.request(route or "other", status[0], perf_counter() - start)
+            progress.close()
+            run.wait_for_page()
+            server.should_exit = True
+            thread.join(SHUTDOWN_GRACE + 1)
 
 
-def _action(
-    name: str, kind: type[schemas.Asked], shelf: Shelf, limits: Limits
+def _create_fastapi(document: dict[str, Any], **options: Any) -> FastAPI:
+    """FastAPI with our OpenAPI document, error handlers, and without its own documentation pages."""
+    app = FastAPI(
+        title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, **options
+    )
+    app.openapi = lambda: document  # type: ignore[method-assign]
+    add_error_handlers(app)
+    return app
+
+
+# ---------------------------------------------------------------- inference
+
+
+def _inference_route(
+    name: str, schema: type[schemas.ModelRequest], repository: ModelRepository, limits: Limits
 ) -> Callable[[Request], Awaitable[Response]]:
-    def names(model: str | None) -> dict[str, bool]:
-        return {name: one.kind in FILES for name, one in shelf.named(model).model.recipe.inputs.items()}
+    """The route of one method of `InferenceService`."""
+
+    def input_kinds(model: str | None) -> dict[str, bool]:
+        inputs = repository.get(model).model.recipe.inputs
+        return {name: settings.kind in FILES for name, settings in inputs.items()}
 
     async def answer(request: Request) -> Response:
-        with Scratch() as scratch:
-            body = await body_of(request, scratch, names, partial(schemas.checked, kind, rows=limits.inputs))
-            served = shelf.named(body.model)
-            reader = Reader(
+        with ScratchFolder() as scratch:
+            validate = partial(schemas.validate, schema, rows=limits.request_inputs)
+            body = await read_body(request, scratch, input_kinds, validate)
+            served = repository.get(body.model)
+            reader = InputReader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
             with closing(reader):
-                record = await while_connected(request, getattr(Service(served, reader, limits), name)(body))
-        made = await run_in_threadpool(reply, record)
-        size = len(made.body)
-        if size > limits.answer:
+                method = getattr(InferenceService(served, reader, limits), name)
+                record = await _while_connected(request, method(body))
+        response = await run_in_threadpool(json_response, record)
+        size, most = len(response.body), limits.response_bytes
+        if size > most:
             raise UserError(
-                f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {limits.answer / MEGABYTE:g} MB; "
+                f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {most / MEGABYTE:g} MB; "
                 "ask for fewer or shorter inputs, a smaller n_best or max_length, or without looks and maps"
             )
-        return made
+        return response
 
     answer.__name__ = name
     return answer
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, Made]) -> Made:
-    """What the work makes. It is a task, which is cancelled as soon as the client hangs up: whatever it waits for,
-    a queue or a file that is being read, is to end by that alone."""
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of `work`, a task that is cancelled as soon as the client hangs up, whatever it waits for."""
     task = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_hung_up(request.receive))
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(request.receive))
     try:
-        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, disconnected), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            leaving.result()
+            disconnected.result()
             raise ClientDisconnect
         return task.result()
     finally:
         task.cancel()
-        leaving.cancel()
-        await asyncio.gather(task, leaving, return_exceptions=True)
+        disconnected.cancel()
+        await asyncio.gather(task, disconnected, return_exceptions=True)
 
 
-async def _hung_up(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _models(app: FastAPI, shelf: Shelf) -> None:
+# ---------------------------------------------------------------- models, monitoring, runs, pages
+
+
+def _add_model_routes(app: FastAPI, repository: ModelRepository) -> None:
     @app.get("/api/models")
     def models() -> Response:
-        return reply({"models": [one.summary() for one in shelf]})
+        return json_response({"models": [model.summary() for model in repository]})
 
     @app.get("/api/models/{name}")
     def model(name: str) -> Response:
-        return reply(shelf.named(name).details)
+        return json_response(repository.get(name).details)
 
     @app.get("/api/models/{name}/examples/{number}/{input}")
     def example(name: str, number: str, input: str) -> Response:
-        served = shelf.named(name)
-        inputs = [one for one, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
-        known = {str(one) for one in range(len(served.examples))}
-        if input not in inputs or number not in known:
-            allowed = (
-                f"allowed: 0 to {len(known) - 1}; files: {', '.join(inputs)}" if known and inputs else "it has none"
-            )
-            raise Refused(404, f"example {number[:20]} of '{name}' has no file '{input[:80]}'; {allowed}")
-        return media(served.example_file(int(number), input))
+        served = repository.get(name)
+        files = [key for key, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
+        numbers = list(map(str, range(len(served.examples))))
+        if input not in files or number not in numbers:
+            has_files = bool(numbers and files)
+            allowed = f"allowed: 0 to {numbers[-1]}; files: {', '.join(files)}" if has_files else "it has none"
+            raise RequestError(404, f"example {number[:20]} of '{name}' has no file '{input[:80]}'; {allowed}")
+        return media_response(served.example_file(int(number), input))
 
 
-def _watching(app: FastAPI, shelf: Shelf, counters: Counters, limits: Limits) -> None:
+def _add_monitoring_routes(
+    app: FastAPI, repository: ModelRepository, server_metrics: ServerMetrics, limits: Limits
+) -> None:
     @app.get("/health")
-    async def health() -> Response:  # not by a thread: those may all be busy
-        record = shelf.health(limits.patience)
+    async def health() -> Response:  # on the event loop: all threads may be busy
+        record = repository.health(limits.timeout)
         status = 200 if record["status"] == "ok" else 503
-        return reply(
-            {"status": record["status"], "version": __version__} | record,
-            status=status,
-            headers={"Cache-Control": "no-store"},
-        )
+        record = {"status": record["status"], "version": __version__} | record
+        return json_response(record, status=status, headers={"Cache-Control": "no-store"})
 
     @app.get("/metrics")
     def metrics() -> Response:
-        text = counters.text({one.name: one.batcher.waiting for one in shelf})
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(server_metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _add_run_routes(app: FastAPI, get_run: Callable[[str | None], TrainingRun]) -> None:
+    """get_run: the run of a model; `file` and `after` of a request are `file` and `next` of an earlier answer."""
+
+    @app.get("/api/run")
+    def run(model: str | None = None) -> Response:
+        return json_response(get_run(model).about())
+
+    @app.get("/api/run/metrics")
+    def run_metrics(model: str | None = None, after: str = "0", file: str | None = None) -> Response:
+        return json_response(get_run(model).metrics(_parse_number(after), file))
+
+    @app.get("/api/run/film")
+    def run_film(model: str | None = None, after: str = "0", file: str | None = None) -> Response:
+        return Response(get_run(model).film(_parse_number(after), file), media_type="application/json")
+
+
+def _parse_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 12:
+        raise schemas.InvalidRequest(f"after: '{text[:40]}' is no number; allowed: 0, or what `next` said before")
+    return int(text)
+
+
+def _add_pages(app: FastAPI, pages: Mapping[str, str]) -> None:
+    """pages: {path: file}; everything else that they load is under /static."""
+    mimetypes.add_type("text/javascript", ".js")  # browsers refuse modules of another type
+
+    def page(file: str) -> Callable[[], Response]:
+        return lambda: FileResponse(STATIC / file)
+
+    for path, file in pages.items():
+        app.get(path, include_in_schema=False)(page(file))
+    app.mount("/static", StaticFiles(directory=STATIC))

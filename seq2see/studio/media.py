@@ -1,7 +1,7 @@
-"""The files of requests: decoded by processes of their own before the model's turn comes, kept as long as the request.
+"""Files of requests: decoded by other processes before the model needs them, and kept as long as the request.
 
-Text never waits for this: files have their own queue (`DecoderPool`) and their own threads, and a model's batches find
-every file decoded.
+Text never waits for files: they have a queue (`DecoderPool`) and threads of their own, and every file of a batch is
+decoded before the batch starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.api import Model
-from seq2see.data.decoder_pool import FAILED, DecoderPool, Unavailable
+from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
 from seq2see.data.image_files import ImageInput, Pixels
 from seq2see.data.media_files import Job, MediaError
@@ -28,21 +28,21 @@ from seq2see.data.sound_files import SoundInput
 from seq2see.data.video_files import Clip, VideoInput
 from seq2see.errors import UserError
 from seq2see.modalities.files import FileDecoder, MediaField
-from seq2see.studio.http import Refused
-from seq2see.studio.settings import MEGABYTE, Limits
+from seq2see.studio.http import RequestError
+from seq2see.studio.limits import MEGABYTE, Limits
 
 THREADS = 4
-"""For what is done with files apart from decoding them: written down on the way in, drawn on the way out."""
+"""For work with files other than decoding: saving uploads, drawing results."""
 
 STALLED = 0.9
-"""The share of the patience after which decoders that answer nothing are a problem: clients leave when it is over."""
+"""Share of `Limits.timeout` after which decoders that answer nothing are a problem."""
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
-class Decoded:
-    """What one file was decoded to; it is forgotten when no request holds it any more."""
+class DecodedFile:
+    """The arrays of one decoded file; freed when no request holds it any more."""
 
     arrays: Arrays
 
@@ -52,24 +52,24 @@ class Decoded:
 
 
 class MediaDecoder(FileDecoder):
-    """Decodes the files of a server's models. pool: of processes, not used before the first file comes."""
+    """Decodes the files of a server's models. pool: its processes, started with the first file."""
 
     def __init__(self, limits: Limits, pool: DecoderPool | None = None):
         self._limits = limits
         self.pool = pool or DecoderPool(
             processes=limits.decoders,
             memory=limits.decoder_memory,
-            seconds=limits.decoder_seconds,
-            waiting=limits.decoder_waiting,
-            result=limits.decoded,
+            seconds=limits.decode_timeout,
+            queue_size=limits.decode_queue,
+            result_bytes=limits.decoded_bytes,
         )
-        self._decoded: WeakValueDictionary[str, Decoded] = WeakValueDictionary()
+        self._decoded: WeakValueDictionary[str, DecodedFile] = WeakValueDictionary()
         self._on_demand = False
-        self._stalled = -FAILED
+        self._stalled_at = -FAILURE_SECONDS
         self._threads = ThreadPoolExecutor(THREADS, "seq2see-media")
 
-    def serve(self, model: Model) -> bool:
-        """Decode the files of a model; whether it reads any."""
+    def attach(self, model: Model) -> bool:
+        """Decode the files of this model from now on; False where it reads none."""
         fields = [field for bundle in model.bundles for field in bundle.fields.inputs.values()]
         files = [field for field in fields if isinstance(field, MediaField)]
         for field in files:
@@ -78,64 +78,64 @@ class MediaDecoder(FileDecoder):
 
     @contextmanager
     def on_demand(self) -> Iterator[None]:
-        """Decode files when their fields ask for them, as while a server starts and looks at its examples. Later that
-        is an error: a model's thread may not wait for a file."""
+        """Decode files when a model needs them, while the server starts and checks its examples; later that is an error,
+        since a model's thread must not wait for a file."""
         self._on_demand = True
         try:
             yield
         finally:
             self._on_demand = False
 
-    async def aside(self, work: Callable[[], Made]) -> Made:
-        """Work with files by a thread of their own."""
+    async def run_in_thread(self, work: Callable[[], Result]) -> Result:
+        """Work with files, in a thread for that alone."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def problem(self) -> str | None:
-        """Why no file is decoded: no process can be started, or all of them are busy and none has answered for about
-        as long as clients wait. They leave then, so that counts until there is an answer, for a minute at most."""
+        """Why no file is decoded: no process can be started, or all are busy and none has answered for about as long as
+        clients wait. Their clients leave then, so a stall counts until the next answer, for a minute at most."""
         if self.pool.failure is not None:
             return self.pool.failure
         self._note_stall()
-        if monotonic() - self._stalled < FAILED and self.pool.answered < self._stalled:
-            return f"no file was decoded within {STALLED * self._limits.patience:g} s, and all decoders are busy"
+        if monotonic() - self._stalled_at < FAILURE_SECONDS and self.pool.answered < self._stalled_at:
+            return f"no file was decoded within {STALLED * self._limits.timeout:g} s, and all decoders are busy"
         return None
 
     def _note_stall(self) -> None:
-        if self.pool.stalled > STALLED * self._limits.patience:
-            self._stalled = monotonic()
+        if self.pool.stalled > STALLED * self._limits.timeout:
+            self._stalled_at = monotonic()
 
     async def decode(
-        self, jobs: Mapping[str, Job], *, names: Mapping[str, str], until: float | None = None
-    ) -> list[Decoded]:
-        """Decode files by the keys of their jobs. The caller holds what is returned as long as it needs it: meanwhile
-        all methods of this decoder find it. names: how messages begin, by the same keys; until: the moment by which
-        the whole request is to be answered."""
-        held: list[Decoded] = []
+        self, jobs: Mapping[str, Job], *, names: Mapping[str, str], deadline: float | None = None
+    ) -> list[DecodedFile]:
+        """Decode files by the keys of their jobs. Fields find them as long as the caller holds what is returned.
+
+        names: how messages begin, by the same keys; deadline: of the whole request."""
+        held: list[DecodedFile] = []
         try:
-            patience = self._limits.patience
-            async with asyncio.timeout(patience if until is None else max(until - monotonic(), 0.0)):
+            timeout = self._limits.timeout
+            async with asyncio.timeout(timeout if deadline is None else max(deadline - monotonic(), 0.0)):
                 await self._decode_all(jobs, names, held)
         except TimeoutError:
             held.clear()
-            message = f"the files could not be decoded within {patience:g} s; send fewer, or try later"
-            raise Refused(504, message) from None
+            message = f"the files could not be decoded within {timeout:g} s; send fewer, or try later"
+            raise RequestError(504, message) from None
         except Unavailable as error:
             held.clear()
             raise _unavailable(error) from None
         except BaseException:
-            held.clear()  # now: an error is not freed at once, and what its traceback leads to neither
+            held.clear()  # at once: the exception's traceback may live longer
             raise
         return held
 
-    async def _decode_all(self, jobs: Mapping[str, Job], names: Mapping[str, str], held: list[Decoded]) -> None:
-        """Put into `held` what the files are decoded to."""
+    async def _decode_all(self, jobs: Mapping[str, Job], names: Mapping[str, str], held: list[DecodedFile]) -> None:
+        """Append the decoded files to `held`."""
         held += filter(None, map(self._decoded.get, jobs))
         missing = [job for key, job in jobs.items() if key not in self._decoded]
-        first = {job.path: job for job in reversed(missing)}  # what cannot be decoded once is not tried again
+        first = {job.path: job for job in reversed(missing)}  # a file that cannot be decoded is tried only once
         await self._decode(list(first.values()), names, held)
         await self._decode([job for job in missing if first[job.path] is not job], names, held)
 
-    async def _decode(self, jobs: Sequence[Job], names: Mapping[str, str], held: list[Decoded]) -> None:
+    async def _decode(self, jobs: Sequence[Job], names: Mapping[str, str], held: list[DecodedFile]) -> None:
         decodings = self.pool.submit(jobs) if jobs else []
         try:
             for decoding in decodings:
@@ -144,24 +144,24 @@ class MediaDecoder(FileDecoder):
                     arrays = await asyncio.wrap_future(decoding)
                 except MediaError as error:
                     raise UserError(f"{names[key]}: {error}") from None
-                held.append(self._decoded.setdefault(key, Decoded(arrays)))  # another request may have decoded it too
+                held.append(self._decoded.setdefault(key, DecodedFile(arrays)))  # another request may have it too
                 self._check_memory(held)
         finally:
             self._note_stall()
-            self.pool.stop(decodings)
+            self.pool.cancel(decodings)
 
     def close(self) -> None:
         self.pool.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _check_memory(self, held: Sequence[Decoded]) -> None:
-        """Refuse what would take too much memory; held: what the same request has got."""
-        most = self._limits.decoded
-        if sum(one.nbytes for one in held) > most:
+    def _check_memory(self, held: Sequence[DecodedFile]) -> None:
+        """Refuse a request whose decoded files (held), or those of all requests, take too much memory."""
+        most = self._limits.decoded_bytes
+        if sum(file.nbytes for file in held) > most:
             raise UserError(
                 f"the files take more than {most // MEGABYTE:,} MB once they are decoded (serve --max-decoded)"
             )
-        if sum(one.nbytes for one in self._decoded.values()) > most:
+        if sum(file.nbytes for file in self._decoded.values()) > most:
             raise _unavailable("the files of other requests take all the memory there is for them")
 
     # ------------------------------------------------------------ for the fields of models
@@ -197,14 +197,14 @@ class MediaDecoder(FileDecoder):
         if kept is not None:
             return kept.arrays
         if not self._on_demand:
-            raise RuntimeError("a file was not decoded before the model's turn, or is no longer held")
+            raise RuntimeError("a file was not decoded before the model needed it, or is no longer held")
         (decoding,) = self.pool.submit([job])
         try:
-            return decoding.result(self._limits.patience)
+            return decoding.result(self._limits.timeout)
         except TimeoutError:
-            self.pool.stop([decoding])
-            raise MediaError(f"could not be decoded within {self._limits.patience:g} s") from None
+            self.pool.cancel([decoding])
+            raise MediaError(f"could not be decoded within {self._limits.timeout:g} s") from None
 
 
-def _unavailable(reason: object) -> Refused:
-    return Refused(503, str(reason), headers={"Retry-After": "2"})
+def _unavailable(reason: object) -> RequestError:
+    return RequestError(503, str(reason), headers={"Retry-After": "2"})

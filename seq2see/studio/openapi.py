@@ -1,8 +1,8 @@
-"""The OpenAPI document of a server, made for the models that it serves: what each of them takes, what comes back.
+"""The OpenAPI document of a server, made for the models that it serves.
 
-Bodies are read by hand, since they may come as JSON or as a form; so they are described by hand too, from the same
-records (`schemas.py`, `Limits`) and from the models' recipes. A body that is not as its schema says is refused with
-422; what no schema can say (whether weights fit the places of an input, whether a file is a picture) with 409.
+Bodies may be JSON or forms, so FastAPI neither reads nor describes them; the schemas here come from the same records
+(`schemas.py`, `Limits`) and from the models' recipes. A body that breaks its schema is refused with 422; what no schema
+can say (whether weights fit the places of an input, whether a file is an image) with 409.
 """
 
 from __future__ import annotations
@@ -14,69 +14,65 @@ from typing import Any
 from seq2see import __version__
 from seq2see.settings.base import first_line
 from seq2see.studio import schemas
-from seq2see.studio.bodies import FORM, JSON
-from seq2see.studio.guard import COOKIE
 from seq2see.studio.inputs import EXAMPLE
-from seq2see.studio.served import FILES, Served
+from seq2see.studio.limits import Limits
+from seq2see.studio.middleware import COOKIE
+from seq2see.studio.model_repository import FILES, ServedModel
+from seq2see.studio.request_body import FORM, JSON
 from seq2see.studio.service import SEARCH
-from seq2see.studio.settings import Limits
 
 Schema = dict[str, Any]
 
 NULL: Schema = {"type": "null"}
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": ["number", "null"]}
-"""Of an answer: infinity is told as null."""
+"""A number of an answer; infinity is null."""
 DATA_URL = (
     r"^data:[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+(;[A-Za-z0-9_=.+-]+)*;base64,"
     r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 )
 SYMBOLS = r'^\[("[^"\\\x00-\x1f]*"(, ?"[^"\\\x00-\x1f]*")*)?\]$'
-"""A list of texts, written as JSON, in a form."""
+"""A field of a form: a list of texts as JSON."""
 LARGEST_NUMBER = 10**12 - 1
-REFUSALS = {
-    400: "no HTTP, no JSON, or no form that can be read",
+ERRORS = {
+    400: "not HTTP, not JSON, or a form that cannot be read",
     401: "no token, or another one",
     403: "another host, or a page of another origin",
     404: "no such model, run, example or path",
-    405: "another method",
+    405: "method not allowed",
     408: "the header or the body did not come in time",
-    409: "as the schema says, and yet it cannot be answered: options that contradict each other, weights that do not "
-    "fit the places, more work than one request may cost, a file that cannot be read",
+    409: "valid, but cannot be answered: options that contradict each other, weights that do not fit the places, more "
+    "work than one request may cost, a file that cannot be read",
     413: "the body is too large",
     415: "neither JSON nor a form",
-    422: "not as the schema says",
+    422: "does not match the schema",
     431: "the header is too large",
-    500: "a fault of the server's",
-    503: "too many connections, too many inputs wait for the model, or the server is closing",
+    500: "an error of the server",
+    503: "too many connections, too many inputs in the queue, or the server is closing",
     504: "no answer in time",
 }
-FIRST = ("model", "input", "inputs", "output", "rows")
-"""Keys that a reader looks for before all others."""
-ALWAYS = (400, 403, 405, 408, 431, 500, 503)
+FIRST_KEYS = ("model", "input", "inputs", "output", "rows")
+"""Listed before all others."""
+COMMON_ERRORS = (400, 403, 405, 408, 431, 500, 503)
 
 
-def document(models: Sequence[Served], limits: Limits, *, token: bool) -> Schema:
-    """The whole document; token: requests need one."""
-    paths = _asking(models, limits) | _looking(models)
-    for path in paths.values():
-        for operation in path.values():
-            _complete(operation, token=token, get="requestBody" not in operation)
-    return _whole(paths, _answers(), token=token)
+def models_document(models: Sequence[ServedModel], limits: Limits, *, token: bool) -> Schema:
+    """The document of a server of models; token: requests need one."""
+    return _document(_inference_paths(models, limits) | _get_paths(models), _response_schemas(), token=token)
 
 
 def run_document(name: str) -> Schema:
-    """The same of a server that shows one training."""
-    paths = _run_paths([name])
+    """The document of a server of one training run."""
+    responses = _response_schemas()
+    return _document(_run_paths([name]), {key: responses[key] for key in ("Error", "Run")}, token=False)
+
+
+def _document(paths: Schema, responses: Schema, *, token: bool) -> Schema:
     for path in paths.values():
         for operation in path.values():
-            _complete(operation, token=False, get=True)
-    return _whole(paths, {name: one for name, one in _answers().items() if name in ("Error", "Run")}, token=False)
-
-
-def _whole(paths: Schema, schemas: Schema, *, token: bool) -> Schema:
-    components: Schema = {"schemas": schemas}
-    made: Schema = {
+            _add_common_responses(operation, token=token, get="requestBody" not in operation)
+    components: Schema = {"schemas": responses}
+    document: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "seq2see", "version": __version__},
         "paths": paths,
@@ -87,29 +83,29 @@ def _whole(paths: Schema, schemas: Schema, *, token: bool) -> Schema:
             "token": {"type": "http", "scheme": "bearer"},
             "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE},
         }
-        made["security"] = [{"token": []}, {"cookie": []}]
-    return made
+        document["security"] = [{"token": []}, {"cookie": []}]
+    return document
 
 
-def _complete(operation: Schema, *, token: bool, get: bool) -> None:
-    """The refusals that every route has."""
+def _add_common_responses(operation: Schema, *, token: bool, get: bool) -> None:
+    """The errors that every route has; token: and the redirect that turns a token into a cookie."""
     responses = operation["responses"]
-    for status in (*ALWAYS, *((401,) if token else ())):
-        responses.setdefault(str(status), _refusal(status))
+    for status in (*COMMON_ERRORS, *((401,) if token else ())):
+        responses.setdefault(str(status), _error(status))
     if token and get:
         header = {"Location": {"schema": TEXT, "required": True}}
         responses["303"] = {"description": "the token was in the address, and is now a cookie", "headers": header}
     operation["responses"] = dict(sorted(responses.items()))
 
 
-def _refusal(status: int) -> Schema:
-    made: Schema = {"description": REFUSALS[status], "content": {JSON: {"schema": _reference("Error")}}}
+def _error(status: int) -> Schema:
+    response: Schema = {"description": ERRORS[status], "content": {JSON: {"schema": _reference("Error")}}}
     headers = {405: "Allow", 401: "WWW-Authenticate"}
     if status in headers:
-        made["headers"] = {headers[status]: {"schema": TEXT, "required": True}}
+        response["headers"] = {headers[status]: {"schema": TEXT, "required": True}}
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        made["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "seconds"}}
-    return made
+        response["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "seconds"}}
+    return response
 
 
 def _reference(name: str) -> Schema:
@@ -117,10 +113,10 @@ def _reference(name: str) -> Schema:
 
 
 def _object(properties: Schema, required: Iterable[str] | None = None, *, closed: bool = False, **more: Any) -> Schema:
-    """required: not given, all of them."""
-    needed = list(properties if required is None else required)
-    made: Schema = {"type": "object", "properties": properties} | ({"required": needed} if needed else {}) | more
-    return made | ({"additionalProperties": False} if closed else {})
+    """required: by default all properties; closed: no others are allowed."""
+    names = list(properties if required is None else required)
+    schema: Schema = {"type": "object", "properties": properties} | ({"required": names} if names else {}) | more
+    return schema | ({"additionalProperties": False} if closed else {})
 
 
 def _list(items: Schema, **more: Any) -> Schema:
@@ -131,22 +127,23 @@ def _any(*schemas: Schema) -> Schema:
     return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
 
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- requests
 
-ASKED: dict[str, tuple[type[schemas.Asked], str]] = {
-    "predict": (schemas.Predict, "Predictions"),
-    "oracle": (schemas.Oracle, "Comparison"),
-    "explain": (schemas.Explain, "Explanation"),
-    "score": (schemas.Score, "Scores"),
+REQUESTS: dict[str, tuple[type[schemas.ModelRequest], str]] = {
+    "predict": (schemas.PredictRequest, "Predictions"),
+    "oracle": (schemas.OracleRequest, "Comparison"),
+    "explain": (schemas.ExplainRequest, "Explanation"),
+    "score": (schemas.ScoreRequest, "Scores"),
 }
-"""Each is a route /api/NAME and a method of Service; its body, and the schema of its answer."""
+"""Each is a route /api/NAME and a method of InferenceService: its body, and the schema of its response."""
 
 
-def _asking(models: Sequence[Served], limits: Limits) -> Schema:
+def _inference_paths(models: Sequence[ServedModel], limits: Limits) -> Schema:
     paths = {}
-    for name, (kind, answer) in ASKED.items():
-        able = [one for one in models if one.model.recipe.looked_at] if kind is schemas.Oracle else []
-        bodies = [_Body(kind, served, limits, alone=len(models) == 1) for served in able or models]
+    for name, (schema, response) in REQUESTS.items():
+        attending = [served for served in models if served.model.recipe.looked_at]
+        able = attending if schema is schemas.OracleRequest else []
+        bodies = [_BodySchema(schema, served, limits, alone=len(models) == 1) for served in able or models]
         content = {
             JSON: {"schema": _any(*(variant for body in bodies for variant in body.json()))},
             FORM: {
@@ -156,17 +153,17 @@ def _asking(models: Sequence[Served], limits: Limits) -> Schema:
         }
         operation: Schema = {
             "tags": ["ask"],
-            "summary": first_line(kind),
+            "summary": first_line(schema),
             "operationId": name,
             "requestBody": {"required": True, "content": content},
-            "responses": {"200": _ok(answer)} | {str(one): _refusal(one) for one in (404, 409, 413, 415, 422, 504)},
+            "responses": {"200": _ok(response)} | _errors(404, 409, 413, 415, 422, 504),
         }
         paths[f"/api/{name}"] = {"post": operation}
     return paths
 
 
 def _forms(forms: list[Schema]) -> Schema:
-    """Forms of several models; which fields are files is said for all of them, since parsers look for it there."""
+    """Forms of several models; fields that are files are listed at the top too, where parsers look for them."""
     if len(forms) == 1:
         return forms[0]
     fields = [(name, field) for form in forms for name, field in form["properties"].items()]
@@ -174,78 +171,71 @@ def _forms(forms: list[Schema]) -> Schema:
     return {"type": "object", "properties": files, "anyOf": forms} if files else {"type": "object", "anyOf": forms}
 
 
-class _Body:
-    """The body of one route for one model."""
+class _BodySchema:
+    """The schema of one route's body for one model; alone: it is the only model of the server."""
 
-    def __init__(self, kind: type[schemas.Asked], served: Served, limits: Limits, *, alone: bool):
-        self._kind, self._served, self._limits, self._alone = kind, served, limits, alone
+    def __init__(self, schema: type[schemas.ModelRequest], served: ServedModel, limits: Limits, *, alone: bool):
+        self._schema, self._served, self._limits, self._alone = schema, served, limits, alone
         self._recipe = served.model.recipe
-        self._characters = {"type": "string", "maxLength": limits.characters}
-        self._form_text = self._characters | {
-            "type": ["string", "number", "boolean"]
-        }  # a form has only texts: 0 is "0"
+        self._characters = {"type": "string", "maxLength": limits.text_characters}
+        self._form_text = self._characters | {"type": ["string", "number", "boolean"]}  # in a form 0 is the text "0"
 
     def json(self) -> list[Schema]:
         """One schema for each way of giving inputs."""
-        options, given = self._options(), self._input()
-        own = self._object(options | {"input": given | self._described("input")}, ["input"] if self._needed else [])
-        if self._kind is schemas.Predict:
-            several = _list(given, minItems=1, maxItems=self._limits.inputs) | self._described("inputs")
-            own["properties"]["inputs"] = NULL
-            return [own, self._object(options | {"inputs": several, "input": NULL}, ["inputs"])]
-        if self._kind is schemas.Score:
-            output = self._characters | self._described("output")
-            pair = _object(
-                {"input": given, "output": output}, ["input", "output"] if self._needed else ["output"], closed=True
-            )
-            rows = _list(pair, minItems=1, maxItems=self._limits.inputs) | self._described("rows")
-            own["properties"] |= {"output": output, "rows": NULL}
-            own["required"] = [*own.get("required", []), "output"]
-            return [own, self._object(options | {"rows": rows, "input": NULL, "output": NULL}, ["rows"])]
-        return [own]
+        options, value = self._options(), self._input()
+        required = ["input"] if self._recipe.inputs else []
+        single = self._object(options | {"input": value | self._description("input")}, required)
+        most = self._limits.request_inputs
+        if self._schema is schemas.PredictRequest:
+            several = _list(value, minItems=1, maxItems=most) | self._description("inputs")
+            single["properties"]["inputs"] = NULL
+            return [single, self._object(options | {"inputs": several, "input": NULL}, ["inputs"])]
+        if self._schema is schemas.ScoreRequest:
+            output = self._characters | self._description("output")
+            row = _object({"input": value, "output": output}, [*required, "output"], closed=True)
+            rows = _list(row, minItems=1, maxItems=most) | self._description("rows")
+            single["properties"] |= {"output": output, "rows": NULL}
+            single["required"] = [*single.get("required", []), "output"]
+            return [single, self._object(options | {"rows": rows, "input": NULL, "output": NULL}, ["rows"])]
+        return [single]
 
     def form(self) -> Schema:
-        """Inputs are fields or files under their own names; other keys as in JSON, and never null."""
+        """Inputs are fields or files under their own names; other keys are as in JSON, but never null."""
         options = {name: _without_null(schema) for name, schema in self._options().items()}
         options = {name: schema for name, schema in options.items() if schema is not None}
         for name in ("prefix", "target", "said"):
-            if name in options:  # symbols one by one are written as JSON, in a text like any other
-                options[name] = (TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text) | self._described(
-                    name
-                )
+            if name in options:  # a list of symbols is a text that holds JSON
+                text = TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text
+                options[name] = text | self._description(name)
         inputs = {name: self._field(settings.kind) for name, settings in self._recipe.inputs.items()}
-        outputs = {"output": self._form_text | {"minLength": 1}} if self._kind is schemas.Score else {}
-        made = self._object(options | outputs | inputs, [*inputs, *outputs])
-        return made | {"description": "the same keys as fields; inputs by their names, as files or texts"}
-
-    @property
-    def _needed(self) -> bool:
-        return bool(self._recipe.inputs)
+        outputs = {"output": self._form_text | {"minLength": 1}} if self._schema is schemas.ScoreRequest else {}
+        form = self._object(options | outputs | inputs, [*inputs, *outputs])
+        return form | {"description": "the same keys as fields; inputs by their names, as files or texts"}
 
     def _field(self, kind: str) -> Schema:
         return {"type": "string", "format": "binary"} if kind in FILES else self._form_text
 
     def _object(self, properties: Schema, required: Sequence[str]) -> Schema:
-        ordered = {name: properties[name] for name in FIRST if name in properties} | properties
-        more = [] if self._alone else ["model"]
-        more += ["oracle"] if self._kind is schemas.Oracle else []
-        return _object(ordered, [*more, *required], closed=True, title=self._served.name)
+        ordered = {name: properties[name] for name in FIRST_KEYS if name in properties} | properties
+        always = [] if self._alone else ["model"]
+        always += ["oracle"] if self._schema is schemas.OracleRequest else []
+        return _object(ordered, [*always, *required], closed=True, title=self._served.name)
 
-    def _described(self, name: str) -> Schema:
-        return {"description": self._kind.model_fields[name].description}
+    def _description(self, name: str) -> Schema:
+        return {"description": self._schema.model_fields[name].description}
 
     def _options(self) -> Schema:
-        """All keys but those of inputs, as far as the model has a use for them."""
-        made = self._kind.model_json_schema()["properties"]
+        """All keys but inputs and outputs; null where the model has no use for them."""
         name: Schema = {"type": "string", "enum": [self._served.name]}
-        found: Schema = {"model": (name if self._alone is False else _any(name, NULL)) | self._described("model")}
-        for key, schema in made.items():
-            if key not in ("model", "input", "inputs", "output", "rows"):
-                meant = self._meant(key, {part: value for part, value in schema.items() if part != "title"})
-                found[key] = meant | self._described(key)
-        return found
+        options: Schema = {"model": (_any(name, NULL) if self._alone else name) | self._description("model")}
+        for key, schema in self._schema.model_json_schema()["properties"].items():
+            if key not in FIRST_KEYS:
+                untitled = {part: value for part, value in schema.items() if part != "title"}
+                options[key] = self._option(key, untitled) | self._description(key)
+        return options
 
-    def _meant(self, key: str, schema: Schema) -> Schema:
+    def _option(self, key: str, schema: Schema) -> Schema:
+        """The schema of an option, narrowed to what this model allows."""
         output = self._recipe.output
         if key == "oracle":
             return self._oracle()
@@ -262,21 +252,20 @@ class _Body:
 
     def _oracle(self) -> Schema:
         names = list(self._recipe.looked_at)
-        if not names and self._kind is not schemas.Oracle:
+        required = self._schema is schemas.OracleRequest
+        if not names and not required:
             return NULL
         by_name = _object(dict.fromkeys(names, schemas.WEIGHTS), [], closed=True, minProperties=1)
-        made: Schema = {
+        oracle: Schema = {
             "type": "object",
             "patternProperties": {f"^({schemas.STEP.pattern})$": _any(schemas.WEIGHTS, by_name)},
             "additionalProperties": False,
-            "maxProperties": schemas.LENGTH,
+            "maxProperties": schemas.MAX_STEPS,
         }
-        if self._kind is schemas.Oracle:
-            return made | {"minProperties": 1}
-        return _any(made, NULL)
+        return oracle | {"minProperties": 1} if required else _any(oracle, NULL)
 
     def _input(self) -> Schema:
-        """One input in all the forms that it may have."""
+        """One input: a value, {name: value}, or an example."""
         inputs = self._recipe.inputs
         if not inputs:
             return _any(NULL, {"type": "string", "maxLength": 0}, {"type": "object", "maxProperties": 0})
@@ -302,7 +291,7 @@ class _Body:
 
 
 def _without_null(schema: Schema) -> Schema | None:
-    """What of it a form can hold: there is no null there."""
+    """The schema without null, which a form cannot hold; None where nothing is left."""
     if schema.get("type") == "null":
         return None
     parts = [part for part in schema.get("anyOf", []) if part != NULL]
@@ -312,31 +301,32 @@ def _without_null(schema: Schema) -> Schema | None:
     return (parts[0] if len(parts) == 1 else {"anyOf": parts}) | rest
 
 
-# ---------------------------------------------------------------- what is looked at
+# ---------------------------------------------------------------- GET routes
 
 
-def _looking(models: Sequence[Served]) -> Schema:
-    name = _in_path("name", {"type": "string", "enum": [one.name for one in models]})
+def _get_paths(models: Sequence[ServedModel]) -> Schema:
+    names = [served.name for served in models]
+    name = _in_path("name", {"type": "string", "enum": names})
     listed = _get("models", "models", "The models that are served.", _ok("Models"))
     about = "One model: its inputs, the five answers, examples."
-    details = _get("models", "model", about, _ok("ModelDetails"), [name], refusals=[404])
-    counters = {"description": "the counters", "content": {"text/plain": {"schema": TEXT}}}
+    details = _get("models", "model", about, _ok("ModelDetails"), [name], errors=[404])
+    text = {"description": "the metrics", "content": {"text/plain": {"schema": TEXT}}}
     return {
         "/api/models": {"get": listed},
         "/api/models/{name}": {"get": details},
         **_example_path(models, name),
-        **_run_paths([one.name for one in models]),
+        **_run_paths(names),
         "/health": {"get": _health()},
-        "/metrics": {"get": _get("watch", "metrics", "Counters in Prometheus' text format.", counters)},
+        "/metrics": {"get": _get("watch", "metrics", "Metrics in Prometheus' text format.", text)},
     }
 
 
-def _example_path(models: Sequence[Served], name: Schema) -> Schema:
-    """None where no model has examples with files."""
+def _example_path(models: Sequence[ServedModel], name: Schema) -> Schema:
+    """Empty where no model has examples with files."""
     files = sorted(
-        {key for one in models for key, settings in one.model.recipe.inputs.items() if settings.kind in FILES}
+        {key for served in models for key, settings in served.model.recipe.inputs.items() if settings.kind in FILES}
     )
-    most = max((len(one.examples) for one in models), default=0)
+    most = max((len(served.examples) for served in models), default=0)
     if not files or not most:
         return {}
     number = _in_path("number", {"type": "integer", "minimum": 0, "maximum": most - 1})
@@ -344,20 +334,20 @@ def _example_path(models: Sequence[Served], name: Schema) -> Schema:
     kinds = dict.fromkeys(("image/*", "audio/*", "video/*", "application/octet-stream"), file)
     ok = {"description": "the file", "content": kinds}
     parameters = [name, number, _in_path("input", TEXT | {"enum": files})]
-    operation = _get("models", "example", "The file of an example.", ok, parameters, refusals=[404])
+    operation = _get("models", "example", "The file of an example.", ok, parameters, errors=[404])
     return {"/api/models/{name}/examples/{number}/{input}": {"get": operation}}
 
 
 def _health() -> Schema:
-    """Where it is not well it says the same things, as far as it still answers."""
-    made = _get("watch", "health", "Whether the server answers, and which models it has.", _ok("Health"))
-    ill = {"schema": _any(_reference("Health"), _reference("Error"))}
-    made["responses"]["503"] = _refusal(503) | {"content": {JSON: ill}}
-    return made
+    """A server that is not healthy answers 503 with the same record."""
+    operation = _get("watch", "health", "Whether the server answers, and which models it has.", _ok("Health"))
+    unhealthy = {"schema": _any(_reference("Health"), _reference("Error"))}
+    operation["responses"]["503"] = _error(503) | {"content": {JSON: unhealthy}}
+    return operation
 
 
 def _run_paths(names: list[str]) -> Schema:
-    model = _in_query("model", {"type": "string", "enum": names}, "name of the model; not given: the first with a run")
+    model = _in_query("model", {"type": "string", "enum": names}, "name of the model (default: the first with a run)")
     after = _in_query(
         "after",
         {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0},
@@ -369,20 +359,20 @@ def _run_paths(names: list[str]) -> Schema:
             "get": _get(
                 "run",
                 "run",
-                "How a model is, or was, trained: recipe, five answers.",
+                "A training run: recipe, five answers, state.",
                 _ok("Run"),
                 [model],
-                refusals=[404, 422],
+                errors=[404, 422],
             )
         },
         "/api/run/metrics": {
             "get": _get(
                 "run",
                 "run_metrics",
-                "Reports from number `after` on, and how the run stands.",
+                "Reports from number `after` on, and the progress of the run.",
                 _ok("", _object({**_part(), "state": TEXT, "reports": _list({"type": "object"})})),
                 [model, after, file],
-                refusals=[404, 422],
+                errors=[404, 422],
             )
         },
         "/api/run/film": {
@@ -402,7 +392,7 @@ def _run_paths(names: list[str]) -> Schema:
                     ),
                 ),
                 [model, after, file],
-                refusals=[404, 422],
+                errors=[404, 422],
             )
         },
     }
@@ -424,11 +414,15 @@ def _get(
     ok: Schema,
     parameters: Sequence[Schema] = (),
     *,
-    refusals: Sequence[int] = (),
+    errors: Sequence[int] = (),
 ) -> Schema:
-    made: Schema = {"tags": [tag], "summary": summary, "operationId": name}
-    made |= {"parameters": list(parameters)} if parameters else {}
-    return made | {"responses": {"200": ok} | {str(status): _refusal(status) for status in refusals}}
+    operation: Schema = {"tags": [tag], "summary": summary, "operationId": name}
+    operation |= {"parameters": list(parameters)} if parameters else {}
+    return operation | {"responses": {"200": ok} | _errors(*errors)}
+
+
+def _errors(*statuses: int) -> Schema:
+    return {str(status): _error(status) for status in statuses}
 
 
 def _ok(name: str, schema: Schema | None = None) -> Schema:
@@ -443,11 +437,11 @@ def _in_query(name: str, schema: Schema, description: str) -> Schema:
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
 
-# ---------------------------------------------------------------- what is answered
+# ---------------------------------------------------------------- responses
 
 
-def _answers() -> Schema:
-    """Components: what comes back. Keys that depend on the model are not required; more may come with time."""
+def _response_schemas() -> Schema:
+    """Components. Keys that depend on the model are not required; later versions may add keys."""
     notices = _list(TEXT)
     likely = _list(_object({"text": TEXT, "probability": NUMBER}))
     token = _object({"text": TEXT, "probability": NUMBER, "runners_up": likely})
@@ -525,13 +519,13 @@ def _answers() -> Schema:
             "tokens": scored,
         }
     )
-    one = _reference("Prediction")
+    predicted = _reference("Prediction")
     return {
         "Error": _object({"error": TEXT}, closed=True),
         "Looks": looks,
         "Prediction": prediction,
-        "Predictions": _object({"model": TEXT, "predictions": _list(one), "notices": notices}),
-        "Comparison": _object({"model": TEXT, "before": one, "after": one, "notices": notices}),
+        "Predictions": _object({"model": TEXT, "predictions": _list(predicted), "notices": notices}),
+        "Comparison": _object({"model": TEXT, "before": predicted, "after": predicted, "notices": notices}),
         "Explanation": _object({"model": TEXT, "explanation": explanation, "notices": notices}),
         "Scores": _object({"model": TEXT, "score": score, "each": _list(each), "notices": notices}),
         "Model": model,

@@ -1,4 +1,4 @@
-"""The server as a process: a socket, uvicorn, and the words about them."""
+"""The server process: the token, the listening socket, and uvicorn with limits and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -9,77 +9,38 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.config import LOGGING_CONFIG
 
 from seq2see.errors import UserError
 from seq2see.studio.connections import Connections
-from seq2see.studio.guard import is_loopback
-from seq2see.studio.http import refusal
-from seq2see.studio.settings import GRACE, HEADER_BYTES, Limits
-
-# ---------------- The end of a server
+from seq2see.studio.limits import HEADER_BYTES, SHUTDOWN_GRACE, Limits
+from seq2see.studio.middleware import RequestBoundary, is_loopback
 
 SPARE = 3
-"""Seconds beyond GRACE in which requests that were told to end do so; uvicorn breaks off what is left, and logs it."""
+"""Seconds after SHUTDOWN_GRACE in which cancelled requests end; then uvicorn breaks off what is left, and logs it."""
+INCOMPLETE_RESPONSE = "ASGI callable returned without completing response."
+"""uvicorn's error for a response that ends early: during shutdown that is intended."""
+TOKEN_VARIABLE = "SEQ2SEE_TOKEN"
+SHORTEST_TOKEN = 12
+BACKLOG = 1024
 
 
-BROKEN_OFF = "ASGI callable returned without completing response."
-"""What uvicorn logs as an error of the application's: here it is the end as it is meant."""
+class GracefulServer(uvicorn.Server):
+    """uvicorn, with requests in progress answered with 503 when the shutdown takes too long."""
 
-
-class Ending:
-    """Knows the requests that are under way, and ends them when it is told to: whoever has no answer yet hears why."""
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-        self._under_way: set[asyncio.Task[Any]] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        task = asyncio.current_task()
-        if scope["type"] != "http" or task is None:
-            await self._app(scope, receive, send)
-            return
-        begun = False
-
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        self._under_way.add(task)
-        try:
-            await self._app(scope, receive, noted)
-        except asyncio.CancelledError:
-            if not begun:
-                await refusal(503, "the server is closing", headers={"Connection": "close"})(scope, receive, send)
-        finally:
-            self._under_way.discard(task)
-
-    def end(self) -> None:
-        """Break off whatever is under way."""
-        for task in list(self._under_way):
-            task.cancel()
-
-
-class Server(uvicorn.Server):
-    """uvicorn, which ends requests in our words before it would in its own."""
-
-    def __init__(self, config: uvicorn.Config, ending: Ending):
+    def __init__(self, config: uvicorn.Config, app: RequestBoundary):
         super().__init__(config)
-        self._ending = ending
+        self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        with ExitStack() as meant:
+        with ExitStack() as stack:
 
-            def end() -> None:
-                meant.enter_context(_without(BROKEN_OFF))
-                self._ending.end()
+            def cancel_requests() -> None:
+                stack.enter_context(_log_without(INCOMPLETE_RESPONSE))
+                self._app.cancel_requests()
 
-            timer = asyncio.get_running_loop().call_later(GRACE, end)
+            timer = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, cancel_requests)
             try:
                 await super().shutdown(sockets)
             finally:
@@ -87,79 +48,76 @@ class Server(uvicorn.Server):
 
 
 @contextmanager
-def _without(line: str) -> Iterator[None]:
+def _log_without(line: str) -> Iterator[None]:
     """uvicorn's log without that line."""
 
-    def other(record: logging.LogRecord) -> bool:
+    def is_other(record: logging.LogRecord) -> bool:
         return record.getMessage() != line
 
     log = logging.getLogger("uvicorn.error")
-    log.addFilter(other)
+    log.addFilter(is_other)
     try:
         yield
     finally:
-        log.removeFilter(other)
+        log.removeFilter(is_other)
 
 
-TOKEN = "SEQ2SEE_TOKEN"
-SHORTEST = 12
-BACKLOG = 1024
-LOGGING = LOGGING_CONFIG | {
-    "loggers": LOGGING_CONFIG["loggers"] | {"python_multipart": {"level": "CRITICAL", "propagate": False}}
-}
-"""The parser of forms would log bytes of what it cannot read, which are the client's."""
-
-
-def token_for(host: str, given: str | None) -> str | None:
-    """The token that requests must carry; an address that others can reach is not served without one."""
-    token = given if given is not None else os.environ.get(TOKEN)
+def require_token(host: str, token: str | None) -> str | None:
+    """The token that requests must carry, from the option or the environment; an address that other machines can reach
+    needs one."""
+    if token is None:
+        token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
         if not is_loopback(host):
             raise UserError(
-                f"--host {host}: others can reach it, so a token is needed: give --token TEXT or set {TOKEN} "
-                f"(at least {SHORTEST} characters); without --host, only this machine is served"
+                f"--host {host}: others can reach it, so a token is needed: give --token TEXT or set {TOKEN_VARIABLE} "
+                f"(at least {SHORTEST_TOKEN} characters); without --host, only this machine is served"
             )
         return None
-    if not re.fullmatch(rf"[\x21-\x7e]{{{SHORTEST},}}", token):
-        raise UserError(f"--token: at least {SHORTEST} letters, digits and signs without spaces, got {len(token)}")
+    if not re.fullmatch(rf"[\x21-\x7e]{{{SHORTEST_TOKEN},}}", token):
+        raise UserError(
+            f"--token: at least {SHORTEST_TOKEN} letters, digits and signs without spaces, got {len(token)}"
+        )
     return token
 
 
-def bound(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """A socket that listens there; port 0: any that is free; option: what the port is said by, for the message.
+def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """A listening socket; port 0: any free one; option: the name of the port's option, for the message.
 
-    Whoever connects before the server is ready waits.
+    Clients that connect before the server is ready wait.
     """
     if not 0 <= port < 1 << 16:
         raise UserError(f"{option} must be from 0 to 65535, got {port}")
-    made: socket.socket | None = None
+    listening: socket.socket | None = None
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        made = socket.socket(family, kind)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(BACKLOG)
+        listening = socket.socket(family, kind)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
     except OSError as error:
-        if made is not None:
-            made.close()
-        said = error.strerror or error
-        raise UserError(f"cannot serve on {host}:{port}: {said}; {option} 0 finds a free one") from None
-    return made
+        if listening is not None:
+            listening.close()
+        reason = error.strerror or error
+        raise UserError(f"cannot serve on {host}:{port}: {reason}; {option} 0 finds a free one") from None
+    return listening
 
 
-def address(listening: socket.socket) -> str:
+def server_url(listening: socket.socket) -> str:
     """http://127.0.0.1:8000/"""
     host, port, *_ = listening.getsockname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server_of(app: Any, limits: Limits | None = None) -> uvicorn.Server:
-    """uvicorn as we want it: silent, bounded, and gone within seconds when it is told to end."""
-    ending = Ending(app)
+def create_server(app: RequestBoundary, limits: Limits | None = None) -> uvicorn.Server:
+    """uvicorn with limits on its connections.
+
+    Logging is not configured: warnings go where the process sends them, to stderr where it says nothing.
+    """
     config = uvicorn.Config(
-        ending,
+        app,
         http=Connections(limits or Limits()).protocol(),
-        log_config=LOGGING,
+        log_config=None,
         log_level="warning",
         ws="none",
         access_log=False,
@@ -167,16 +125,20 @@ def server_of(app: Any, limits: Limits | None = None) -> uvicorn.Server:
         proxy_headers=False,
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=GRACE + SPARE,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE + SPARE,
     )
-    return Server(config, ending)
+    return GracefulServer(config, app)
 
 
-def run(
-    app: Any, listening: socket.socket, limits: Limits | None = None, *, started: Callable[[], None] | None = None
+def run_server(
+    app: RequestBoundary,
+    listening: socket.socket,
+    limits: Limits | None = None,
+    *,
+    started: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until Ctrl-C (or SIGTERM)."""
-    server = server_of(app, limits)
+    """Serve until Ctrl-C or SIGTERM."""
+    server = create_server(app, limits)
     if started is not None:
         started()
     server.run(sockets=[listening])

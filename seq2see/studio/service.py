@@ -1,9 +1,9 @@
-"""What the server does, apart from HTTP: from checked requests to records that can be written as JSON."""
+"""The inference service: from validated requests to records that can be written as JSON, apart from HTTP."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -15,293 +15,378 @@ from seq2see.data.image_files import data_url
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import perplexity
 from seq2see.looks import Prediction
+from seq2see.modalities.text import TextField
 from seq2see.pipeline.explain import explain
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.input_warnings import Notices, unknown_in
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
 from seq2see.pipeline.predictor import answer_options, predict
 from seq2see.pipeline.scoring import Score, follow, given_ids, score_rows
 from seq2see.search import SearchOptions
-from seq2see.studio import dynamic_batching, schemas
-from seq2see.studio.dynamic_batching import Question
-from seq2see.studio.http import Refused, aside, long
-from seq2see.studio.inputs import Reader, Row, shown
-from seq2see.studio.served import Served
-from seq2see.studio.settings import Limits
+from seq2see.studio import schemas
+from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
+from seq2see.studio.http import RequestError, is_large, offload
+from seq2see.studio.inputs import InputReader, Row, display_inputs
+from seq2see.studio.limits import Limits
+from seq2see.studio.model_repository import ServedModel
+from seq2see.studio.schemas import InvalidRequest, Symbols
 
 SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
     *("length_penalty", "coverage_penalty", "avoid_unknown", "runners_up"),
 )
 
-Made = TypeVar("Made")
+Record = dict[str, Any]
+Result = TypeVar("Result")
 
 
 @dataclass
-class Service:
-    """One model answering one request; reader: of its inputs. All that it waits for together, files and turns of the
-    model, takes no longer than `limits.patience` from now on."""
+class InferenceService:
+    """Answers one request with one model; reader: of the request's inputs.
 
-    served: Served
-    reader: Reader
+    Everything that the request waits for, files and the model's queue, takes at most `limits.timeout` seconds."""
+
+    served: ServedModel
+    reader: InputReader
     limits: Limits
 
     def __post_init__(self) -> None:
-        self._until = monotonic() + self.limits.patience
+        self._deadline = monotonic() + self.limits.timeout
 
-    async def predict(self, body: schemas.Predict) -> dict[str, Any]:
-        given = self._inputs(body)
-        if body.target is not None:
-            _alone(body)
-            return await self._followed(body, body.target, given)
-        rows, questions = await self._read(given, lambda rows: self._questions(body, rows), shown=body.shown)
-        found = await self._answered(self._ask(questions))
+    async def predict(self, request: schemas.PredictRequest) -> Record:
+        values = self._input_values(request)
+        if request.target is not None:
+            _check_target_alone(request)
+            return await self._force(request, request.target, values)
+        rows, inputs = await self._read(values, lambda rows: self._queue_inputs(request, rows), shown=request.shown)
+        predictions = await self._wait_for(self._submit(inputs))
 
-        def told() -> dict[str, Any]:
-            notices = self._noticed(rows, body.prefix) + unreached(questions[0].oracle, found)
-            return self._told(body, rows, found, notices)
+        def describe() -> Record:
+            notices = self._notices(rows, request.prefix) + unreached(inputs[0].oracle, predictions)
+            return self._describe(rows, predictions, notices, looks=request.looks, shown=request.shown)
 
-        seen = body.looks or body.shown or self.served.model.recipe.output.kind == "image"
-        return await self._aside(told, large=seen or long(rows))
+        large = request.looks or request.shown or self.served.model.recipe.output.kind == "image"
+        return await self._offload(describe, large=large or is_large(rows))
 
-    async def oracle(self, body: schemas.Oracle) -> dict[str, Any]:
-        """Before and after: the symbols before the first step whose weights are the caller's stay as they were."""
-        if not body.oracle:
-            raise schemas.Invalid("oracle: missing; give {step: weights}, one weight for each place")
-        if body.said is not None and body.prefix is not None:
+    async def oracle(self, request: schemas.OracleRequest) -> Record:
+        """Before and after: the symbols before the first edited step stay as they were."""
+        if not request.oracle:
+            raise InvalidRequest("oracle: missing; give {step: weights}, one weight for each place")
+        if request.said is not None and request.prefix is not None:
             raise UserError("prefix: no meaning with said, which is the whole output that was edited")
-        free = body.model_copy(update={"oracle": None, "prefix": body.said or body.prefix})
-        (row,), questions = await self._read([body.input], lambda rows: self._questions(free, rows), shown=body.shown)
-        (before,) = await self._answered(self._ask(questions))
-        edited = await self._aside(lambda: self._edited(body, row, [token.text for token in before.tokens]))
-        (after,) = await self._answered(self._ask([edited]))
+        unedited = request.model_copy(update={"oracle": None, "prefix": request.said or request.prefix})
+        (row,), inputs = await self._read(
+            [request.input], lambda rows: self._queue_inputs(unedited, rows), shown=request.shown
+        )
+        (before,) = await self._wait_for(self._submit(inputs))
+        edited = await self._offload(lambda: self._edit(request, row, [token.text for token in before.tokens]))
+        (after,) = await self._wait_for(self._submit([edited]))
 
-        def told() -> dict[str, Any]:
-            notices = self._noticed([row], None) + unreached(edited.oracle, [after])
-            return self._told(schemas.Predict(looks=True, shown=body.shown), [row, row], [before, after], notices)
+        def describe() -> Record:
+            notices = self._notices([row], None) + unreached(edited.oracle, [after])
+            return self._describe([row, row], [before, after], notices, looks=True, shown=request.shown)
 
-        made = await self._aside(told)
-        one, two = made.pop("predictions")
-        return made | {"before": one, "after": two}
+        record = await self._offload(describe)
+        first, second = record.pop("predictions")
+        return record | {"before": first, "after": second}
 
-    async def explain(self, body: schemas.Explain) -> dict[str, Any]:
-        self._spoken("explain")
+    async def explain(self, request: schemas.ExplainRequest) -> Record:
+        self._check_symbolic("explain")
         if len(self.served.model.bundles) > 1:
             raise UserError("explain takes one model, and this is an ensemble")
-        if body.target is not None and body.beam is not None:
+        if request.target is not None and request.beam is not None:
             raise UserError("beam: no meaning with target: nothing is searched for")
         bundles = self.served.model.bundles
-        (row,), (options, oracle) = await self._read([body.input], lambda rows: self._explained(body, rows))
+        (row,), (options, oracle) = await self._read([request.input], lambda rows: self._explain_options(request, rows))
 
-        def work() -> dict[str, Any]:
-            if body.target is not None:
-                said = follow(bundles, row, body.target, oracle=oracle)
+        def work() -> Record:
+            if request.target is not None:
+                prediction = follow(bundles, row, request.target, oracle=oracle)
             else:
-                said = predict(bundles, [row], options, replace_unknown=False)[0]
-            return explain(bundles[0], row, said, body.step, oracle=oracle).to_dict()
+                prediction = predict(bundles, [row], options, replace_unknown=False)[0]
+            return explain(bundles[0], row, prediction, request.step, oracle=oracle).to_dict()
 
-        (made,) = await self._answered([self._do(work)])
-        notices = await self._aside(partial(self._noticed, [row], body.target, what="target"), large=long([row]))
-        return {"model": self.served.name, "explanation": made, "notices": notices}
+        (explanation,) = await self._wait_for([self._submit_work(work)])
+        notices = await self._offload(
+            partial(self._notices, [row], request.target, key="target"), large=is_large([row])
+        )
+        return {"model": self.served.name, "explanation": explanation, "notices": notices}
 
-    async def score(self, body: schemas.Score) -> dict[str, Any]:
-        self._spoken("score")
+    async def score(self, request: schemas.ScoreRequest) -> Record:
+        self._check_symbolic("score")
         model = self.served.model
         if model.recipe.data.stream:
             raise UserError("score: the model reads one contiguous text; `seq2see score` takes a file of it")
-        pairs = self._pairs(body)
-        inputs, outputs = [one.input for one in pairs], [one.output for one in pairs]
-        _, rows = await self._read(inputs, lambda rows: self._scored(rows, outputs))
-        (each,) = await self._answered([self._do(lambda: score_rows(model.bundles, rows))])
+        pairs = self._score_rows(request)
+        inputs, outputs = [pair.input for pair in pairs], [pair.output for pair in pairs]
+        _, rows = await self._read(inputs, lambda rows: self._with_outputs(rows, outputs))
+        (scores,) = await self._wait_for([self._submit_work(lambda: score_rows(model.bundles, rows))])
 
-        def told() -> dict[str, Any]:
-            total, count = sum(one.log_probability for one in each), sum(len(one.log_probs) for one in each)
-            given = model.recipe.attention.conditions
-            whole = Score(len(rows), count, total, perplexity(total, count), each, given)
-            named = [self._named(one.to_dict(row)) for one, row in zip(each, rows, strict=True)]
-            notices = self._noticed(rows, None, outputs=True)
-            return {"model": self.served.name, "score": whole.to_dict(), "each": named, "notices": notices}
+        def describe() -> Record:
+            total = sum(score.log_probability for score in scores)
+            count = sum(len(score.log_probs) for score in scores)
+            conditions = model.recipe.attention.conditions
+            whole = Score(len(rows), count, total, perplexity(total, count), scores, conditions)
+            each = [self._with_file_names(score.to_dict(row)) for score, row in zip(scores, rows, strict=True)]
+            notices = self._notices(rows, None, outputs=True)
+            return {"model": self.served.name, "score": whole.to_dict(), "each": each, "notices": notices}
 
-        return await self._aside(told, large=long(rows))
+        return await self._offload(describe, large=is_large(rows))
 
-    # ------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ reading requests
 
-    def _inputs(self, body: schemas.Predict) -> list[Any]:
-        if body.inputs is None:
-            return [body.input]
-        if body.input is not None:
-            raise schemas.Invalid("input and inputs: give one of them")
-        if not 1 <= len(body.inputs) <= self.limits.inputs:
-            raise schemas.Invalid(f"inputs: {len(body.inputs):,} given; allowed: 1 to {self.limits.inputs}")
-        return body.inputs
+    def _input_values(self, request: schemas.PredictRequest) -> list[Any]:
+        if request.inputs is None:
+            return [request.input]
+        if request.input is not None:
+            raise InvalidRequest("input and inputs: give one of them")
+        self._check_count("inputs", request.inputs)
+        return request.inputs
 
-    def _pairs(self, body: schemas.Score) -> list[schemas.Pair]:
-        if body.rows is None:
-            if body.output is None:
-                raise schemas.Invalid("output: missing; give `input` and `output`, or `rows`")
-            return [schemas.Pair(input=body.input, output=body.output)]
-        if body.input is not None or body.output is not None:
-            raise schemas.Invalid("rows: give either these or `input` and `output`")
-        if not 1 <= len(body.rows) <= self.limits.inputs:
-            raise schemas.Invalid(f"rows: {len(body.rows):,} given; allowed: 1 to {self.limits.inputs}")
-        return body.rows
+    def _score_rows(self, request: schemas.ScoreRequest) -> list[schemas.ScoreRow]:
+        if request.rows is None:
+            if request.output is None:
+                raise InvalidRequest("output: missing; give `input` and `output`, or `rows`")
+            return [schemas.ScoreRow(input=request.input, output=request.output)]
+        if request.input is not None or request.output is not None:
+            raise InvalidRequest("rows: give either these or `input` and `output`")
+        self._check_count("rows", request.rows)
+        return request.rows
 
-    async def _aside(self, work: Callable[[], Made], *, large: bool = True) -> Made:
-        """Work that is large by a thread; where the model reads files, by one that no text waits for."""
-        if self.reader.media is not None and large:
-            return await self.reader.media.aside(work)
-        return await aside(work, large=large)
+    def _check_count(self, key: str, values: Sequence[Any]) -> None:
+        most = self.limits.request_inputs
+        if not 1 <= len(values) <= most:
+            raise InvalidRequest(f"{key}: {len(values):,} given; allowed: 1 to {most}")
+
+    def _check_symbolic(self, key: str) -> None:
+        """Refuse what needs probabilities of symbols where the model's output is numbers."""
+        output = self.served.model.recipe.output
+        if output.numeric:
+            raise UserError(f"{key}: the model gives {output.said}, which is near or far and has no probability")
 
     async def _read(
-        self, given: Sequence[Any], make: Callable[[list[Row]], Made], *, shown: bool = False
-    ) -> tuple[list[Row], Made]:
-        """(the rows of these inputs, what is made of them); their files are decoded before that, shown: to be shown."""
+        self, values: Sequence[Any], prepare: Callable[[list[Row]], Result], *, shown: bool = False
+    ) -> tuple[list[Row], Result]:
+        """(the rows of these inputs, what `prepare` makes of them); files are decoded in between."""
 
         def read() -> list[Row]:
-            return [self.reader.row(one) for one in given]
+            return [self.reader.read(value) for value in values]
 
-        def read_all() -> tuple[list[Row], Made]:
+        def read_and_prepare() -> tuple[list[Row], Result]:
             rows = read()
-            return rows, make(rows)
+            return rows, prepare(rows)
 
         if self.reader.media is None:
-            return await asyncio.to_thread(read_all)
-        rows = await self._aside(read)
-        await self.reader.decode(rows, shown=shown, until=self._until)
-        return rows, await self._aside(lambda: make(rows))
+            return await asyncio.to_thread(read_and_prepare)
+        rows = await self._offload(read)
+        await self.reader.decode(rows, shown=shown, deadline=self._deadline)
+        return rows, await self._offload(lambda: prepare(rows))
 
-    def _edited(self, body: schemas.Oracle, row: Row, said: list[str]) -> Question:
-        """The question that goes on from what was said before the first edited step."""
-        first = min(read_oracle(body.oracle, self.served.model.recipe.looked_at))
+    def _queue_inputs(self, request: schemas.SearchRequest, rows: Sequence[Row]) -> list[QueuedInput]:
+        recipe, bundle = self.served.model.recipe, self.served.model.bundle
+        options = answer_options(recipe, **{name: getattr(request, name) for name in SEARCH})
+        if request.seed is not None and not options.sample:
+            raise UserError("seed: no meaning without sample: a search finds the same each time")
+        oracle = {} if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
+        check_output_length("prefix", request.prefix, self.limits)
+        symbols = self._check_search(rows, options)
+        prefixes = [() if request.prefix is None else tuple(given_ids(bundle, row, request.prefix)) for row in rows]
+        return [
+            QueuedInput(row, options, number, prefix, oracle, request.replace_unknown, request.maps, size)
+            for number, (row, prefix, size) in enumerate(zip(rows, prefixes, symbols, strict=True))
+        ]
+
+    def _edit(self, request: schemas.OracleRequest, row: Row, output: list[str]) -> QueuedInput:
+        """The input with edited attention; the output before the first edited step is its prefix."""
+        first = min(read_oracle(request.oracle, self.served.model.recipe.looked_at))
         if self.served.model.recipe.output.kind == "text":
-            if first >= len(said):
-                raise UserError(f"oracle: step {first}; the output has {counted(len(said), 'step')}, counted from 0")
-            body = body.model_copy(update={"prefix": said[:first] or None})
-        return self._questions(body, [row])[0]
+            if first >= len(output):
+                raise UserError(f"oracle: step {first}; the output has {counted(len(output), 'step')}, counted from 0")
+            request = request.model_copy(update={"prefix": output[:first] or None})
+        return self._queue_inputs(request, [row])[0]
 
-    def _explained(self, body: schemas.Explain, rows: Sequence[Row]) -> tuple[SearchOptions, Oracle | None]:
+    def _explain_options(
+        self, request: schemas.ExplainRequest, rows: Sequence[Row]
+    ) -> tuple[SearchOptions, Oracle | None]:
         recipe = self.served.model.recipe
-        oracle = None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
-        options = answer_options(recipe, beam=body.beam, oracle=oracle)
-        self._bounded(rows, options, body.target)
+        oracle = None if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
+        options = answer_options(recipe, beam=request.beam, oracle=oracle)
+        self._check_search(rows, options, request.target)
         return options, oracle
 
-    def _scored(self, inputs: Sequence[Row], outputs: Sequence[str]) -> list[Row]:
+    def _with_outputs(self, inputs: Sequence[Row], outputs: Sequence[str]) -> list[Row]:
         for output in outputs:
-            dynamic_batching.check_given("output", output, self.limits)
+            check_output_length("output", output, self.limits)
         rows = [row | {OUTPUT: output} for row, output in zip(inputs, outputs, strict=True)]
-        self._check_work(rows, width=1, steps=dynamic_batching.scored(self.served.model.bundle.fields, rows))
+        fields = self.served.model.bundle.fields
+        self._check_work(rows, width=1, steps=max(output_steps(fields, output) for output in outputs))
         return rows
 
-    def _bounded(self, rows: Sequence[Row], options: SearchOptions, target: schemas.Symbols | None = None) -> list[int]:
-        """Symbols of each row, where searching (or following the target) is not too much for one request."""
+    def _check_search(self, rows: Sequence[Row], options: SearchOptions, target: Symbols | None = None) -> list[int]:
+        """Symbols of each row; a UserError where searching, or forcing the target, is too much for one request."""
         model = self.served.model
         if target is not None:
-            dynamic_batching.check_given("target", target, self.limits)
-            return self._check_work(rows, width=1, steps=dynamic_batching.written(model.bundle.fields, target))
+            check_output_length("target", target, self.limits)
+            return self._check_work(rows, width=1, steps=output_steps(model.bundle.fields, target))
         steps = 1 if model.recipe.output.one_step else options.max_length
-        return self._check_work(rows, width=dynamic_batching.hypotheses(options), steps=steps)
+        return self._check_work(rows, width=hypotheses(options), steps=steps)
 
     def _check_work(self, rows: Sequence[Row], *, width: int, steps: int) -> list[int]:
         model = self.served.model
-        symbols = dynamic_batching.rooms(model.bundle.fields, rows, self.limits)
-        dynamic_batching.check_work(symbols, self.limits, width=width, steps=steps, models=len(model.bundles))
+        symbols = count_symbols(model.bundle.fields, rows, self.limits)
+        check_work(symbols, self.limits, width=width, steps=steps, models=len(model.bundles))
         return symbols
 
-    def _questions(self, body: schemas.Searching, rows: Sequence[Row]) -> list[Question]:
-        recipe, bundle = self.served.model.recipe, self.served.model.bundle
-        options = answer_options(recipe, **{name: getattr(body, name) for name in SEARCH})
-        if body.seed is not None and not options.sample:
-            raise UserError("seed: no meaning without sample: a search finds the same each time")
-        oracle = {} if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
-        dynamic_batching.check_given("prefix", body.prefix, self.limits)
-        symbols = self._bounded(rows, options)
-        prefixes = [() if body.prefix is None else tuple(given_ids(bundle, row, body.prefix)) for row in rows]
-        return [
-            Question(row, options, number, prefix, oracle, body.replace_unknown, body.maps, room)
-            for number, (row, prefix, room) in enumerate(zip(rows, prefixes, symbols, strict=True))
-        ]
+    # ------------------------------------------------------------ the model's queue
 
-    def _spoken(self, what: str) -> None:
-        if self.served.model.recipe.output.numeric:
-            said = self.served.model.recipe.output.said
-            raise UserError(f"{what}: the model gives {said}, which is near or far and has no probability")
-
-    # ------------------------------------------------------------ what is answered
-
-    async def _followed(self, body: schemas.Predict, target: schemas.Symbols, given: Sequence[Any]) -> dict[str, Any]:
-        self._spoken("target")
+    async def _force(self, request: schemas.PredictRequest, target: Symbols, values: Sequence[Any]) -> Record:
+        """Predictions along a given output."""
+        self._check_symbolic("target")
         bundles, recipe = self.served.model.bundles, self.served.model.recipe
 
-        def checked(rows: Sequence[Row]) -> Oracle | None:
-            self._bounded(rows, answer_options(recipe), target)
-            return None if body.oracle is None else read_oracle(body.oracle, recipe.looked_at)
+        def prepare(rows: Sequence[Row]) -> Oracle | None:
+            self._check_search(rows, answer_options(recipe), target)
+            return None if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
 
-        rows, oracle = await self._read(given, checked, shown=body.shown)
-        tasks = [self._do(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
-        found = await self._answered(tasks)
-        return await self._aside(lambda: self._told(body, rows, found, self._noticed(rows, target, what="target")))
+        rows, oracle = await self._read(values, prepare, shown=request.shown)
+        predictions = await self._wait_for(
+            [self._submit_work(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
+        )
 
-    def _ask(self, questions: Sequence[Question]) -> list[Future[Prediction]]:
-        return self.served.batcher.ask(questions, held=self.reader.held)
+        def describe() -> Record:
+            notices = self._notices(rows, target, key="target")
+            return self._describe(rows, predictions, notices, looks=request.looks, shown=request.shown)
 
-    def _do(self, work: Callable[[], Made]) -> Future[Made]:
-        return self.served.batcher.do(work, held=self.reader.held)
+        return await self._offload(describe)
 
-    async def _answered(self, futures: Sequence[Future[Any]]) -> list[Any]:
-        """Answers, or the first that failed; whoever has waited too long takes nobody else's turn."""
-        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
+    def _submit(self, inputs: Sequence[QueuedInput]) -> list[Future[Prediction]]:
+        return self.served.batcher.submit(inputs, held=self.reader.held)
+
+    def _submit_work(self, work: Callable[[], Result]) -> Future[Result]:
+        return self.served.batcher.submit_work(work, held=self.reader.held)
+
+    async def _wait_for(self, futures: Sequence[Future[Any]]) -> list[Any]:
+        """All results, or the first exception; what is still in the queue after that is cancelled."""
+        results = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, max(self._until - monotonic(), 0.0))
+            return await asyncio.wait_for(results, max(self._deadline - monotonic(), 0.0))
         except TimeoutError:
-            message = f"no answer within {self.limits.patience:g} s; ask for less (inputs, beam, max_length), or later"
-            raise Refused(504, message) from None
+            message = f"no answer within {self.limits.timeout:g} s; ask for less (inputs, beam, max_length), or later"
+            raise RequestError(504, message) from None
         except asyncio.CancelledError:
-            if waiting.done() and not waiting.cancelled():
-                waiting.exception()  # Python 3.11 logs it otherwise, as one that nobody has heard of
+            if results.done() and not results.cancelled():
+                results.exception()  # Python 3.11 logs it otherwise, as one that was never retrieved
             task = asyncio.current_task()
             if task is None or task.cancelling():
-                raise  # the request itself is cancelled: its client has left, or the server ends
-            raise Refused(503, "the server is closing") from None
+                raise  # the request itself is cancelled: its client has left, or the server shuts down
+            raise RequestError(503, "the server is closing") from None
         finally:
             for future in futures:
                 future.cancel()
 
-    def _told(
-        self, body: schemas.Predict, rows: Sequence[Row], found: Sequence[Prediction], notices: list[str]
-    ) -> dict[str, Any]:
-        told = []
-        for row, one in zip(rows, found, strict=True):
-            record = self._named(one.to_dict(looks=body.looks, runners_up=True))
-            if one.image is not None and not isinstance(one.image, str):
-                record["image"] = data_url(one.image)
-            if body.shown:
-                record["shown"] = shown(self.served.model.bundle.fields, row)
-            told.append(record)
-        return {"model": self.served.name, "predictions": told, "notices": notices}
+    async def _offload(self, work: Callable[[], Result], *, large: bool = True) -> Result:
+        """Large work in a thread; models that read files have threads of their own: text never waits for files."""
+        if self.reader.media is not None and large:
+            return await self.reader.media.run_in_thread(work)
+        return await offload(work, large=large)
 
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Files by the names their senders know; an example's by its own, without the server's folders."""
+    # ------------------------------------------------------------ describing results
+
+    def _describe(
+        self, rows: Sequence[Row], predictions: Sequence[Prediction], notices: list[str], *, looks: bool, shown: bool
+    ) -> Record:
+        records = []
+        for row, prediction in zip(rows, predictions, strict=True):
+            record = self._with_file_names(prediction.to_dict(looks=looks, runners_up=True))
+            if prediction.image is not None and not isinstance(prediction.image, str):
+                record["image"] = data_url(prediction.image)
+            if shown:
+                record["shown"] = display_inputs(self.served.model.bundle.fields, row)
+            records.append(record)
+        return {"model": self.served.name, "predictions": records, "notices": notices}
+
+    def _with_file_names(self, record: Record) -> Record:
+        """Files by the names that the client knows, without the server's folders."""
         names = self.reader.file_names()
 
         def known(value: Any) -> Any:
             return names.get(value, value) if isinstance(value, str) else value
 
-        given = record["input"]
-        told = {name: known(value) for name, value in given.items()} if isinstance(given, dict) else known(given)
-        return record | {"input": told}
+        value = record["input"]
+        named = {name: known(part) for name, part in value.items()} if isinstance(value, dict) else known(value)
+        return record | {"input": named}
 
-    def _noticed(
-        self, rows: Sequence[Row], given: schemas.Symbols | None, *, what: str = "prefix", outputs: bool = False
+    def _notices(
+        self, rows: Sequence[Row], output: Symbols | None, *, key: str = "prefix", outputs: bool = False
     ) -> list[str]:
+        """Warnings about the inputs; output: what the client gave under `key`; outputs: rows have outputs too."""
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
-        if isinstance(given, str) and self.served.model.recipe.output.kind == "text":
-            return unknown_in(self.served.model.bundle, given, rows, what=what) + notices.lines()
+        if isinstance(output, str) and self.served.model.recipe.output.kind == "text":
+            return unknown_in(self.served.model.bundle, output, rows, what=key) + notices.lines()
         return notices.lines()
 
 
-def _alone(body: schemas.Predict) -> None:
-    """Nothing is searched for where the whole output is given."""
-    others = [name for name in (*SEARCH, "prefix") if getattr(body, name) is not None]
+def _check_target_alone(request: schemas.PredictRequest) -> None:
+    """Refuse search options beside a target, which is the whole output."""
+    others = [name for name in (*SEARCH, "prefix") if getattr(request, name) is not None]
     if others:
         raise UserError(f"{', '.join(others)}: no meaning with target: nothing is searched for")
+
+
+# ---------------------------------------------------------------- what a request costs
+
+PLACES_PER_SYMBOL = 100
+"""Places that are looked at in about the time in which one symbol is read or written."""
+
+
+def count_symbols(fields: Fields, rows: Sequence[Mapping[str, str]], limits: Limits) -> list[int]:
+    """Symbols that the model reads of each row, all inputs together; a UserError where one text has too many.
+
+    Characters are checked when a text comes in. How many symbols they become depends on the model, and symbols are
+    what takes time.
+    """
+    return [sum(_input_symbols(name, fields, row, limits) for name in fields.inputs) for row in rows]
+
+
+def _input_symbols(name: str, fields: Fields, row: Mapping[str, str], limits: Limits) -> int:
+    field = fields.inputs[name]
+    size = field.room(row[name])
+    if isinstance(field, TextField) and size > limits.text_symbols:
+        most = counted(limits.text_symbols, "symbol")
+        raise UserError(f"input '{name}': {size:,} symbols; allowed: at most {most} (serve --max-symbols)")
+    return size
+
+
+def output_steps(fields: Fields, output: Symbols) -> int:
+    """Decoding steps of a given output, its end included."""
+    if not isinstance(fields.output, TextField):
+        return 1
+    return (fields.output.room(output) if isinstance(output, str) else len(output)) + 1
+
+
+def check_output_length(key: str, output: Symbols | None, limits: Limits) -> None:
+    """Refuse outputs of a client that are longer than its inputs may be."""
+    length = 0 if output is None else sum(map(len, output))
+    if length > limits.text_characters:
+        most = counted(limits.text_characters, "character")
+        raise InvalidRequest(f"{key}: {length:,} characters; allowed: at most {most}")
+
+
+def check_work(symbols: Sequence[int], limits: Limits, *, width: int, steps: int, models: int = 1) -> None:
+    """Refuse what would keep a model busy for long.
+
+    symbols: of each row; width: hypotheses for each row; steps: of the longest, each of which looks at all symbols."""
+    per_row = (size + width * steps * (PLACES_PER_SYMBOL + size) // PLACES_PER_SYMBOL for size in symbols)
+    work = models * sum(per_row)
+    if work <= limits.request_work:
+        return
+    parts = [counted(len(symbols), "input"), f"{counted(sum(symbols), 'symbol')} in all"]
+    parts.append(f"{counted(width, 'output')} of up to {counted(steps, 'symbol')} for each")
+    if models > 1:
+        parts.append(f"{models} models")
+    most = limits.request_work
+    raise UserError(
+        f"too much for one request: {', '.join(parts)} is the work of {work:,} symbols; allowed: at most "
+        f"{most:,} (serve --max-work); ask for fewer or shorter inputs, a narrower beam, or a smaller max_length"
+    )

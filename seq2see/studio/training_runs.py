@@ -1,4 +1,4 @@
-"""A run to be watched: what its folder tells, and, while it goes on in this process, how it stands just now."""
+"""Training runs for the page: reports and film from the run's folder, and the progress of one in this process."""
 
 from __future__ import annotations
 
@@ -21,57 +21,54 @@ from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.studio.bodies import DEPTH
+from seq2see.studio.request_body import DEPTH
 from seq2see.training.film import FILM
 from seq2see.training.reports import JOINED, METRICS, Report, UpdateStatus
 
-# ---------------- The lines of a file that grows while it is read, told once each
+# ---------------------------------------------------------------- files that grow
 
-MOST_READ = 1 << 24
-"""Bytes read at once: the rest of a large file comes with the next calls, so that none of them takes long."""
-MOST_LINE = 1 << 23
-"""Bytes of a line; longer ones are left out."""
-MOST_KEPT = 1 << 28
-"""Bytes of memory for the lines of a file; those beyond are left out."""
+READ_BYTES = 1 << 24
+"""Bytes that one call reads; the rest of a large file comes with the next calls, so that none takes long."""
+LINE_BYTES = 1 << 23
+"""Longer lines are left out."""
+KEPT_BYTES = 1 << 28
+"""Memory for the lines of a file; lines beyond it are left out."""
 OVERHEAD = 64
-"""Bytes of memory that a line takes beside its own."""
+"""Bytes of memory that a line takes beside its contents."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """Whole lines from number `first` on; `file` names the file they are of: one begun anew has another name."""
+class Lines:
+    """Complete lines from number `first` on; file: identifies the file, and changes when it is written anew."""
 
     file: str
     first: int
     lines: list[bytes]
     following: int
-    """The number to ask from next."""
-    whole: bool
-    """Whether these are all that there are now."""
+    """Number of the line after these."""
+    complete: bool
+    """Whether these are all lines that the file has now."""
 
 
-class Tail:
-    """Reads what was appended since it was last asked. A run that is begun anew, or resumed from a checkpoint, writes
-    its files anew: whoever has read the old one is then told the new one from its beginning."""
+class FileTail:
+    """Reads the lines that are appended to a file. A run that starts again, or resumes from a checkpoint, writes its
+    files anew: then the lines start again from 0, under another `file`."""
 
-    def __init__(self, path: Path, *, wanted: Callable[[bytes], bool] = bool):
-        """wanted: whether a line can be told; those that cannot (damaged by a full disk, say) are left out."""
-        self._path, self._lock, self._wanted = path, threading.Lock(), wanted
-        self._begin()
+    def __init__(self, path: Path, *, is_valid: Callable[[bytes], bool] = bool):
+        """is_valid: lines that are not (damaged by a full disk, say) are left out."""
+        self._path, self._lock, self._is_valid = path, threading.Lock(), is_valid
+        self._reset()
 
-    def since(self, after: int, file: str | None = None, *, most: int | None = None) -> Part:
-        """Lines from number `after` on; from 0 where those before were of another `file`. most: so many at once.
-
-        Of a file with much more than was read so far not all comes at once: `whole` is then false.
-        """
+    def since(self, after: int, file: str | None = None, *, most: int | None = None) -> Lines:
+        """Lines from number `after` on, at most `most`; from 0 where `file` is another one."""
         with self._lock:
             self._read()
             first = min(after, len(self._lines)) if file is None or file == self._name else 0
-            found = self._lines[first:] if most is None else self._lines[first : first + most]
-            following = first + len(found)
-            return Part(self._name, first, found, following, following == len(self._lines) and not self._more)
+            lines = self._lines[first:] if most is None else self._lines[first : first + most]
+            following = first + len(lines)
+            return Lines(self._name, first, lines, following, following == len(self._lines) and not self._more)
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._lines: list[bytes] = []
         self._beginning = b""
         self._name, self._inode, self._offset = token_hex(4), 0, 0
@@ -79,22 +76,22 @@ class Tail:
 
     def _read(self) -> None:
         try:
-            if not self._path.is_file():  # a pipe would keep us waiting
+            if not self._path.is_file():  # reading a pipe would block
                 raise FileNotFoundError(self._path)
             with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())
                 if self._offset and not self._same(status, file.read(len(self._beginning))):
-                    self._begin()
+                    self._reset()
                 self._inode = status.st_ino
                 file.seek(self._offset)
-                content = file.read(MOST_READ)
+                content = file.read(READ_BYTES)
         except OSError:
             if self._offset:
-                self._begin()
+                self._reset()
             return
-        self._more = len(content) == MOST_READ
+        self._more = len(content) == READ_BYTES
         end = content.rfind(b"\n") + 1
-        if not end and len(content) > MOST_LINE:  # it is passed over, wherever it may end
+        if not end and len(content) > LINE_BYTES:  # skipped, wherever it ends
             end, self._in_long_line = len(content), True
             self._advance(content, end)
         elif end:
@@ -103,34 +100,36 @@ class Tail:
 
     def _advance(self, content: bytes, end: int) -> None:
         if not self._offset:
-            newline = content.find(b"\n", 0, MOST_LINE)
-            self._beginning = content[: newline + 1 if newline >= 0 else MOST_LINE]
+            newline = content.find(b"\n", 0, LINE_BYTES)
+            self._beginning = content[: newline + 1 if newline >= 0 else LINE_BYTES]
         self._offset += end
 
     def _keep(self, content: bytes) -> None:
-        """Whole lines, the first of which may be the end of one that is too long."""
+        """Keep complete lines; the first may be the end of a line that is too long."""
         lines = content.splitlines()
         for line in lines[1:] if self._in_long_line else lines:
             size = self._kept + len(line) + OVERHEAD
-            if len(line) <= MOST_LINE and size <= MOST_KEPT and self._wanted(line):
+            if len(line) <= LINE_BYTES and size <= KEPT_BYTES and self._is_valid(line):
                 self._lines.append(line)
                 self._kept = size
         self._in_long_line = False
 
     def _same(self, status: os.stat_result, beginning: bytes) -> bool:
-        """Whether the file is the one that was read before: numbers of files are used again, first lines are not."""
+        """Whether the file is the one that was read before; inodes are used again, so the first line counts too."""
         return status.st_ino == self._inode and status.st_size >= self._offset and beginning == self._beginning
 
 
+# ---------------------------------------------------------------- runs
+
 NOTES, FRAMES = 100, 24
-ATTENTIVE, PATIENCE = 5.0, 4.0
-"""Seconds: a page that asked so recently still looks on; so long it may take to ask for the end."""
+WATCHED, LAST_REQUEST = 5.0, 4.0
+"""Seconds: a page that asked so recently is still open; a page may take so long to ask for the end of the run."""
 
 Record = dict[str, Any]
 
 
-class Live:
-    """A listener that remembers how a run stands, for whoever asks from another thread."""
+class RunProgress:
+    """A training listener that keeps the progress of a run, to be read from other threads."""
 
     def __init__(self) -> None:
         self.status: Record | None = None
@@ -152,7 +151,7 @@ class Live:
         }
 
     def on_report(self, report: Report, metric: str) -> None:
-        """Reports are read from the run's folder."""
+        """Nothing: reports are read from the run's folder."""
 
     def on_message(self, message: str) -> None:
         self.notes = [*self.notes[-NOTES + 1 :], message]
@@ -167,74 +166,81 @@ class Live:
         return "ended" if self.ended else "learning"
 
 
-class Watched:
-    """The run in a folder. live: it goes on in this process; answers: the five answers of its model, where it is here
-    whole (otherwise they are those of the recipe)."""
+class TrainingRun:
+    """The training run in a folder. progress: of a run in this process, None for a recorded one; answers: the five
+    answers of the loaded model (default: those of the recipe)."""
 
     def __init__(
-        self, name: str, folder: Path, *, live: Live | None = None, answers: Callable[[], Record] | None = None
+        self,
+        name: str,
+        folder: Path,
+        *,
+        progress: RunProgress | None = None,
+        answers: Callable[[], Record] | None = None,
     ):
-        self.name, self.folder, self.live, self._answers = name, folder, live, answers
-        self._metrics = Tail(folder / METRICS, wanted=partial(_is_record, constants=True))
-        self._film = Tail(folder / FILM, wanted=_is_record)
-        self._asked = float("-inf")
-        self._told_how, self._told_all = threading.Event(), threading.Event()
+        self.name, self.folder, self.progress, self._answers = name, folder, progress, answers
+        self._metrics = FileTail(folder / METRICS, is_valid=partial(_is_record, constants=True))
+        self._film = FileTail(folder / FILM, is_valid=_is_record)
+        self._last_request = float("-inf")
+        self._state_sent, self._film_sent = threading.Event(), threading.Event()
 
     @property
     def recorded(self) -> bool:
         return (self.folder / METRICS).is_file()
 
     def about(self) -> Record:
-        """The recipe, the five answers, and which metric leads; only the name before the run has written them down, or
-        where what it wrote cannot be read any more (`ready`: false)."""
-        told: Record = {"name": self.name, "state": self._state, "ready": False}
+        """The recipe, the five answers and the metric that is followed; only the name (`ready`: false) before the run
+        has written its recipe, or where the recipe cannot be read."""
+        record: Record = {"name": self.name, "state": self._state, "ready": False}
         recipe = self._recipe
         if recipe is None:
-            return told
+            return record
         metric = followed(recipe)[1]
-        return told | {
+        return record | {
             "ready": True,
             "task": recipe.task,
             "description": recipe.description,
             "recipe": recipe.to_dict(),
             "metric": metric,
             "higher_is_better": higher_is_better(metric),
-            "answers": self._answers() if self._answers is not None else _told(recipe),
+            "answers": self._answers() if self._answers is not None else _describe_answers(recipe),
         }
 
     def metrics(self, after: int, file: str | None = None) -> Record:
-        """Reports from number `after` on, and how the run stands."""
+        """Reports from number `after` on, and the progress of the run."""
         part = self._metrics.since(after, file)
-        told: Record = {"file": part.file, "first": part.first, "next": part.following, "state": self._state}
-        files = self._files if part.lines else None
-        told["reports"] = [_without_folders(json.loads(line), files) for line in part.lines]
-        if self.live is not None:
-            self._asked = monotonic()
-            told |= {"status": self.live.status, "notes": self.live.notes, "failure": self.live.failure}
-            if told["state"] != "learning":
-                self._told_how.set()
-        return told
+        record: Record = {"file": part.file, "first": part.first, "next": part.following, "state": self._state}
+        is_file = self._input_is_file if part.lines else None
+        record["reports"] = [_without_folders(json.loads(line), is_file) for line in part.lines]
+        if self.progress is not None:
+            self._last_request = monotonic()
+            progress = self.progress
+            record |= {"status": progress.status, "notes": progress.notes, "failure": progress.failure}
+            if record["state"] != "learning":
+                self._state_sent.set()
+        return record
 
     def film(self, after: int, file: str | None = None) -> bytes:
-        """Frames from number `after` on, as JSON; with those from 0 on the examples. At most so many at once."""
+        """At most FRAMES frames from number `after` on, as JSON; the examples come with frame 0."""
         head = 1
         part = self._film.since(after + head if after else 0, file, most=FRAMES)
         first, lines = max(part.first - head, 0), part.lines
-        told: Record = {"file": part.file, "first": first, "next": max(part.following - head, 0), "whole": part.whole}
-        scenes = b"null"
+        following, complete = max(part.following - head, 0), part.complete
+        record: Record = {"file": part.file, "first": first, "next": following, "whole": complete}
+        examples = b"null"
         if part.first == 0 and lines:
-            scenes, lines = lines[0], lines[1:]
-        if self.live is not None and self.live.state != "learning" and part.whole:
-            self._told_all.set()
-        written = json.dumps(told, separators=(",", ":")).encode()[:-1]
-        return written + b',"film":' + scenes + b',"frames":[' + b",".join(lines) + b"]}"
+            examples, lines = lines[0], lines[1:]
+        if self.progress is not None and self.progress.state != "learning" and complete:
+            self._film_sent.set()
+        beginning = json.dumps(record, separators=(",", ":")).encode()[:-1]
+        return beginning + b',"film":' + examples + b',"frames":[' + b",".join(lines) + b"]}"
 
-    def seen_to_its_end(self) -> None:
-        """Wait, a little, until a page that looks on has been told how the run ended and the whole film."""
-        if monotonic() - self._asked < ATTENTIVE:
-            until = monotonic() + PATIENCE
-            for told in (self._told_how, self._told_all):
-                told.wait(max(until - monotonic(), 0.0))
+    def wait_for_page(self) -> None:
+        """Give an open page some seconds to ask for the end of the run and for the rest of the film."""
+        if monotonic() - self._last_request < WATCHED:
+            deadline = monotonic() + LAST_REQUEST
+            for sent in (self._state_sent, self._film_sent):
+                sent.wait(max(deadline - monotonic(), 0.0))
 
     @property
     def _recipe(self) -> Recipe | None:
@@ -245,46 +251,46 @@ class Watched:
             return None
 
     @property
-    def _files(self) -> list[bool] | None:
-        """For each input whether it is a file; None where nothing is known of the inputs."""
+    def _input_is_file(self) -> list[bool] | None:
+        """Whether each input is a file; None without a recipe."""
         recipe = self._recipe
-        return None if recipe is None else [isinstance(one, MediaSettings) for one in recipe.inputs.values()]
+        return None if recipe is None else [isinstance(settings, MediaSettings) for settings in recipe.inputs.values()]
 
     @property
     def _state(self) -> str:
-        return "recorded" if self.live is None else self.live.state
+        return "recorded" if self.progress is None else self.progress.state
 
 
-def _told(recipe: Recipe) -> Record:
+def _describe_answers(recipe: Recipe) -> Record:
     answers = answers_of(recipe)
     return answers.to_dict() | {"description": answers.description, "text": answers.text()}
 
 
 def _is_record(line: bytes, *, constants: bool = False) -> bool:
-    """Whether a line is one JSON object, and not nested beyond all measure; constants: NaN may stand in it, which is
-    told as null (films are told as they are written)."""
+    """Whether a line is one JSON object of limited depth; constants: it may have NaN, which is sent as null (lines of
+    films are sent as they are)."""
     try:
         return isinstance(parse_json(line.decode(), constants=constants, halves=True, depth=DEPTH), dict)
     except ValueError:
         return False
 
 
-def _without_folders(report: Record, files: list[bool] | None) -> Record:
-    """Samples name files by their whole paths; a page is told their names. A text is told as it is.
+def _without_folders(report: Record, is_file: list[bool] | None) -> Record:
+    """A report whose samples have names of files in place of paths.
 
-    Inputs are joined there; a text with the sign between them makes more parts than there are inputs, and then every
-    part that could be a path is taken for one. So it is where nothing is known of the inputs (files: None).
+    A sample's inputs are joined into one text. Where it has more parts than there are inputs, or nothing is known of
+    the inputs (is_file: None), every part that could be a path is taken for one.
     """
     samples = report.get("samples")
-    if (files is not None and not any(files)) or not isinstance(samples, list):
+    if (is_file is not None and not any(is_file)) or not isinstance(samples, list):
         return report
     for sample in samples:
         if not isinstance(sample, dict):
             continue
         parts = str(sample.get("input", "")).split(JOINED)
-        known = files is not None and len(parts) == len(files)
-        paths = files if known and files is not None else [Path(part).is_absolute() for part in parts]
+        known = is_file is not None and len(parts) == len(is_file)
+        flags = is_file if known and is_file is not None else [Path(part).is_absolute() for part in parts]
         sample["input"] = JOINED.join(
-            Path(part).name if path else part for part, path in zip(parts, paths, strict=True)
+            Path(part).name if is_path else part for part, is_path in zip(parts, flags, strict=True)
         )
     return report

@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.data.decoder_pool import START, DecoderPool, Unavailable
+from seq2see.data.decoder_pool import COMMAND as REAL_COMMAND
+from seq2see.data.decoder_pool import START_SECONDS, DecoderPool, Unavailable
 from seq2see.data.image_files import ImageInput, read_picture
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.sound_files import SoundInput, decoded
 from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import UserError
 from tests.clips import written as filmed
-from tests.misbehaving_decoder import COMMAND, pool
+from tests.misbehaving_decoder import COMMAND, LIMITS, pool
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -76,7 +77,7 @@ def test_results_are_those_of_this_process_to_the_bit(tmp_path: Path) -> None:
     image, line = ImageInput(height=30, width=40), ImageInput(height=30, width=0, colour="grey")
     sound, video = SoundInput(), VideoInput(height=20, width=30, rate=5)
     a, b = str(tmp_path / "a.jpg"), str(tmp_path / "b.png")
-    made = DecoderPool(processes=1)
+    made = pool(processes=1, command=REAL_COMMAND)
     try:
         jobs = [Job(a, image), Job(a, line), Job(b, line)]
         jobs += [Job(str(tmp_path / "a.flac"), sound), Job(str(tmp_path / "a.mp4"), video)]
@@ -128,7 +129,7 @@ def test_a_picture_that_takes_more_memory_than_allowed_is_refused(tmp_path: Path
     Image.new("1", (8000, 8000)).save(tmp_path / "large.png")
     large = Job(str(tmp_path / "large.png"), IMAGE)
     assert read_picture(large.path, IMAGE).shape == (3, 16, 16), "which is not too large by itself"
-    made = DecoderPool(processes=1, memory=200_000_000)
+    made = pool(processes=1, memory=200_000_000, command=REAL_COMMAND)
     try:
         refused, after = made.submit([large, good(tmp_path)])
         with pytest.raises(MediaError, match="memory"):
@@ -175,11 +176,11 @@ def test_what_nobody_waits_for_leaves_the_queue_or_is_broken_off(tmp_path: Path)
         while not made.running and monotonic() < until:
             sleep(0.01)
         assert (made.running, made.waiting) == (1, 2)
-        made.stop(waiting)
+        made.cancel(waiting)
         assert made.waiting == 0
         with pytest.raises(CancelledError):
             waiting[0].result(60)
-        made.stop([hanging])
+        made.cancel([hanging])
         with pytest.raises(MediaError):
             hanging.result(60)
         assert made.submit([good(tmp_path)])[0].result(60)[0].shape == (3, 16, 16)
@@ -188,7 +189,7 @@ def test_what_nobody_waits_for_leaves_the_queue_or_is_broken_off(tmp_path: Path)
 
 
 def test_a_queue_has_an_end(tmp_path: Path) -> None:
-    made = pool(processes=1, waiting=2)
+    made = pool(processes=1, queue_size=2)
     try:
         hanging = saying(tmp_path, "hang")
         made.submit([hanging])
@@ -207,7 +208,7 @@ def test_a_queue_has_an_end(tmp_path: Path) -> None:
 
 def test_processes_that_cannot_be_started_are_said(tmp_path: Path) -> None:
     for command in ([sys.executable, "-c", "raise SystemExit(3)"], [str(tmp_path / "nowhere")]):
-        made = DecoderPool(command=command)
+        made = pool(command=command)
         try:
             with pytest.raises(Unavailable, match="no decoder process can be started"):
                 made.submit([good(tmp_path)])[0].result(60)
@@ -218,7 +219,7 @@ def test_processes_that_cannot_be_started_are_said(tmp_path: Path) -> None:
 
 def test_the_limit_of_a_result_holds_for_all_of_its_arrays(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"halves")
-    made = pool(processes=1, result=1_000_000)
+    made = pool(processes=1, result_bytes=1_000_000)
     try:
         with pytest.raises(MediaError, match="more than 1 MB"):
             made.submit([Job(str(tmp_path / "a.mp4"), VideoInput())])[0].result(60)
@@ -266,14 +267,14 @@ def test_a_pool_whose_threads_cannot_start_takes_no_file(tmp_path: Path, monkeyp
 
 
 def test_the_end_does_not_wait_for_a_process_that_is_being_started(tmp_path: Path) -> None:
-    made = DecoderPool(processes=1, command=[sys.executable, "-c", "import time; time.sleep(600)"])
+    made = pool(processes=1, command=[sys.executable, "-c", "import time; time.sleep(600)"])
     (decoding,) = made.submit([good(tmp_path)])
     until = monotonic() + 60
     while not made.running and monotonic() < until:
         sleep(0.01)
     closing = threading.Thread(target=made.close, daemon=True)
     closing.start()
-    closing.join(START / 2)
+    closing.join(START_SECONDS / 2)
     assert not closing.is_alive()
     with pytest.raises(Unavailable):
         decoding.result(60)
@@ -281,7 +282,7 @@ def test_the_end_does_not_wait_for_a_process_that_is_being_started(tmp_path: Pat
 
 def test_a_library_that_is_missing_is_no_files_fault(tmp_path: Path) -> None:
     script = "import sys; sys.modules['soundfile'] = None; from seq2see.data.decoder_process import main; main()"
-    made = DecoderPool(processes=1, command=[sys.executable, "-P", "-c", script])
+    made = pool(processes=1, command=[sys.executable, "-P", "-c", script])
     soundfile.write(tmp_path / "a.wav", np.zeros(100), 8000)
     try:
         with pytest.raises(UserError, match=r"pip install 'seq2see\[sound\]'") as stopped:
@@ -307,7 +308,7 @@ import sys, time
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.media_files import Job
 from seq2see.data.image_files import ImageInput
-made = DecoderPool(processes=1, command={COMMAND!r})
+made = DecoderPool(**{LIMITS!r}, command={COMMAND!r})
 print(int(made.submit([Job({who.path!r}, ImageInput())])[0].result()[0][0]), flush=True)
 if {content!r} != "idle":
     made.submit([Job({busy.path!r}, ImageInput())])

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.data.decoder_pool import DecoderPool
+from seq2see.data.decoder_pool import COMMAND as REAL_COMMAND
 from seq2see.data.image_files import ImageInput, read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.sound_files import SoundInput, decoded, samples_of
 from seq2see.data.video_files import VideoInput, read_video, times_in
 from tests.clips import written
 from tests.hostile.mutations import SEED, mutate_bytes
+from tests.misbehaving_decoder import pool
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -129,16 +130,16 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str, number: in
 @pytest.mark.parametrize("kind", ["image", "sound", "video"])
 def test_many_damaged_files_are_read_or_refused_by_processes(tmp_path: Path, kind: str) -> None:
     settings = {"image": IMAGE, "sound": SOUND, "video": VIDEO}[kind]
-    pool = DecoderPool(waiting=10_000, seconds=20)
+    decoders = pool(queue_size=10_000, seconds=20, command=REAL_COMMAND)
     try:
         problems = []
         for number, content in enumerate(fuzzed(kind, tmp_path, 7000, seed=SEED)):
             path = tmp_path / f"{number % 100}.bin"
             path.write_bytes(content)
-            (decoding,) = pool.submit([Job(str(path), settings)])  # type: ignore[list-item]
+            (decoding,) = decoders.submit([Job(str(path), settings)])  # type: ignore[list-item]
             failure = decoding.exception(60)
             assert failure is None or isinstance(failure, MediaError)
             problems += [(number, str(failure))] if failure is not None else []
         assert not [one for one in problems if "broke down" in one[1] or "longer than" in one[1]]
     finally:
-        pool.close()
+        decoders.close()

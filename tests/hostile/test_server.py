@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import shelf_of
+from seq2see.studio.app import create_app
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
 from tests.studio.test_openapi import QUIET, SMALL, failures, outside
 
 
@@ -18,11 +18,11 @@ from tests.studio.test_openapi import QUIET, SMALL, failures, outside
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["set", "vector", "label"])
 def test_models_of_lists_are_as_the_document_says(models: dict[str, Path], kind: str) -> None:
-    shelf = shelf_of([str(models[kind])], SMALL, Counters())
+    repository = load_models([str(models[kind])], SMALL, ServerMetrics())
     try:
-        assert failures(outside(shelf), phases=["coverage", "fuzzing"], examples=1) == []
+        assert failures(outside(repository), phases=["coverage", "fuzzing"], examples=1) == []
     finally:
-        shelf.close()
+        repository.close()
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_models_of_lists_are_as_the_document_says(models: dict[str, Path], kind:
 def test_the_form_of_a_value_is_422_and_its_content_409(
     models: dict[str, Path], kind: str, value: Any, status: int
 ) -> None:
-    shelf = shelf_of([str(models[kind])], SMALL, Counters())
-    client = TestClient(make_app(shelf, SMALL, Counters()), base_url="http://127.0.0.1:8000")
+    repository = load_models([str(models[kind])], SMALL, ServerMetrics())
+    client = TestClient(create_app(repository, SMALL, ServerMetrics()), base_url="http://127.0.0.1:8000")
     answer = client.post("/api/predict", json={"input": value})
-    shelf.close()
+    repository.close()
     assert answer.status_code == status, answer.text

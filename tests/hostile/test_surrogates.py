@@ -15,10 +15,10 @@ from starlette.testclient import TestClient
 
 import seq2see
 from seq2see.errors import Notice, UserError
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import shelf_of
-from seq2see.studio.settings import Limits
+from seq2see.studio.app import create_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
 
 Call = Callable[..., tuple[int, str, str]]
 HALF = "one \ud800 t\udcffwo"
@@ -88,8 +88,8 @@ def test_a_path_keeps_its_bytes_in_what_is_printed(capsys: pytest.CaptureFixture
 
 
 def test_a_server_refuses_them(models: dict[str, Path]) -> None:
-    limits, counters = Limits(), Counters()
-    app = make_app(shelf_of([str(models["bpe"])], limits, counters), limits, counters)
+    limits, metrics = Limits(), ServerMetrics()
+    app = create_app(load_models([str(models["bpe"])], limits, metrics), limits, metrics)
     bodies = {
         "predict": [
             {"input": HALF, "prefix": HALF},

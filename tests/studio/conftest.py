@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from PIL import Image
 from starlette.testclient import TestClient
 
 from seq2see import api
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import Shelf, shelf_of
-from seq2see.studio.server import address, bound
-from seq2see.studio.settings import Limits
+from seq2see.studio.app import create_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ModelRepository, load_models
+from seq2see.studio.server import create_server, listen, server_url
 from tests.studio.browsing import CHROMIUM, Visit, visiting
 
 SMALL: dict[str, Any] = {
@@ -33,7 +32,7 @@ SPELLING: dict[str, Any] = {
     "inputs": {"source": {"column": "word", "tokens": "character"}},
     "output": {"column": "spelled", "tokens": "symbol"},
 }
-LIMITS = Limits(body=300_000, characters=1000, inputs=8)
+LIMITS = Limits(body_bytes=300_000, text_characters=1000, request_inputs=8)
 
 
 @pytest.fixture(scope="session")
@@ -108,21 +107,23 @@ def babbler(home: Path, speller: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def counters() -> Counters:
-    return Counters()
+def metrics() -> ServerMetrics:
+    return ServerMetrics()
 
 
 @pytest.fixture(scope="session")
-def shelf(home: Path, speller: Path, captions: Path, judge: Path, babbler: Path, counters: Counters) -> Iterator[Shelf]:
-    made = shelf_of([str(speller), str(captions), str(judge), str(babbler)], LIMITS, counters, files=[home])
+def repository(
+    home: Path, speller: Path, captions: Path, judge: Path, babbler: Path, metrics: ServerMetrics
+) -> Iterator[ModelRepository]:
+    made = load_models([str(speller), str(captions), str(judge), str(babbler)], LIMITS, metrics, files=[home])
     yield made
     made.close()
 
 
 @pytest.fixture(scope="session")
-def client(shelf: Shelf, counters: Counters) -> TestClient:
+def client(repository: ModelRepository, metrics: ServerMetrics) -> TestClient:
     """A client in this process (without the server's end, so that all tests share the models)."""
-    app = make_app(shelf, LIMITS, counters)
+    app = create_app(repository, LIMITS, metrics)
     return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
 
 
@@ -164,15 +165,14 @@ def site(
     home: Path, speller: Path, captions: Path, reviews: Path, judge: Path, babbler: Path, scribe: Path
 ) -> Iterator[str]:
     """A server on a port of its own, in a thread of this process."""
-    counters = Counters()
+    metrics = ServerMetrics()
     folders = [*map(str, (speller, captions, reviews, judge, babbler, scribe)), f"twin={speller}"]
-    app = make_app(shelf_of(folders, LIMITS, counters, files=[home]), LIMITS, counters)
-    with closing(bound("127.0.0.1", 0)) as listening:
-        listening.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+    app = create_app(load_models(folders, LIMITS, metrics, files=[home]), LIMITS, metrics)
+    with closing(listen("127.0.0.1", 0)) as listening:
+        server = create_server(app, LIMITS)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        yield address(listening)
+        yield server_url(listening)
         server.should_exit = True
         thread.join(30)
 

@@ -14,9 +14,9 @@ from seq2see.api import Model
 from seq2see.errors import UserError
 from seq2see.pipeline.predictor import answer_options
 from seq2see.search import SearchOptions
-from seq2see.studio.dynamic_batching import Batcher, Question
-from seq2see.studio.http import Refused
-from seq2see.studio.served import Served, Shelf, named
+from seq2see.studio.dynamic_batching import Batcher, QueuedInput
+from seq2see.studio.http import RequestError
+from seq2see.studio.model_repository import ModelRepository, ServedModel, parse_names
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,9 @@ def sizes() -> list[int]:
 
 @pytest.fixture
 def batcher(model: Model, sizes: list[int]) -> Iterator[Batcher]:
-    made = Batcher(model.bundles, rows=8, padded=400, waiting=20, told=sizes.append)
-    yield made
-    made.close()
+    batches = Batcher(model.bundles, rows=8, symbols=400, queue_size=20, on_batch=sizes.append)
+    yield batches
+    batches.close()
 
 
 def hold(batcher: Batcher) -> threading.Event:
@@ -44,19 +44,19 @@ def hold(batcher: Batcher) -> threading.Event:
         busy.set()
         assert go.wait(60)
 
-    batcher.do(work)
+    batcher.submit_work(work)
     assert busy.wait(60)
     return go
 
 
-def question(word: str, options: SearchOptions, **more: object) -> Question:
-    return Question({"source": word}, options, **more)  # type: ignore[arg-type]
+def question(word: str, options: SearchOptions, **more: object) -> QueuedInput:
+    return QueuedInput({"source": word}, options, **more)  # type: ignore[arg-type]
 
 
 def test_questions_of_one_manner_go_together_up_to_the_limit(batcher: Batcher, model: Model, sizes: list[int]) -> None:
     narrow, wide = (answer_options(model.recipe, beam=beam) for beam in (1, 4))
     go = hold(batcher)
-    asked = batcher.ask([question("ab", wide if number % 3 == 0 else narrow) for number in range(18)])
+    asked = batcher.submit([question("ab", wide if number % 3 == 0 else narrow) for number in range(18)])
     assert batcher.waiting == 18
     go.set()
     found = [future.result(60) for future in asked]
@@ -69,7 +69,7 @@ def test_the_one_at_fault_fails_alone(batcher: Batcher, model: Model) -> None:
     good = question("abc", options)
     bad = question("abc", options, oracle={0: {"source": [1.0]}})
     go = hold(batcher)
-    asked = batcher.ask([good, good, bad, good, good])
+    asked = batcher.submit([good, good, bad, good, good])
     go.set()
     with pytest.raises(UserError, match="1 weight for 'source', which has 3 places"):
         asked[2].result(60)
@@ -80,9 +80,9 @@ def test_the_one_at_fault_fails_alone(batcher: Batcher, model: Model) -> None:
 def test_more_than_may_wait_is_refused_whole(batcher: Batcher, model: Model) -> None:
     options = answer_options(model.recipe)
     go = hold(batcher)
-    asked = batcher.ask([question("a", options)] * 15)
-    with pytest.raises(Refused, match="too many inputs wait for this model \\(allowed: 20\\)") as refused:
-        batcher.ask([question("a", options)] * 6)
+    asked = batcher.submit([question("a", options)] * 15)
+    with pytest.raises(RequestError, match="too many inputs wait for this model \\(allowed: 20\\)") as refused:
+        batcher.submit([question("a", options)] * 6)
     assert refused.value.status == 503
     assert batcher.waiting == 15
     go.set()
@@ -92,11 +92,11 @@ def test_more_than_may_wait_is_refused_whole(batcher: Batcher, model: Model) -> 
 def test_questions_that_nobody_waits_for_leave_the_queue(batcher: Batcher, model: Model, sizes: list[int]) -> None:
     options = answer_options(model.recipe)
     go = hold(batcher)
-    gone = [*batcher.ask([question("a", options)] * 15), batcher.do(lambda: None)]
-    kept = batcher.ask([question("ab", options)] * 2)
+    gone = [*batcher.submit([question("a", options)] * 15), batcher.submit_work(lambda: None)]
+    kept = batcher.submit([question("ab", options)] * 2)
     assert all(future.cancel() for future in gone)
     assert batcher.waiting == 2
-    more = batcher.ask([question("b", options)] * 18)  # as many as may wait, beside the two
+    more = batcher.submit([question("b", options)] * 18)  # as many as may wait, beside the two
     go.set()
     assert all(future.result(60) for future in (*kept, *more))
     assert sum(sizes) == 20
@@ -105,25 +105,25 @@ def test_questions_that_nobody_waits_for_leave_the_queue(batcher: Batcher, model
 def test_a_queue_that_empties_while_it_gathers_goes_on(batcher: Batcher, model: Model) -> None:
     options = answer_options(model.recipe)
     for _ in range(3):
-        assert all(future.result(60) for future in batcher.ask([question("a", options)] * 3))
-        for future in batcher.ask([question("a", options)] * 3):
+        assert all(future.result(60) for future in batcher.submit([question("a", options)] * 3))
+        for future in batcher.submit([question("a", options)] * 3):
             future.cancel()
-    (last,) = batcher.ask([question("a", options)])
+    (last,) = batcher.submit([question("a", options)])
     assert last.result(60).text
 
 
 def test_what_still_waits_at_the_end_is_cancelled(model: Model) -> None:
-    made = Batcher(model.bundles, rows=8, padded=400, waiting=20)
-    go = hold(made)
-    (asked,) = made.ask([question("a", answer_options(model.recipe))])
-    closing = threading.Thread(target=made.close)
+    batches = Batcher(model.bundles, rows=8, symbols=400, queue_size=20)
+    go = hold(batches)
+    (asked,) = batches.submit([question("a", answer_options(model.recipe))])
+    closing = threading.Thread(target=batches.close)
     closing.start()
     with pytest.raises(CancelledError):
         asked.result(60)
     go.set()
     closing.join(60)
-    with pytest.raises(Refused):
-        made.do(lambda: None)
+    with pytest.raises(RequestError):
+        batches.submit_work(lambda: None)
 
 
 def test_a_short_question_does_not_wait_for_the_end_of_a_long_one(
@@ -131,8 +131,8 @@ def test_a_short_question_does_not_wait_for_the_end_of_a_long_one(
 ) -> None:
     options = answer_options(model.recipe, beam=1)
     go = hold(batcher)
-    rooms = [9, 299, 9, 9, 9, 9]  # of 400 symbols in all: two rows as long as the longest are too many
-    asked = batcher.ask([question("ab", options, room=room) for room in rooms])
+    sizes_in = [9, 299, 9, 9, 9, 9]  # of 400 symbols in all: two rows as long as the longest are too many
+    asked = batcher.submit([question("ab", options, symbols=size) for size in sizes_in])
     done: list[int] = []
     for number, future in enumerate(asked):
         future.add_done_callback(lambda _, number=number: done.append(number))
@@ -143,10 +143,11 @@ def test_a_short_question_does_not_wait_for_the_end_of_a_long_one(
 
 def test_the_end_does_not_wait_for_a_batch_beyond_its_grace(model: Model) -> None:
     first, second = (
-        Served(name, model, Batcher(model.bundles, rows=8, padded=400, waiting=20)) for name in ("first", "second")
+        ServedModel(name, model, Batcher(model.bundles, rows=8, symbols=400, queue_size=20))
+        for name in ("first", "second")
     )
     held = [hold(one.batcher) for one in (first, second)]
-    closing = threading.Thread(target=Shelf([first, second]).close, args=(0.2,), daemon=True)
+    closing = threading.Thread(target=ModelRepository([first, second]).close, args=(0.2,), daemon=True)
     closing.start()
     closing.join(20)
     still = closing.is_alive()
@@ -157,6 +158,6 @@ def test_the_end_does_not_wait_for_a_batch_beyond_its_grace(model: Model) -> Non
 
 def test_names_of_models() -> None:
     with pytest.raises(UserError, match=r"two models are called 'a' .*; give one another name: NAME=other/a"):
-        named(["runs/a", "other/a"])
+        parse_names(["runs/a", "other/a"])
     with pytest.raises(UserError, match="expected FOLDER, or NAME=FOLDER"):
-        named(["x/y=runs/a"])
+        parse_names(["x/y=runs/a"])

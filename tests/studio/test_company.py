@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.studio.dynamic_batching import LULL, SHARE, Company
+from seq2see.studio.dynamic_batching import LULL, SHARE, QueueDelay
 
 
 class Clock:
@@ -16,27 +16,27 @@ class Clock:
 
 
 def test_who_asks_alone_never_waits() -> None:
-    company = Company(Clock())
-    company.begin(1)
-    assert company.wait(1) == 0
-    company.answered(1, 5.0)
-    company.begin(1)
-    assert company.wait(1) == 0
+    delay = QueueDelay(Clock())
+    delay.start(1)
+    assert delay.remaining(1) == 0
+    delay.record(1, 5.0)
+    delay.start(1)
+    assert delay.remaining(1) == 0
 
 
 def test_those_who_were_answered_together_are_waited_for_until_all_are_there() -> None:
-    company = Company(Clock())
-    company.answered(30, 5.0)
-    company.begin(4)
-    assert [company.wait(number) for number in (4, 20, 33, 34)] == [LULL, LULL, LULL, 0]
+    delay = QueueDelay(Clock())
+    delay.record(30, 5.0)
+    delay.start(4)
+    assert [delay.remaining(number) for number in (4, 20, 33, 34)] == [LULL, LULL, LULL, 0]
 
 
 def test_nobody_is_waited_for_longer_than_a_share_of_what_the_work_takes() -> None:
     clock = Clock()
-    company = Company(clock)
-    company.answered(30, 0.1)
-    company.begin(4)
+    delay = QueueDelay(clock)
+    delay.record(30, 0.1)
+    delay.start(4)
     clock.now = SHARE * 0.1 - LULL / 2
-    assert company.wait(5) == pytest.approx(LULL / 2)
+    assert delay.remaining(5) == pytest.approx(LULL / 2)
     clock.now = SHARE * 0.1 + 1
-    assert company.wait(5) == 0
+    assert delay.remaining(5) == 0

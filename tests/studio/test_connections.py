@@ -16,12 +16,12 @@ import httpx
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from seq2see.studio.app import make_app
-from seq2see.studio.connections import BoundedConnection, Connections, _address
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import Served, shelf_of
-from seq2see.studio.server import bound, server_of
-from seq2see.studio.settings import Limits
+from seq2see.studio.app import create_app
+from seq2see.studio.connections import Connections, LimitedConnection, _address
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ServedModel, load_models
+from seq2see.studio.server import create_server, listen
 from tests.studio.test_batching import hold
 
 LARGE = 30_000_000
@@ -55,8 +55,8 @@ class Small:
 @contextmanager
 def serving(app: Any, limits: Limits) -> Iterator[tuple[int, Connections]]:
     """The port of a server in a thread of this process, and its connections."""
-    with closing(bound("127.0.0.1", 0)) as listening:
-        server = server_of(app, limits)
+    with closing(listen("127.0.0.1", 0)) as listening:
+        server = create_server(app, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
@@ -97,7 +97,7 @@ def get(port: int, path: str = "/") -> httpx.Response:
 
 def test_a_multitude_of_slow_headers_locks_nobody_out() -> None:
     with ExitStack() as stack:
-        port, connections = stack.enter_context(serving(Small(), Limits(connections=50, header=600)))
+        port, connections = stack.enter_context(serving(Small(), Limits(connections=50, header_timeout=600)))
         for _ in range(4):
             for _ in range(75):
                 stack.enter_context(connected(port, HALF_A_HEADER))
@@ -109,7 +109,7 @@ def test_a_multitude_of_slow_headers_locks_nobody_out() -> None:
 
 
 def test_a_header_has_its_seconds() -> None:
-    with serving(Small(), Limits(header=0.5)) as (port, connections):
+    with serving(Small(), Limits(header_timeout=0.5)) as (port, connections):
         for content in (b"", HALF_A_HEADER, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
             with connected(port, content) as slow:
                 if content.endswith(b"\r\n\r\n"):  # the second request of a connection has them too
@@ -148,7 +148,7 @@ def test_a_body_that_does_not_come_makes_room() -> None:
 
 
 def test_who_never_reads_is_cut_off() -> None:
-    with serving(Small(), Limits(send=0.5)) as (port, connections):
+    with serving(Small(), Limits(send_timeout=0.5)) as (port, connections):
         with connected(port, b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as lazy:
             assert eventually(lambda: len(connections) == 1)
             assert eventually(lambda: len(connections) == 0)
@@ -168,7 +168,7 @@ def small_window(port: int) -> socket.socket:
 
 def test_who_reads_slowly_but_fast_enough_is_not_cut_off() -> None:
     """16 KB are to be read in each second, and five times as much is; the kernels at both ends take more at once."""
-    with serving(Small(), Limits(send=1.0)) as (port, connections), small_window(port) as slow:
+    with serving(Small(), Limits(send_timeout=1.0)) as (port, connections), small_window(port) as slow:
         until, read = monotonic() + 5, 0
         while monotonic() < until:
             read += len(slow.recv(1 << 14))
@@ -178,7 +178,7 @@ def test_who_reads_slowly_but_fast_enough_is_not_cut_off() -> None:
 
 
 def test_who_reads_too_little_is_cut_off() -> None:
-    with serving(Small(), Limits(send=0.5)) as (port, connections), small_window(port) as slow:
+    with serving(Small(), Limits(send_timeout=0.5)) as (port, connections), small_window(port) as slow:
         assert eventually(lambda: len(connections) == 1)
 
         def gone() -> bool:
@@ -190,13 +190,13 @@ def test_who_reads_too_little_is_cut_off() -> None:
 
 
 def test_answers_that_wait_to_be_read_are_bounded_and_the_slowest_goes() -> None:
-    limits = Limits(send=600, unread=LARGE * 3 // 2)
+    limits = Limits(send_timeout=600, unread_bytes=LARGE * 3 // 2)
     with serving(Small(), limits) as (port, connections), ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(small_window(port))
-            assert eventually(lambda: any(one.waiting_bytes for one in connections))
+            assert eventually(lambda: any(one.unsent_bytes for one in connections))
             sleep(1.0)
-            assert sum(one.waiting_bytes for one in connections) <= limits.unread
+            assert sum(one.unsent_bytes for one in connections) <= limits.unread_bytes_bytes
         assert eventually(lambda: len(connections) == 1)
         assert len(get(port, "/large").content) == LARGE, "who reads is not cut off for those who do not"
 
@@ -221,7 +221,7 @@ class Fake:
 
 def test_one_address_takes_no_more_than_its_share() -> None:
     async def come() -> None:
-        connections = Connections(Limits(connections=10, connections_each=2))
+        connections = Connections(Limits(connections=10, connections_per_address=2))
 
         def connect(address: str, since: float, **more: bool) -> tuple[bool, Fake]:
             one = Fake(connections, address, since, **more)
@@ -264,7 +264,7 @@ def test_whose_connection_it_is(peer: Any, address: str) -> None:
 
 def test_the_protocol_is_h11_whatever_is_installed() -> None:
     made = Connections(Limits()).protocol()
-    assert issubclass(made, BoundedConnection)
+    assert issubclass(made, LimitedConnection)
     assert issubclass(made, H11Protocol)
     for needed in ("cycle", "on_response_complete", "send_400_response"):
         assert hasattr(H11Protocol, needed) or needed in H11Protocol.__init__.__code__.co_names
@@ -274,12 +274,12 @@ def test_the_protocol_is_h11_whatever_is_installed() -> None:
 
 
 @pytest.fixture(scope="module")
-def one(speller: Path) -> Iterator[tuple[int, Served]]:
-    limits = Limits(waiting=20)
-    shelf = shelf_of([str(speller)], limits, Counters())
-    with serving(make_app(shelf, limits, Counters()), limits) as (port, _):
-        yield port, next(iter(shelf))
-    shelf.close()
+def one(speller: Path) -> Iterator[tuple[int, ServedModel]]:
+    limits = Limits(queue_size=20)
+    repository = load_models([str(speller)], limits, ServerMetrics())
+    with serving(create_app(repository, limits, ServerMetrics()), limits) as (port, _):
+        yield port, next(iter(repository))
+    repository.close()
 
 
 def header(size: int) -> bytes:
@@ -300,7 +300,7 @@ def header(size: int) -> bytes:
     ],
 )
 def test_a_header_has_its_size_in_whatever_pieces_it_comes(
-    one: tuple[int, Served], caplog: pytest.LogCaptureFixture, pieces: list[bytes], status: int
+    one: tuple[int, ServedModel], caplog: pytest.LogCaptureFixture, pieces: list[bytes], status: int
 ) -> None:
     port, _ = one
     with connected(port) as client:
@@ -329,7 +329,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("form", [False, True])
-def test_who_hangs_up_leaves_the_queue(one: tuple[int, Served], route: str, form: bool) -> None:
+def test_who_hangs_up_leaves_the_queue(one: tuple[int, ServedModel], route: str, form: bool) -> None:
     port, served = one
     request = httpx.Request("POST", f"http://127.0.0.1:{port}/api/{route}", json=BODIES[route])
     if form:

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from seq2see.studio import server as serving
-from seq2see.studio.server import BROKEN_OFF, address, bound, server_of
+from seq2see.studio.middleware import RequestBoundary
+from seq2see.studio.server import INCOMPLETE_RESPONSE, create_server, listen, server_url
 
 
 async def half(scope: Any, receive: Any, send: Any) -> None:
@@ -26,18 +27,19 @@ async def half(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_an_answer_that_has_begun_is_broken_off_without_a_word(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "GRACE", 0.2)
-    with closing(bound("127.0.0.1", 0)) as listening:
-        server = server_of(half)
+    monkeypatch.setattr(serving, "SHUTDOWN_GRACE", 0.2)
+    with closing(listen("127.0.0.1", 0)) as listening:
+        server = create_server(RequestBoundary(half))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        where = address(listening)
+        where = server_url(listening)
         with httpx.Client(base_url=where, trust_env=False, timeout=120) as client:
             with pytest.raises(httpx.RemoteProtocolError):
                 client.get("/careless")
-            assert BROKEN_OFF in capsys.readouterr().err, "while it serves that is a fault, said in these words"
+            assert caplog.messages == [INCOMPLETE_RESPONSE], "while it serves that is an error"
+            caplog.clear()
             with client.stream("GET", "/") as answer:
                 parts = answer.iter_raw()
                 assert (answer.status_code, next(parts)) == (200, b"half")
@@ -46,5 +48,5 @@ def test_an_answer_that_has_begun_is_broken_off_without_a_word(
                     next(parts)
         thread.join(120)
         assert not thread.is_alive()
-    assert capsys.readouterr().err == ""
+    assert caplog.messages == []
     assert logging.getLogger("uvicorn.error").filters == []

@@ -17,10 +17,9 @@ import seq2see
 from seq2see import api
 from seq2see.cli import main
 from seq2see.data.locate import VARIABLE
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.examples import examples_of
-from seq2see.studio.served import shelf_of
+from seq2see.studio.app import create_app
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import find_examples, load_models
 from seq2see.training.reports import EXAMPLES, METRICS, MOST, keep_rows
 from seq2see.training.run import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
@@ -34,13 +33,13 @@ def serve() -> Iterator[Serve]:
     shelves = []
 
     def served(folder: Path, *files: Path) -> TestClient:
-        shelves.append(shelf_of([f"model={folder}"], LIMITS, Counters(), files=files))
-        app = make_app(shelves[-1], LIMITS, Counters())
+        shelves.append(load_models([f"model={folder}"], LIMITS, ServerMetrics(), files=files))
+        app = create_app(shelves[-1], LIMITS, ServerMetrics())
         return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
 
     yield served
-    for shelf in shelves:
-        shelf.close()
+    for repository in shelves:
+        repository.close()
 
 
 def moved(model: Path, folder: Path, samples: list[Path]) -> Path:
@@ -180,12 +179,12 @@ def test_a_table_elsewhere_is_told_and_brought_back(serve: Serve, judge: Path, h
     (old / METRICS).unlink()
     table = Path(json.loads((old / SOURCES).read_text("utf-8"))["data"])
     model = seq2see.load(old)
-    found = examples_of(model, old)
+    found = find_examples(model, old)
     assert (found.rows, found.outside) == ([], [table])
-    assert examples_of(model, old, [home]).outside == []
+    assert find_examples(model, old, [home]).outside == []
     assert [one.keys() for one in rows_of(serve(old, home))] == [{"first", "second"}] * MOST
     (old / SOURCES).write_text(json.dumps({"data": str(tmp_path / "gone.tsv")}), "utf-8")
-    assert examples_of(model, old).outside == [], "what is gone no folder brings back"
+    assert find_examples(model, old).outside == [], "what is gone no folder brings back"
 
 
 def test_samples_of_several_inputs_are_examples(serve: Serve, judge: Path, tmp_path: Path) -> None:
@@ -241,17 +240,17 @@ def test_the_folder_of_data_sets_is_open_only_where_it_is_named(
     monkeypatch.chdir(working)
     for said, open_to in (("", False), (None, False), (str(data), True)):
         monkeypatch.setenv(VARIABLE, said) if said is not None else monkeypatch.delenv(VARIABLE)
-        found = examples_of(model, tmp_path / "model")
+        found = find_examples(model, tmp_path / "model")
         assert (len(found.rows), len(found.outside)) == ((1, 0) if open_to else (0, 1))
     monkeypatch.delenv(VARIABLE)
-    assert len(examples_of(model, tmp_path / "model", [data]).rows) == 1
+    assert len(find_examples(model, tmp_path / "model", [data]).rows) == 1
 
 
 def test_where_examples_lie_is_said_with_a_warning(
     captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a stranger's folder names is pasted into a shell by some."""
-    monkeypatch.setattr("seq2see.studio.server.run", lambda *given, **options: None)
+    monkeypatch.setattr("seq2see.studio.server.run_server", lambda *given, **options: None)
     for name, said in (("my album; ls", "'{}/my album; ls'; "), ("a\x1b[2Jb", r"'{}/a\x1b[2Jb'; ")):
         album, strange = tmp_path / name, tmp_path / f"model{len(name)}"
         album.mkdir()

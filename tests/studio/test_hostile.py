@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.live import live_app
-from seq2see.studio.served import Shelf, shelf_of
-from seq2see.studio.settings import Limits
-from seq2see.studio.training_runs import Live, Watched
+from seq2see.studio.app import create_app, create_run_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ModelRepository, load_models
+from seq2see.studio.training_runs import RunProgress, TrainingRun
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
 from tests.hostile.mutations import SEED
@@ -211,10 +210,10 @@ def many_inputs() -> bytes:
 @pytest.fixture(scope="module")
 def usual(speller: Path) -> Iterator[TestClient]:
     """A server with its usual limits, one model."""
-    shelf = shelf_of([str(speller)], Limits(), Counters())
-    app = make_app(shelf, Limits(), Counters())
+    repository = load_models([str(speller)], Limits(), ServerMetrics())
+    app = create_app(repository, Limits(), ServerMetrics())
     yield TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
-    shelf.close()
+    repository.close()
 
 
 @pytest.mark.parametrize(
@@ -284,13 +283,13 @@ def test_nothing_that_a_client_sends_is_logged(
 
 
 def test_a_fault_outside_of_any_route_is_told_and_logged_alike(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    repository: ModelRepository, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:
         raise ValueError("private")
 
-    monkeypatch.setattr("seq2see.studio.guard.Guard._stranger", broken)
-    client = TestClient(make_app(shelf, LIMITS, Counters()), base_url="http://127.0.0.1:8000")
+    monkeypatch.setattr("seq2see.studio.middleware.AccessControl._check_origin", broken)
+    client = TestClient(create_app(repository, LIMITS, ServerMetrics()), base_url="http://127.0.0.1:8000")
     answer = client.get("/health")
     assert (answer.status_code, answer.json().keys()) == (500, {"error"})
     assert "builtins.ValueError" in caplog.text
@@ -319,11 +318,11 @@ def damaged(request: pytest.FixtureRequest, captions: Path, tmp_path: Path) -> I
     folder = tmp_path / "run"
     shutil.copytree(captions, folder)
     if request.param == "live":
-        yield _client(live_app(Watched("run", folder, live=Live()))), folder
+        yield _client(create_run_app(TrainingRun("run", folder, live=RunProgress()))), folder
         return
-    shelf = shelf_of([str(folder)], Limits(), Counters())
-    yield _client(make_app(shelf, Limits(), Counters())), folder
-    shelf.close()
+    repository = load_models([str(folder)], Limits(), ServerMetrics())
+    yield _client(create_app(repository, Limits(), ServerMetrics())), folder
+    repository.close()
 
 
 def _client(app: Any) -> TestClient:

@@ -11,10 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from seq2see import api
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.live import watching
-from seq2see.studio.served import shelf_of
+from seq2see.studio.app import create_app, serve_training_run
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
 from tests.studio.browsing import visiting
@@ -135,7 +134,7 @@ def test_the_page_goes_along_with_a_run_to_its_end(browser: Any, home: Path, spe
         recipe = {"task": "spelling", **SMALL, **SPELLING}
         api.train(recipe, home / "pairs.tsv", out=folder, updates=20, listeners=listeners)
 
-    with watching(folder, 0) as (where, live):
+    with serve_training_run(folder, 0) as (where, live):
         training = threading.Thread(target=learn, args=([live, held],))
         training.start()
         assert held.reached.wait(120)
@@ -154,11 +153,11 @@ def test_the_page_goes_along_with_a_run_to_its_end(browser: Any, home: Path, spe
 
 
 def test_the_page_asks_for_nothing_inline(speller: Path) -> None:
-    counters = Counters()
-    shelf = shelf_of([str(speller)], LIMITS, counters)
-    client = TestClient(make_app(shelf, LIMITS, counters), base_url="http://127.0.0.1:8000")
+    metrics = ServerMetrics()
+    repository = load_models([str(speller)], LIMITS, metrics)
+    client = TestClient(create_app(repository, LIMITS, metrics), base_url="http://127.0.0.1:8000")
     page = client.get("/live")
     assert "style=" not in page.text
     assert "onclick" not in page.text
     assert "'unsafe-inline'" not in page.headers["content-security-policy"]
-    shelf.close()
+    repository.close()

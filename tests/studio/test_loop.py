@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from seq2see.studio import bodies
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import shelf_of
-from seq2see.studio.service import Service
-from seq2see.studio.settings import Limits
+from seq2see.studio import request_body
+from seq2see.studio.app import create_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
+from seq2see.studio.service import InferenceService
 
 Where = dict[str, set[str]]
 
@@ -31,9 +31,9 @@ def place() -> str:
 
 @pytest.fixture(scope="module")
 def server(speller: Path) -> Iterator[TestClient]:
-    shelf = shelf_of([str(speller)], Limits(), Counters())
-    yield TestClient(make_app(shelf, Limits(), Counters()), base_url="http://127.0.0.1:8000")
-    shelf.close()
+    repository = load_models([str(speller)], Limits(), ServerMetrics())
+    yield TestClient(create_app(repository, Limits(), ServerMetrics()), base_url="http://127.0.0.1:8000")
+    repository.close()
 
 
 @pytest.fixture
@@ -50,7 +50,11 @@ def where(monkeypatch: pytest.MonkeyPatch) -> Where:
 
         monkeypatch.setattr(owner, name, watched)
 
-    for owner, name in ((Service, "_noticed"), (Service, "_questions"), (bodies, "parsed")):
+    for owner, name in (
+        (InferenceService, "_notices"),
+        (InferenceService, "_queue_inputs"),
+        (request_body, "parse_body"),
+    ):
         watch(owner, name)
     return found
 
@@ -70,17 +74,17 @@ def test_long_texts_are_read_in_threads(server: TestClient, where: Where) -> Non
     ask(server, "oracle", input=LONG, oracle={"0": [1] + [0] * 2999}, beam=1, max_length=3)
     ask(server, "explain", input=LONG, beam=1)
     ask(server, "score", input=LONG, output="A")
-    assert where == {"_noticed": {"thread"}, "_questions": {"thread"}, "parsed": {"loop"}}
+    assert where == {"_notices": {"thread"}, "_queue_inputs": {"thread"}, "parse_body": {"loop"}}
 
 
 def test_a_short_text_costs_no_thread_more(server: TestClient, where: Where) -> None:
     ask(server, "predict", input="face", **PLAIN)
-    assert (where["_noticed"], where["parsed"]) == ({"loop"}, {"loop"})
+    assert (where["_notices"], where["parse_body"]) == ({"loop"}, {"loop"})
 
 
 def test_large_bodies_are_read_in_threads_and_hold_not_too_many_values(server: TestClient, where: Where) -> None:
     ask(server, "predict", inputs=["ab" * 1000] * 40, **PLAIN)
-    assert where["parsed"] == {"thread"}
+    assert where["parse_body"] == {"thread"}
     said = {"error": "the body holds too many values (1,000,001 commas); allowed: at most 1,000,000"}
     many = json.dumps({"oracle": {"0": [1] * 1_000_001}, "input": "a"}, separators=(",", ":"))
     answer = server.post("/api/predict", content=many, headers={"Content-Type": "application/json"})

@@ -29,19 +29,19 @@ from seq2see import api
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.image_files import ImageInput
 from seq2see.data.media_files import Job
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.http import Refused
+from seq2see.studio.app import create_app
+from seq2see.studio.http import RequestError
+from seq2see.studio.limits import Limits
 from seq2see.studio.media import MediaDecoder
-from seq2see.studio.served import Shelf, serve
-from seq2see.studio.server import address, bound
-from seq2see.studio.settings import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ModelRepository, serve_model
+from seq2see.studio.server import listen, server_url
 from tests.clips import filmed, table, written
 from tests.data.test_hostile_media import DDS, EPS, PSD, film, playlist
 from tests.misbehaving_decoder import pool
 from tests.studio.conftest import SMALL
 
-LIMITS = Limits(body=3_000_000, inputs=8)
+LIMITS = Limits(body_bytes=3_000_000, request_inputs=8)
 PATIENT = 60
 """Seconds that only a server that hangs takes."""
 
@@ -63,40 +63,41 @@ def watcher(home: Path) -> Path:
     return home / "watcher"
 
 
-Serving = Callable[..., tuple[TestClient, Shelf]]
+Serving = Callable[..., tuple[TestClient, ModelRepository]]
 
 
 @pytest.fixture
 def serving() -> Iterator[Serving]:
     """Serve models with decoders that may misbehave; all of it ends with the test."""
-    shelves: list[Shelf] = []
+    shelves: list[ModelRepository] = []
 
-    def made(*folders: Path, limits: Limits = LIMITS, **pooled: Any) -> tuple[TestClient, Shelf]:
-        media = MediaDecoder(limits, pool(**{"processes": 1, "waiting": limits.decoder_waiting, **pooled}))
-        counters = Counters()
-        models = [serve(one.name, api.load(one), limits, counters, media=media) for one in folders]
-        shelves.append(Shelf(models, media))
-        app = make_app(shelves[-1], limits, counters)
+    def made(*folders: Path, limits: Limits = LIMITS, **pooled: Any) -> tuple[TestClient, ModelRepository]:
+        media = MediaDecoder(limits, pool(**{"processes": 1, "queue_size": limits.decode_queue, **pooled}))
+        metrics = ServerMetrics()
+        models = [serve_model(one.name, api.load(one), limits, metrics, media=media) for one in folders]
+        shelves.append(ModelRepository(models, media))
+        app = create_app(shelves[-1], limits, metrics)
         return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False), shelves[-1]
 
     yield made
-    for shelf in shelves:
-        shelf.close()
+    for repository in shelves:
+        repository.close()
 
 
 @pytest.fixture
-def running(serving: Serving) -> Iterator[Callable[..., tuple[str, Shelf]]]:
+def running(serving: Serving) -> Iterator[Callable[..., tuple[str, ModelRepository]]]:
     """The same on a port of its own: one loop and its threads for all clients."""
     servers: list[tuple[uvicorn.Server, threading.Thread]] = []
-    with closing(bound("127.0.0.1", 0)) as listening:
+    with closing(listen("127.0.0.1", 0)) as listening:
 
-        def made(*folders: Path, **how: Any) -> tuple[str, Shelf]:
-            client, shelf = serving(*folders, **how)
-            server = uvicorn.Server(uvicorn.Config(client.app, log_level="warning", ws="none", lifespan="off"))
+        def made(*folders: Path, **how: Any) -> tuple[str, ModelRepository]:
+            client, repository = serving(*folders, **how)
+            config = uvicorn.Config(client.app, log_config=None, log_level="warning", ws="none", lifespan="off")
+            server = uvicorn.Server(config)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
             servers.append((server, thread))
             thread.start()
-            return address(listening), shelf
+            return server_url(listening), repository
 
         yield made
         for server, thread in servers:
@@ -186,23 +187,23 @@ def test_a_file_that_takes_too_long_is_given_up(captions: Path, serving: Serving
 
 
 def test_a_request_whose_files_take_too_long_is_given_up_as_a_whole(captions: Path, serving: Serving) -> None:
-    client, shelf = serving(captions, limits=replace(LIMITS, patience=1.0))
+    client, repository = serving(captions, limits=replace(LIMITS, timeout=1.0))
     client.post("/api/predict", **sent(png()))  # its process is started by now
     answer = client.post("/api/predict", **sent(b"hang"))
     assert answer.status_code == 504
-    assert shelf.media is not None
-    pooled = shelf.media.pool
+    assert repository.media is not None
+    pooled = repository.media.pool
     assert reached(lambda: not pooled.running)
 
 
 def test_text_is_answered_while_every_decoder_hangs(
-    speller: Path, captions: Path, running: Callable[..., tuple[str, Shelf]]
+    speller: Path, captions: Path, running: Callable[..., tuple[str, ModelRepository]]
 ) -> None:
-    url, shelf = running(
-        speller, captions, limits=replace(LIMITS, decoder_waiting=20, patience=600), processes=2, seconds=600
+    url, repository = running(
+        speller, captions, limits=replace(LIMITS, decode_queue=20, timeout=600), processes=2, seconds=600
     )
-    assert shelf.media is not None
-    pooled = shelf.media.pool
+    assert repository.media is not None
+    pooled = repository.media.pool
     with (
         httpx.Client(base_url=url, trust_env=False, timeout=PATIENT) as client,
         ThreadPoolExecutor(24) as threads,
@@ -241,7 +242,7 @@ def test_a_file_is_decoded_once_for_the_model_and_once_to_be_shown(
         return real(self, given)
 
     monkeypatch.setattr(DecoderPool, "submit", counted)
-    client, shelf = serving(captions)
+    client, repository = serving(captions)
     url = "data:image/png;base64," + base64.b64encode(png()).decode()
     for shown, number in ((True, 2), (False, 1)):
         jobs.clear()
@@ -255,8 +256,8 @@ def test_a_file_is_decoded_once_for_the_model_and_once_to_be_shown(
         jobs.clear()
         assert client.post(f"/api/{route}", json=body).status_code == 200
         assert len(jobs) == len({job.key for job in jobs}) <= 2
-    assert shelf.media is not None
-    assert not shelf.media._decoded, "and forgotten with its request"
+    assert repository.media is not None
+    assert not repository.media._decoded, "and forgotten with its request"
 
 
 def test_answers_are_those_of_the_model_itself(captions: Path, serving: Serving, tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_answers_are_those_of_the_model_itself(captions: Path, serving: Serving,
 
 
 def test_what_files_are_decoded_to_has_a_limit(captions: Path, serving: Serving) -> None:
-    client, _ = serving(captions, limits=replace(LIMITS, decoded=3 * 16 * 16 * 2))
+    client, _ = serving(captions, limits=replace(LIMITS, decoded_bytes=3 * 16 * 16 * 2))
     url = "data:image/png;base64," + base64.b64encode(png()).decode()
     two, three = {"inputs": [url] * 2, "shown": False}, {"inputs": [url] * 3, "shown": False}
     assert client.post("/api/predict", json=two).status_code == 200
@@ -305,13 +306,13 @@ def test_a_request_that_is_cancelled_takes_its_files_along(tmp_path: Path) -> No
 
 def test_a_batch_under_way_needs_nothing_of_clients_that_hang_up(
     captions: Path,
-    running: Callable[..., tuple[str, Shelf]],
+    running: Callable[..., tuple[str, ModelRepository]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    url, shelf = running(captions)
-    (served,) = shelf
+    url, repository = running(captions)
+    (served,) = repository
     sizes, gathered, began, go = list[int](), threading.Event(), threading.Event(), threading.Event()
 
     def begin(rows: int) -> None:
@@ -319,8 +320,8 @@ def test_a_batch_under_way_needs_nothing_of_clients_that_hang_up(
         began.set()
         assert go.wait(PATIENT)
 
-    monkeypatch.setattr(served.batcher, "_told", begin)
-    served.batcher.do(lambda: gathered.wait(PATIENT))
+    monkeypatch.setattr(served.batcher, "_on_batch", begin)
+    served.batcher.submit_work(lambda: gathered.wait(PATIENT))
     picture = "data:image/png;base64," + base64.b64encode(png()).decode()
     body = {"input": picture, "shown": False}
     with (
@@ -343,8 +344,8 @@ def test_a_batch_under_way_needs_nothing_of_clients_that_hang_up(
             go.set()
         assert [one.result(PATIENT).status_code for one in staying] == [200, 200]
     assert sizes == [4]
-    assert shelf.media is not None
-    kept = shelf.media._decoded
+    assert repository.media is not None
+    kept = repository.media._decoded
     assert reached(lambda: not kept)
 
 
@@ -382,11 +383,11 @@ def test_a_file_of_two_requests_stays_while_one_of_them_holds_it(tmp_path: Path)
 
 
 def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path) -> None:
-    media = MediaDecoder(LIMITS, DecoderPool(command=[str(tmp_path / "nowhere")]))
-    counters = Counters()
-    shelf = Shelf([serve("captions", api.load(captions), LIMITS, counters, media=media)], media)
+    media = MediaDecoder(LIMITS, pool(command=[str(tmp_path / "nowhere")]))
+    metrics = ServerMetrics()
+    repository = ModelRepository([serve_model("captions", api.load(captions), LIMITS, metrics, media=media)], media)
     try:
-        client = TestClient(make_app(shelf, LIMITS, counters), base_url="http://127.0.0.1:8000")
+        client = TestClient(create_app(repository, LIMITS, metrics), base_url="http://127.0.0.1:8000")
         assert client.get("/health").json()["status"] == "ok"
         assert client.post("/api/predict", **sent(png())).status_code == 503
         health = client.get("/health")
@@ -394,12 +395,12 @@ def test_decoders_that_cannot_be_started_are_told(captions: Path, tmp_path: Path
         assert health.json()["status"] == "failing"
         assert any(problem.startswith("decoding: ") for problem in health.json()["problems"])
     finally:
-        shelf.close()
+        repository.close()
 
 
 def test_health_tells_of_decoders_that_answer_nothing(captions: Path, serving: Serving) -> None:
     """Every request gets 504 then, and takes its files along: that they are gone is no sign of health."""
-    client, _ = serving(captions, limits=replace(LIMITS, patience=2.0), seconds=600)
+    client, _ = serving(captions, limits=replace(LIMITS, timeout=2.0), seconds=600)
 
     def fails() -> bool:
         assert client.post("/api/predict", **sent(b"hang")).status_code == 504
@@ -415,7 +416,7 @@ def test_health_tells_of_decoders_that_answer_nothing(captions: Path, serving: S
 
 
 def test_one_file_that_hangs_is_no_problem_where_others_are_decoded(captions: Path, serving: Serving) -> None:
-    client, _ = serving(captions, limits=replace(LIMITS, patience=1.0), seconds=600, processes=2)
+    client, _ = serving(captions, limits=replace(LIMITS, timeout=1.0), seconds=600, processes=2)
     assert client.post("/api/predict", **sent(b"hang")).status_code == 504
     assert client.get("/health").status_code == 200
 
@@ -423,8 +424,8 @@ def test_one_file_that_hangs_is_no_problem_where_others_are_decoded(captions: Pa
 def test_files_and_answer_share_the_seconds_of_a_request(
     captions: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, shelf = serving(captions, limits=replace(LIMITS, patience=600))
-    (served,) = shelf
+    client, repository = serving(captions, limits=replace(LIMITS, timeout=600))
+    (served,) = repository
     release, now, decode = threading.Event(), [0.0], MediaDecoder.decode
 
     async def slow(*given: Any, **how: Any) -> Any:
@@ -434,7 +435,7 @@ def test_files_and_answer_share_the_seconds_of_a_request(
 
     monkeypatch.setattr("seq2see.studio.service.monotonic", lambda: now[0])
     monkeypatch.setattr(MediaDecoder, "decode", slow)
-    busy = served.batcher.do(lambda: release.wait(PATIENT))
+    busy = served.batcher.submit_work(lambda: release.wait(PATIENT))
     try:
         assert client.post("/api/predict", **sent(png())).status_code == 504
         assert not busy.done()
@@ -447,21 +448,21 @@ def test_files_wait_for_no_file_that_is_refused_with_a_full_queue() -> None:
     media = MediaDecoder(LIMITS, pool())
     media.close()
     job = Job("nowhere", ImageInput())
-    with pytest.raises(Refused) as stopped:
+    with pytest.raises(RequestError) as stopped:
         asyncio.run(media.decode({job.key: job}, names={job.key: "a file"}))
     assert stopped.value.status == 503
 
 
 def test_health_tells_of_a_batch_that_does_not_end(speller: Path, serving: Serving) -> None:
-    client, shelf = serving(speller, limits=replace(LIMITS, patience=0.2))
+    client, repository = serving(speller, limits=replace(LIMITS, timeout=0.2))
     told = client.get("/health")
     assert told.status_code == 200
     assert told.json().keys() == {"status", "version", "models", "queues", "decoding"}
     assert told.json()["status"] == "ok"
     release = threading.Event()
-    (served,) = shelf
+    (served,) = repository
     try:
-        stuck = served.batcher.do(lambda: release.wait(PATIENT))
+        stuck = served.batcher.submit_work(lambda: release.wait(PATIENT))
         assert reached(lambda: client.get("/health").status_code == 503)
         told = client.get("/health").json()
         assert told["status"] == "failing"
@@ -477,13 +478,13 @@ def test_health_tells_of_a_thread_that_is_gone(
     speller: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("threading.excepthook", lambda _: None)
-    client, shelf = serving(speller)
-    (served,) = shelf
+    client, repository = serving(speller)
+    (served,) = repository
 
     def broken(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("seq2see.studio.dynamic_batching._settle", broken)
-    served.batcher.do(lambda: None)
+    monkeypatch.setattr("seq2see.studio.dynamic_batching._run_work", broken)
+    served.batcher.submit_work(lambda: None)
     assert reached(lambda: client.get("/health").status_code == 503)
     assert client.get("/health").json()["status"] == "failing"

@@ -12,15 +12,14 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from starlette.testclient import TestClient
 
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.live import live_app
-from seq2see.studio.served import Shelf, shelf_of
-from seq2see.studio.settings import Limits
-from seq2see.studio.training_runs import Live, Watched
+from seq2see.studio.app import create_app, create_run_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ModelRepository, load_models
+from seq2see.studio.training_runs import RunProgress, TrainingRun
 
 TOKEN = "a-long-enough-token"
-SMALL = Limits(body=300_000, characters=60, inputs=3, work=2_000)
+SMALL = Limits(body_bytes=300_000, text_characters=60, request_inputs=3, request_work=2_000)
 """Whatever is at its limit takes its time."""
 CHECKS = {
     *("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance"),
@@ -68,28 +67,28 @@ def any_bytes(case: schemathesis.Case) -> bool:
 
 
 @pytest.fixture(scope="module", params=["speller", "captions"])
-def alone(request: pytest.FixtureRequest, home: Path) -> Iterator[Shelf]:
+def alone(request: pytest.FixtureRequest, home: Path) -> Iterator[ModelRepository]:
     """A server with one model: of text, and of pictures, which are uploaded."""
     folder = request.getfixturevalue(request.param)
-    made = shelf_of([str(folder)], SMALL, Counters(), files=[home])
+    made = load_models([str(folder)], SMALL, ServerMetrics(), files=[home])
     yield made
     made.close()
 
 
-def outside(shelf: Shelf, token: str | None = None) -> Any:
-    return make_app(shelf, SMALL, Counters(), token=token, local=False)
+def outside(repository: ModelRepository, token: str | None = None) -> Any:
+    return create_app(repository, SMALL, ServerMetrics(), token=token, local=False)
 
 
 @QUIET
-def test_one_model_is_as_the_document_says(alone: Shelf) -> None:
+def test_one_model_is_as_the_document_says(alone: ModelRepository) -> None:
     assert failures(outside(alone), phases=["coverage", "fuzzing"], examples=1) == []
 
 
 @QUIET
 def test_with_a_token_too(judge: Path) -> None:
-    shelf = shelf_of([str(judge)], SMALL, Counters())
-    assert failures(outside(shelf, TOKEN), phases=["coverage"], examples=1, token=TOKEN) == []
-    shelf.close()
+    repository = load_models([str(judge)], SMALL, ServerMetrics())
+    assert failures(outside(repository, TOKEN), phases=["coverage"], examples=1, token=TOKEN) == []
+    repository.close()
 
 
 @QUIET
@@ -100,9 +99,9 @@ def test_several_models_are_as_the_document_says(
     home: Path, speller: Path, captions: Path, judge: Path, babbler: Path, token: str | None
 ) -> None:
     folders = [str(folder) for folder in (speller, captions, judge, babbler)]
-    shelf = shelf_of(folders, SMALL, Counters(), files=[home])
-    found = failures(outside(shelf, token), phases=["coverage", "fuzzing", "stateful"], examples=100, token=token)
-    shelf.close()
+    repository = load_models(folders, SMALL, ServerMetrics(), files=[home])
+    found = failures(outside(repository, token), phases=["coverage", "fuzzing", "stateful"], examples=100, token=token)
+    repository.close()
     assert found == []
 
 
@@ -122,7 +121,7 @@ def test_every_reference_leads_somewhere_and_every_refusal_has_its_shape(
     client: TestClient, which: str, tmp_path: Path
 ) -> None:
     if which == "live":
-        app = live_app(Watched("run", tmp_path, live=Live()))
+        app = create_run_app(TrainingRun("run", tmp_path, live=RunProgress()))
         client = TestClient(app, base_url="http://127.0.0.1:8000")
     document = client.get("/openapi.json").json()
     for reference in references(document):

@@ -146,13 +146,13 @@ def test_a_port_that_is_taken_is_said(speller: Path, capsys: pytest.CaptureFixtu
 
 SLOW = """
 import sys, time
-from seq2see.studio import app, batching, ending
-real = batching.predict
+from seq2see.studio import app, dynamic_batching, server
+real = dynamic_batching.predict
 def slow(*given, **options):
     print("begun", file=sys.stderr, flush=True)
     time.sleep(60)
     return real(*given, **options)
-batching.predict, ending.GRACE, app.GRACE = slow, 1, 0.1
+dynamic_batching.predict, server.SHUTDOWN_GRACE, app.SHUTDOWN_GRACE = slow, 1, 0.1
 from seq2see.cli import main
 main(["serve", sys.argv[1], "--port", "0"])
 """

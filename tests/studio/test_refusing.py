@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.served import Shelf
+from seq2see.studio.app import create_app
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import ModelRepository
 from tests.studio.conftest import LIMITS
 
 SPELLER = {"model": "speller", "input": "face"}
@@ -145,17 +145,19 @@ def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestCli
     assert "access-control-allow-origin" not in page.headers
 
 
-def test_an_answer_has_its_size(shelf: Shelf) -> None:
-    client = TestClient(make_app(shelf, replace(LIMITS, answer=2_000), Counters()), base_url="http://127.0.0.1:8000")
+def test_an_answer_has_its_size(repository: ModelRepository) -> None:
+    client = TestClient(
+        create_app(repository, replace(LIMITS, response_bytes=2_000), ServerMetrics()), base_url="http://127.0.0.1:8000"
+    )
     large = {**SPELLER, "input": "face", "beam": 4}
     assert client.post("/api/predict", json=large).status_code == 409
     small = {**large, "beam": 1, "looks": False, "shown": False}
     assert client.post("/api/predict", json=small).status_code == 200
 
 
-def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
+def test_a_token_is_asked_of_every_request(repository: ModelRepository) -> None:
     token = "a-long-enough-token"
-    app = make_app(shelf, LIMITS, Counters(), token=token, local=False)
+    app = create_app(repository, LIMITS, ServerMetrics(), token=token, local=False)
     client = TestClient(app, base_url="http://example.org")
     for path in ("/", "/api/models", "/health", "/metrics", "/static/docs.js", "/openapi.json"):
         assert client.get(path).status_code == 401
@@ -172,7 +174,7 @@ def test_a_token_is_asked_of_every_request(shelf: Shelf) -> None:
 
 
 def test_a_fault_of_ours_is_logged_and_not_told(
-    client: TestClient, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: TestClient, repository: ModelRepository, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret")
@@ -209,10 +211,10 @@ def test_what_was_done_is_counted(client: TestClient) -> None:
 
 
 def test_sums_are_told_to_the_last_figure() -> None:
-    counters = Counters()
+    metrics = ServerMetrics()
     for _ in range(3):
-        counters.request("/api/predict", 200, 411522.25)
-    assert 'seq2see_request_seconds_sum{path="/api/predict"} 1234566.75' in counters.text({}).splitlines()
+        metrics.request("/api/predict", 200, 411522.25)
+    assert 'seq2see_request_seconds_sum{path="/api/predict"} 1234566.75' in metrics.text({}).splitlines()
 
 
 def test_files_of_requests_do_not_stay(client: TestClient, home: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -20,8 +20,8 @@ from seq2see import api
 from seq2see.cli import main
 from seq2see.errors import UserError
 from seq2see.studio import training_runs
-from seq2see.studio.live import live_app, watching
-from seq2see.studio.training_runs import Live, Watched
+from seq2see.studio.app import create_run_app, serve_training_run
+from seq2see.studio.training_runs import RunProgress, TrainingRun
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS
 from tests.studio.conftest import SMALL, SPELLING
@@ -74,7 +74,7 @@ def test_a_text_that_looks_like_a_path_is_told_whole(speller: Path, captions: Pa
         shutil.copytree(model, tmp_path / model.name, dirs_exist_ok=True)
         report = {**lines(model / METRICS)[-1], "samples": [{"input": given, "output": "", "reference": ""}]}
         (tmp_path / model.name / METRICS).write_text(json.dumps(report) + "\n", "utf-8")
-        return str(Watched("run", tmp_path / model.name).metrics(0)["reports"][0]["samples"][0]["input"])
+        return str(TrainingRun("run", tmp_path / model.name).metrics(0)["reports"][0]["samples"][0]["input"])
 
     assert told(speller, "/he/she and | /they/") == "/he/she and | /they/"
     assert told(captions, "/home/a/0.png") == "0.png"
@@ -96,8 +96,8 @@ def test_what_is_refused(client: TestClient, asked: dict[str, str], status: int,
 
 
 def test_a_run_that_has_not_begun_is_no_failure(tmp_path: Path) -> None:
-    run = Watched("new", tmp_path / "new", live=Live())
-    client = TestClient(live_app(run), base_url="http://127.0.0.1:8000")
+    run = TrainingRun("new", tmp_path / "new", progress=RunProgress())
+    client = TestClient(create_run_app(run), base_url="http://127.0.0.1:8000")
     assert client.get("/api/run").json() == {"name": "new", "state": "learning", "ready": False}
     assert client.get("/api/run/metrics").json()["reports"] == []
     assert client.get("/api/run/film").json()["frames"] == []
@@ -125,7 +125,7 @@ class Onlooker:
 def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller: Path, tmp_path: Path) -> None:
     recipe = {"task": "spelling", **SMALL, **SPELLING}
     given: dict[str, Any] = {"updates": 30, "overrides": ["training.report_every=15", "training.threads=1"]}
-    with watching(tmp_path / "seen", 0) as (address, live):
+    with serve_training_run(tmp_path / "seen", 0) as (address, live):
         onlooker = Onlooker(address)
         listeners = [live, onlooker]
         seen = api.train(recipe, home / "pairs.tsv", out=tmp_path / "seen", listeners=listeners, **given)
@@ -146,8 +146,8 @@ def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller:
 
 @pytest.mark.parametrize("first", ["film", "metrics"])
 def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_runs, "ATTENTIVE", 60.0)
-    monkeypatch.setattr(training_runs, "PATIENCE", 60.0)
+    monkeypatch.setattr(training_runs, "WATCHED", 60.0)
+    monkeypatch.setattr(training_runs, "LAST_REQUEST", 60.0)
     told: list[dict[str, Any]] = []
     asked = threading.Event()
 
@@ -162,7 +162,7 @@ def test_whoever_looks_on_is_told_of_a_failure(first: str, tmp_path: Path, monke
                     client.get("/api/run/film")
 
     def fail() -> None:
-        with watching(tmp_path / "run", 0) as (address, _):
+        with serve_training_run(tmp_path / "run", 0) as (address, _):
             page.append(threading.Thread(target=look, args=(address,)))
             page[0].start()
             assert asked.wait(120)

@@ -16,16 +16,16 @@ from seq2see import api
 from seq2see.data.video_files import Clip, KeptClips, VideoInput, read_video
 from seq2see.modalities import files
 from seq2see.modalities.video import VideoField
-from seq2see.studio.bodies import Scratch
-from seq2see.studio.inputs import Reader
-from seq2see.studio.settings import Limits
+from seq2see.studio.inputs import InputReader
+from seq2see.studio.limits import Limits
+from seq2see.studio.request_body import ScratchFolder
 from tests.clips import counted, written
 
 FIELD = VideoField(VideoInput(height=32, width=48))
 
 
 def test_a_folder_is_made_when_it_is_needed_and_goes_with_the_request() -> None:
-    with Scratch() as scratch:
+    with ScratchFolder() as scratch:
         with scratch.open("a") as first, scratch.open("b") as second:
             first.write(b"1")
         folder = Path(first.name).parent
@@ -35,7 +35,7 @@ def test_a_folder_is_made_when_it_is_needed_and_goes_with_the_request() -> None:
 
 
 def test_a_request_that_ends_while_a_thread_writes_leaves_nothing_behind() -> None:
-    with Scratch() as scratch:
+    with ScratchFolder() as scratch:
         writing = ExitStack()
         file = writing.enter_context(scratch.open("a"))
     file.write(b"1")  # as a thread does that nobody can stop
@@ -50,12 +50,12 @@ def test_a_client_that_hangs_up_while_its_files_are_written_leaves_none(
 ) -> None:
     """A thread goes on with the next file after the others were removed, and before their folder is."""
     url = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
-    scratch, removing, remove_folder = Scratch(), threading.Event(), os.rmdir
-    reader = Reader(api.load(captions), scratch, Limits())
+    scratch, removing, remove_folder = ScratchFolder(), threading.Event(), os.rmdir
+    reader = InputReader(api.load(captions), scratch, Limits())
 
     def write_next() -> None:
         assert removing.wait(60)
-        reader.row(url)
+        reader.read(url)
 
     def rmdir(*args: Any, **how: Any) -> None:
         removing.set()
@@ -66,7 +66,7 @@ def test_a_client_that_hangs_up_while_its_files_are_written_leaves_none(
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(write_next)
         with scratch:
-            reader.row(url)
+            reader.read(url)
             monkeypatch.setattr("os.rmdir", rmdir)
         monkeypatch.setattr("os.rmdir", remove_folder)
         assert isinstance(writing.exception(60), RuntimeError)

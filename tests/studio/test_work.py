@@ -10,11 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from seq2see.errors import UserError
-from seq2see.studio.app import make_app
-from seq2see.studio.counters import Counters
-from seq2see.studio.dynamic_batching import check_work
-from seq2see.studio.served import shelf_of
-from seq2see.studio.settings import Limits
+from seq2see.studio.app import create_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
+from seq2see.studio.service import check_work
 
 SPELLER = {"model": "speller"}
 
@@ -22,9 +22,9 @@ SPELLER = {"model": "speller"}
 @pytest.fixture(scope="module")
 def usual(speller: Path, reviews: Path, judge: Path) -> Iterator[TestClient]:
     """A server with the limits that it has unless somebody says otherwise."""
-    shelf = shelf_of([str(speller), str(reviews), str(judge)], Limits(), Counters())
-    yield TestClient(make_app(shelf, Limits(), Counters()), base_url="http://127.0.0.1:8000")
-    shelf.close()
+    repository = load_models([str(speller), str(reviews), str(judge)], Limits(), ServerMetrics())
+    yield TestClient(create_app(repository, Limits(), ServerMetrics()), base_url="http://127.0.0.1:8000")
+    repository.close()
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,3 @@ def test_models_of_an_ensemble_work_each() -> None:
     check_work([20_000], Limits(), width=5, steps=100)
     with pytest.raises(UserError, match=r"100 symbols for each, 2 models is the work of 241,000 symbols"):
         check_work([20_000], Limits(), width=5, steps=100, models=2)
-
-
-def test_what_the_command_line_says_by_default_is_what_there_is() -> None:
-    from seq2see.cli.serve import CONNECTIONS, CONNECTIONS_EACH, HEADER, MAX_SYMBOLS, MAX_WORK, SEND
-
-    usual = Limits()
-    assert (usual.symbols, usual.work) == (MAX_SYMBOLS, MAX_WORK)
-    assert (usual.connections, usual.connections_each) == (CONNECTIONS, CONNECTIONS_EACH)
-    assert (usual.header, usual.send) == (HEADER, SEND)

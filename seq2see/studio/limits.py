@@ -1,0 +1,109 @@
+"""Limits of the server: one record, from which the options of `seq2see serve` and the table in the docs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+MEGABYTE = 1_000_000
+HEADER_BYTES = 1 << 16
+"""Size of a request's header, its first line included."""
+SHUTDOWN_GRACE = 5
+"""Seconds for requests in progress when the server shuts down."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One field of `Limits`; option: the command line's name for it; unit: of the option's value and of the table."""
+
+    name: str
+    default: float
+    about: str
+    option: str | None
+    unit: str
+
+    @property
+    def attribute(self) -> str:
+        """The name under which argparse keeps the option."""
+        return (self.option or "").removeprefix("--").replace("-", "_")
+
+    @property
+    def factor(self) -> int:
+        return MEGABYTE if self.unit == "MB" else 1
+
+    @property
+    def text(self) -> str:
+        """The default with its unit: `25 MB`."""
+        return f"{self.default / self.factor:,g} {self.unit}".strip()
+
+    def parse(self, value: float) -> float:
+        """The field's value from the option's: bytes from megabytes."""
+        return int(value * self.factor) if isinstance(self.default, int) else value
+
+
+def _limit(default: float, about: str, *, option: str | None = None, unit: str = "") -> Any:
+    return field(default=default, metadata={"about": about, "option": option, "unit": unit})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server accepts. `about` completes the sentence "at most (default) ...", or says what a size is of."""
+
+    body_bytes: int = _limit(25 * MEGABYTE, "body of a request", option="--max-upload", unit="MB")
+    text_characters: int = _limit(50_000, "characters of one text")
+    text_symbols: int = _limit(20_000, "symbols of one text, as the model reads it", option="--max-symbols")
+    request_inputs: int = _limit(64, "inputs of one request")
+    request_work: int = _limit(
+        200_000, "symbols that one request reads and writes, attention included", option="--max-work"
+    )
+    queue_size: int = _limit(1024, "inputs that wait for a model")
+    batch_rows: int = _limit(256, "inputs in one batch")
+    batch_symbols: int = _limit(16_000, "symbols in one batch, padding included")
+    timeout: float = _limit(60.0, "time to answer a request, decoding included", option="--timeout", unit="s")
+    upload_timeout: float = _limit(60.0, "time to receive a body", unit="s")
+    header_timeout: float = _limit(10.0, "time to receive a request's header", option="--header-timeout", unit="s")
+    send_timeout: float = _limit(
+        30.0, "time in which a client must read the next 16 KB of its answer", option="--send-timeout", unit="s"
+    )
+    response_bytes: int = _limit(100 * MEGABYTE, "one answer (ask without `looks` for less)", unit="MB")
+    unread_bytes: int = _limit(250 * MEGABYTE, "answers that clients have not read yet, all together", unit="MB")
+    connections: int = _limit(512, "open connections", option="--max-connections")
+    connections_per_address: int = _limit(
+        64, "open connections of one address, other than this machine's own", option="--max-connections-each"
+    )
+    decoders: int = _limit(2, "processes that decode files", option="--decoders")
+    decoder_memory: int = _limit(
+        1500 * MEGABYTE, "memory of each of these processes", option="--decode-memory", unit="MB"
+    )
+    decode_timeout: float = _limit(30.0, "time to decode one file", option="--decode-timeout", unit="s")
+    decode_queue: int = _limit(512, "files that wait to be decoded", option="--decode-queue")
+    decoded_bytes: int = _limit(
+        500 * MEGABYTE, "decoded files that all requests hold together", option="--max-decoded", unit="MB"
+    )
+
+    @classmethod
+    def all(cls) -> Iterator[Limit]:
+        """Every limit, in the order of the fields."""
+        for entry in fields(cls):
+            yield Limit(entry.name, entry.default, **entry.metadata)  # type: ignore[arg-type]
+
+    @classmethod
+    def options(cls) -> list[Limit]:
+        """The limits that the command line can change."""
+        return [limit for limit in cls.all() if limit.option is not None]
+
+    @classmethod
+    def from_options(cls, arguments: object) -> Limits:
+        """Limits from the parsed options of the command line."""
+        values = {limit.name: limit.parse(getattr(arguments, limit.attribute)) for limit in cls.options()}
+        return cls(**values)  # type: ignore[arg-type]
+
+    @classmethod
+    def table(cls) -> str:
+        """The table of docs/serving.md."""
+        rows = ["| what | limit | option |", "|---|---|---|"]
+        rows += [
+            f"| {limit.about} | {limit.text} | {f'`{limit.option}` ' if limit.option else ''}|" for limit in cls.all()
+        ]
+        return "".join(f"{row}\n" for row in rows)

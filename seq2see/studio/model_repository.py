@@ -1,0 +1,345 @@
+"""The models of a server by name: loading them, describing them, their examples, their health."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from seq2see.api import Model, load
+from seq2see.data.columns import OUTPUT
+from seq2see.data.locate import named
+from seq2see.errors import UserError, nearest
+from seq2see.files import shortened
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.vector import VectorField
+from seq2see.pipeline.bundle import folders_of
+from seq2see.pipeline.five_answers import answers_of
+from seq2see.pipeline.predictor import why_no_looks
+from seq2see.studio.dynamic_batching import Batcher
+from seq2see.studio.http import RequestError
+from seq2see.studio.limits import Limits
+from seq2see.studio.media import MediaDecoder
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.schemas import InvalidRequest
+from seq2see.studio.training_runs import TrainingRun
+from seq2see.training.dataset import open_table
+from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
+from seq2see.training.run import SOURCES
+
+FILES = ("image", "sound", "video")
+
+Record = dict[str, Any]
+Row = dict[str, str]
+
+
+@dataclass
+class ServedModel:
+    """A model with its queue and its examples.
+
+    outside: files of examples that may not be shown; run: its training, where its folder has a record of it; media:
+    decodes its files, None where it reads none."""
+
+    name: str
+    model: Model
+    batcher: Batcher
+    examples: list[Row] = field(default_factory=list)
+    outside: list[Path] = field(default_factory=list)
+    run: TrainingRun | None = None
+    media: MediaDecoder | None = None
+
+    def summary(self) -> Record:
+        """One entry of the list of models: what a page needs for its form."""
+        recipe = self.model.recipe
+        output: Record = {"kind": recipe.output.kind}
+        if recipe.output.kind == "label":
+            output["labels"] = self.model.bundle.fields.output.vocabulary.symbols
+        if recipe.output.kind == "text":
+            output["tokens"] = getattr(recipe.output, "tokens", "word")
+        return {
+            "name": self.name,
+            "task": recipe.task,
+            "description": recipe.description,
+            "inputs": [_describe_input(name, settings) for name, settings in recipe.inputs.items()],
+            "output": output,
+            "attention": {
+                "score": recipe.attention.score if recipe.looked_at else "none",
+                "over": list(recipe.looked_at),
+                "scope": recipe.attention.scope,
+                "choice": recipe.attention.choice,
+                "heads": recipe.attention.heads,
+            }
+            | ({} if recipe.looked_at else {"reason": why_no_looks(recipe)}),
+            "search": recipe.search.model_dump(mode="json") if not recipe.output.one_step else {},
+            "ensemble": len(self.model.bundles),
+            "run": self.run is not None,
+        }
+
+    @cached_property
+    def details(self) -> Record:
+        """The summary with the five answers (of each model of an ensemble) and the examples."""
+        answers = [answers_of(bundle) for bundle in self.model.bundles]
+        records = [answer.to_dict() | {"description": answer.description, "text": answer.text()} for answer in answers]
+        examples = [self._describe_example(number) for number in range(len(self.examples))]
+        return self.summary() | {"answers": records, "examples": examples}
+
+    def example_file(self, number: int, name: str) -> Path:
+        """The file of an example; 404 where it is gone."""
+        column = self.model.bundle.fields.inputs[name]
+        path = Path(column.file(self.examples[number][name]) if isinstance(column, MediaField) else "")
+        if not path.is_file():
+            raise RequestError(404, f"example {number} of '{self.name}': the file of '{name}' is gone")
+        return path
+
+    def _describe_example(self, number: int) -> Record:
+        """A row that a client may send as it is, or as {"example": number}; files have addresses, not contents."""
+        row, inputs = self.examples[number], dict[str, Any]()
+        for name, settings in self.model.recipe.inputs.items():
+            is_file = settings.kind in FILES
+            inputs[name] = {"file": Path(row[name]).name, "example": number} if is_file else row[name]
+        kind = self.model.recipe.output.kind
+        return {"example": number, "inputs": inputs} | ({"output": row[OUTPUT]} if kind in ("text", "label") else {})
+
+
+def _describe_input(name: str, settings: Any) -> Record:
+    record = {"name": name, "kind": settings.kind, "file": settings.kind in FILES}
+    return record | {key: getattr(settings, key) for key in ("tokens", "max_length") if hasattr(settings, key)}
+
+
+class ModelRepository:
+    """All models of a server; media: decodes their files."""
+
+    def __init__(self, models: Sequence[ServedModel], media: MediaDecoder | None = None):
+        self._models = {model.name: model for model in models}
+        self.media = media
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self._models.values())
+
+    def get(self, name: str | None) -> ServedModel:
+        """The model of that name; a single model needs no name."""
+        names = ", ".join(self._models)
+        if name is None:
+            if len(self._models) > 1:
+                raise InvalidRequest(f"model: missing; allowed: {names}")
+            return next(iter(self._models.values()))
+        if name not in self._models:
+            unknown = shortened(name, quotes=False)
+            raise RequestError(404, f"model: '{unknown}' is not served{nearest(name, self._models)}; allowed: {names}")
+        return self._models[name]
+
+    def get_run(self, name: str | None) -> TrainingRun:
+        """The training of that model; without a name: of the first model that has a record of it."""
+        recorded = [model for model in self if model.run is not None]
+        served = recorded[0] if name is None and recorded else self.get(name)
+        if served.run is None:
+            ensemble = len(served.model.bundles) > 1
+            reason = "an ensemble has no run of its own" if ensemble else f"its folder has no {METRICS}"
+            raise RequestError(404, f"nothing was recorded of the training of '{served.name}': {reason}")
+        return served.run
+
+    def health(self, timeout: float) -> Record:
+        """status: 'ok', 'overloaded' (a queue is full) or 'failing', with the problems; and what waits and runs, for
+        each model and for the decoders."""
+        failing = {model.name: model.batcher.problem(timeout) for model in self}
+        full = {model.name: "too many inputs wait" if model.batcher.full else None for model in self}
+        queues = {model.name: {"waiting": model.batcher.waiting, "running": model.batcher.running} for model in self}
+        record: Record = {"models": list(self._models), "queues": queues}
+        if self.media is not None:
+            pool = self.media.pool
+            failing["decoding"] = self.media.problem()
+            full["decoding"] = "too many files wait" if pool.waiting >= pool.queue_size else None
+            record["decoding"] = {"waiting": pool.waiting, "running": pool.running, "processes": pool.processes}
+        problems = [f"{name}: {problem}" for name, problem in (*failing.items(), *full.items()) if problem]
+        status = "failing" if any(failing.values()) else "overloaded" if problems else "ok"
+        return {"status": status} | record | ({"problems": problems} if problems else {})
+
+    def close(self, grace: float | None = None) -> None:
+        """Close all queues; grace: seconds for the batches in progress, together (None: as long as they need)."""
+        deadline = None if grace is None else monotonic() + grace
+        if self.media is not None:
+            self.media.close()
+        for model in self:
+            model.batcher.stop()
+        for model in self:
+            model.batcher.close(None if deadline is None else max(deadline - monotonic(), 0.0))
+
+
+# ---------------------------------------------------------------- loading
+
+
+def load_models(
+    arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()
+) -> ModelRepository:
+    """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may be shown."""
+    media = MediaDecoder(limits)
+    try:
+        models = [
+            serve_model(name, load(folder), limits, metrics, folder=folder, files=files, media=media)
+            for name, folder in parse_names(arguments).items()
+        ]
+    except BaseException:
+        media.close()
+        raise
+    return ModelRepository(models, media)
+
+
+def serve_model(
+    name: str,
+    model: Model,
+    limits: Limits,
+    metrics: ServerMetrics,
+    *,
+    folder: str | None = None,
+    files: Sequence[Path] = (),
+    media: MediaDecoder,
+) -> ServedModel:
+    """A model with a queue; folder: where its examples and its training run are."""
+    batcher = Batcher(
+        model.bundles,
+        rows=limits.batch_rows,
+        symbols=limits.batch_symbols,
+        queue_size=limits.queue_size,
+        on_batch=partial(metrics.count_batch, name),
+    )
+    metrics.watch_queue(name, lambda: batcher.waiting)
+    served = ServedModel(name, model, batcher, media=media if media.attach(model) else None)
+    if folder is not None:
+        first = Path(folders_of(folder)[0])
+        with media.on_demand():
+            examples = find_examples(model, first, files)
+        served.examples, served.outside = examples.rows, examples.outside
+        run = TrainingRun(name, first, answers=lambda: served.details["answers"][0])
+        served.run = run if run.recorded and len(model.bundles) == 1 else None
+    return served
+
+
+def parse_names(arguments: Sequence[str]) -> dict[str, str]:
+    """{name: folder}: the folder's own name, or the one before =; names must differ.
+
+    >>> parse_names(["runs/translation", "hard=runs/other", "runs/a+runs/b"])
+    {'translation': 'runs/translation', 'hard': 'runs/other', 'a+b': 'runs/a+runs/b'}
+    """
+    folders: dict[str, str] = {}
+    for argument in arguments:
+        name, sign, folder = argument.partition("=")
+        if not sign or Path(argument).is_dir():
+            name, folder = "+".join(Path(part).resolve().name for part in folders_of(argument)), argument
+        if not name.strip() or "/" in name or not folder:
+            raise UserError(f"{argument}: expected FOLDER, or NAME=FOLDER with a name without /")
+        if name in folders:
+            raise UserError(
+                f"two models are called '{name}' ({folders[name]} and {folder}); give one another name: NAME={folder}"
+            )
+        folders[name] = folder
+    return folders
+
+
+# ---------------------------------------------------------------- examples
+
+READ_ROWS = 200
+"""Rows of a table among which examples are looked for."""
+
+
+@dataclass
+class Examples:
+    """rows: with distinct inputs by the recipe's names, and the output; outside, where there are no rows: files and
+    tables that exist and may not be shown."""
+
+    rows: list[Row] = field(default_factory=list)
+    outside: list[Path] = field(default_factory=list)
+
+
+def find_examples(model: Model, folder: Path, files: Sequence[Path] = ()) -> Examples:
+    """Rows of the data that the model was evaluated on, as far as its folder still leads to them.
+
+    A model's folder may come from a stranger. So files are read only from the folder itself, from the folder of data
+    sets that SEQ2SEE_DATA names, and from folders that the user gives (`files`, the option --files); and only files
+    that the model itself can read.
+    """
+    if not model.recipe.inputs:
+        return Examples()
+    roots = [root.resolve() for root in (folder, *files, *filter(None, [named()]))]
+    finder = _ExampleFinder(model, folder, roots)
+    for source in (finder.from_examples, finder.from_table, finder.from_report):
+        try:
+            rows = source()
+        except (UserError, OSError, ValueError, LookupError, AttributeError, TypeError):
+            continue  # a model is complete without the data it was trained on
+        allowed = [row for row in rows if finder.is_allowed(row)]
+        if allowed:
+            return Examples(allowed[:MOST])
+    return Examples(outside=finder.outside)
+
+
+@dataclass
+class _ExampleFinder:
+    """Looks for the examples of one model; roots: folders in which files may be, links resolved."""
+
+    model: Model
+    folder: Path
+    roots: list[Path]
+    outside: list[Path] = field(default_factory=list)
+
+    def from_examples(self) -> list[Row]:
+        lines = (self.folder / EXAMPLES).read_bytes().splitlines()
+        return [self._row(json.loads(line.decode("utf-8", "surrogateescape"))) for line in lines[:READ_ROWS]]
+
+    def from_table(self) -> list[Row]:
+        """Rows of the table that the run names; runs of earlier versions keep no examples."""
+        sources = json.loads((self.folder / SOURCES).read_bytes())
+        path = Path(sources.get("dev") or sources["data"])
+        if not self._is_inside(path):
+            return []
+        fields = self.model.bundle.fields
+        table, resolution = open_table(self.model.recipe, path, sources.get("columns"), fields=fields)
+        resolution = replace(resolution, files=dict.fromkeys(resolution.files, _accept_file))
+        rows: dict[tuple[str, ...], Row] = {}
+        for row in islice(resolution.rows(table), READ_ROWS):
+            inputs = tuple(row[name] for name in self.model.recipe.inputs)
+            if all(value.strip() for value in inputs):
+                rows.setdefault(inputs, self._row(row))
+            if len(rows) == MOST:
+                break
+        return list(rows.values())
+
+    def from_report(self) -> list[Row]:
+        """Samples of the last report of the training."""
+        names = list(self.model.recipe.inputs)
+        last = json.loads((self.folder / METRICS).read_bytes().splitlines()[-1])
+        samples = [
+            (parted(str(sample["input"]), len(names)), str(sample["reference"])) for sample in last.get("samples", [])
+        ]
+        return [
+            dict(zip(names, parts, strict=True)) | {OUTPUT: output} for parts, output in samples if parts is not None
+        ]
+
+    def is_allowed(self, row: Row) -> bool:
+        """Whether the files of a row may be shown, and the model can read all of it."""
+        fields = self.model.bundle.fields.inputs
+        paths = [Path(field.file(row[name])) for name, field in fields.items() if isinstance(field, MediaField)]
+        checked = {name: field for name, field in fields.items() if isinstance(field, MediaField | VectorField)}
+        inside = [self._is_inside(path) for path in paths]
+        return all(inside) and all(field.problem(row[name]) is None for name, field in checked.items())
+
+    def _row(self, record: Mapping[str, Any]) -> Row:
+        row = {name: record[name] for name in (*self.model.recipe.inputs, OUTPUT)}
+        if not all(isinstance(value, str) for value in row.values()):
+            raise ValueError("texts expected")
+        return row
+
+    def _is_inside(self, path: Path) -> bool:
+        """Whether a file lies in one of the roots, links resolved; one that exists elsewhere is noted."""
+        inside = any(path.resolve().is_relative_to(root) for root in self.roots)
+        if not inside and path.exists():
+            self.outside.append(path.absolute())
+        return inside
+
+
+def _accept_file(_path: str) -> None:
+    """No problem is reported of a file that may not be opened yet."""
