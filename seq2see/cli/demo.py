@@ -1,7 +1,7 @@
 """`seq2see demo`: Train a small model to pronounce English words, then see what it makes of words it has never read.
 
 Takes about two minutes; pictures of where the model looks are saved, and the studio is served, where you can type words
-of your own and take the wheel.
+of your own and edit its attention.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class MediaDecoder(FileDecoder):
 
     @contextmanager
     def on_demand(self) -> Iterator[None]:
-        """Decode files when a model needs them, while the server starts and checks its examples; later that is an error,
-        since a model's thread must not wait for a file."""
+        """Decode files when a model needs them: only while the server starts and checks its examples, since a model's
+        thread must not wait for a file later."""
         self._on_demand = True
         try:
             yield

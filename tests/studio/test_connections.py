@@ -20,6 +20,7 @@ from seq2see.studio.app import create_app
 from seq2see.studio.connections import Connections, LimitedConnection, _address
 from seq2see.studio.limits import Limits
 from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.middleware import RequestBoundary
 from seq2see.studio.model_repository import ServedModel, load_models
 from seq2see.studio.server import create_server, listen
 from tests.studio.test_batching import hold
@@ -56,11 +57,12 @@ class Small:
 def serving(app: Any, limits: Limits) -> Iterator[tuple[int, Connections]]:
     """The port of a server in a thread of this process, and its connections."""
     with closing(listen("127.0.0.1", 0)) as listening:
-        server = create_server(app, limits)
+        boundary = app if isinstance(app, RequestBoundary) else RequestBoundary(app)
+        server = create_server(boundary, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            yield listening.getsockname()[1], server.config.http.bounds  # type: ignore[union-attr]
+            yield listening.getsockname()[1], server.config.http.manager  # type: ignore[union-attr]
         finally:
             server.should_exit = True
             thread.join(60)
@@ -196,7 +198,7 @@ def test_answers_that_wait_to_be_read_are_bounded_and_the_slowest_goes() -> None
             stack.enter_context(small_window(port))
             assert eventually(lambda: any(one.unsent_bytes for one in connections))
             sleep(1.0)
-            assert sum(one.unsent_bytes for one in connections) <= limits.unread_bytes_bytes
+            assert sum(one.unsent_bytes for one in connections) <= limits.unread_bytes
         assert eventually(lambda: len(connections) == 1)
         assert len(get(port, "/large").content) == LARGE, "who reads is not cut off for those who do not"
 
@@ -216,7 +218,7 @@ class Fake:
 
     def evict(self) -> None:
         self.evicted = True
-        self.connections.leave(self)  # type: ignore[arg-type]
+        self.connections.remove(self)  # type: ignore[arg-type]
 
 
 def test_one_address_takes_no_more_than_its_share() -> None:

@@ -318,7 +318,7 @@ def damaged(request: pytest.FixtureRequest, captions: Path, tmp_path: Path) -> I
     folder = tmp_path / "run"
     shutil.copytree(captions, folder)
     if request.param == "live":
-        yield _client(create_run_app(TrainingRun("run", folder, live=RunProgress()))), folder
+        yield _client(create_run_app(TrainingRun("run", folder, progress=RunProgress()))), folder
         return
     repository = load_models([str(folder)], Limits(), ServerMetrics())
     yield _client(create_app(repository, Limits(), ServerMetrics())), folder

@@ -429,7 +429,7 @@ def test_files_and_answer_share_the_seconds_of_a_request(
     release, now, decode = threading.Event(), [0.0], MediaDecoder.decode
 
     async def slow(*given: Any, **how: Any) -> Any:
-        found = await decode(*given, **how | {"until": None})
+        found = await decode(*given, **how | {"deadline": None})
         now[0] += 600
         return found
 

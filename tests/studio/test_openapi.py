@@ -121,7 +121,7 @@ def test_every_reference_leads_somewhere_and_every_refusal_has_its_shape(
     client: TestClient, which: str, tmp_path: Path
 ) -> None:
     if which == "live":
-        app = create_run_app(TrainingRun("run", tmp_path, live=RunProgress()))
+        app = create_run_app(TrainingRun("run", tmp_path, progress=RunProgress()))
         client = TestClient(app, base_url="http://127.0.0.1:8000")
     document = client.get("/openapi.json").json()
     for reference in references(document):

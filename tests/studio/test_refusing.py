@@ -213,8 +213,8 @@ def test_what_was_done_is_counted(client: TestClient) -> None:
 def test_sums_are_told_to_the_last_figure() -> None:
     metrics = ServerMetrics()
     for _ in range(3):
-        metrics.request("/api/predict", 200, 411522.25)
-    assert 'seq2see_request_seconds_sum{path="/api/predict"} 1234566.75' in metrics.text({}).splitlines()
+        metrics.count_request("/api/predict", 200, 411522.25)
+    assert 'seq2see_request_seconds_sum{path="/api/predict"} 1.23456675e+06' in metrics.text().splitlines()
 
 
 def test_files_of_requests_do_not_stay(client: TestClient, home: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -20,7 +20,7 @@ export function comparison({ before, after, edits, tokens, places }) {
     make("ul.edits", {}, edits.map((edit) => make("li", {}, ...told(edit, after, places)))),
     make("div.sides", {},
       side("Before: the model by itself", before, gone, "before", "del"),
-      side("After: with your hand on the wheel", after, come, "after", "ins")),
+      side("After: with your edits", after, come, "after", "ins")),
     same ? make("p.quiet", {}, sameWords(before, after)) : null);
 }
 

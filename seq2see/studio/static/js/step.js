@@ -1,10 +1,10 @@
-// The chosen step: what else could have been said, the wheel, and the numbers behind it.
+// The chosen step: other symbols it could have written, its attention weights, and the numbers behind it.
 
 import { bdi, fill, folded, make } from "./dom.js";
 import { explanation } from "./explanation.js";
 import { runnersUp } from "./runners.js";
 import { visible } from "./symbols.js";
-import { wheel } from "./wheel.js";
+import { attentionBars } from "./attention_bars.js";
 
 const HINT = "The weights of this step, which sum to 1; a bar is as high as the square root of its weight. Drag a bar, or click a place in the input, and it goes on from there. "
   + "Shift-click adds a place; arrow keys work too.";
@@ -22,8 +22,8 @@ export function stepDetail({ token, step, text, map, explained, opened, on }) {
 }
 
 function bars(map, step, on) {
-  const made = wheel({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on });
-  return [make("h4", {}, "The wheel"), made.element, make("p.quiet.hint", {}, map.layout.kind === "grid" ? HINT + PAINT : HINT)];
+  const editor = attentionBars({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on });
+  return [make("h4", {}, "Edit attention"), editor.element, make("p.quiet.hint", {}, map.layout.kind === "grid" ? HINT + PAINT : HINT)];
 }
 
 function numbers(explain, opened) {

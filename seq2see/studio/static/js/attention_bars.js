@@ -1,4 +1,4 @@
-// The wheel: the weights of one step as bars that can be dragged; the others give way, so that they sum to one.
+// The attention weights of one step as bars to drag; the other bars shrink or grow, so that weights sum to one.
 // Keys: up and down (page up and down, home, end) change a bar, left and right go to the next, Enter looks there alone.
 
 import { bdi, make } from "./dom.js";
@@ -7,13 +7,13 @@ import { walk } from "./tokens.js";
 import { moved, onto } from "./weights.js";
 
 const KEYS = { ArrowUp: 0.05, ArrowDown: -0.05, PageUp: 0.25, PageDown: -0.25 };
-const PATIENCE = 350; // ms without a further key before the model is asked
+const KEY_PAUSE = 350; // ms without a further key before the request is sent
 
 // Small weights are seen beside large ones: a bar is as high as the root of its weight.
 const height = (weight) => Math.sqrt(weight);
 
 // on: {change(weights) while it is being changed, done(weights)}.
-export function wheel({ names, weights, label, on }) {
+export function attentionBars({ names, weights, label, on }) {
   let now = [...weights];
   let timer = null;
   const bars = names.map((name, place) => make("div.bar", {
@@ -47,7 +47,7 @@ export function wheel({ names, weights, label, on }) {
   }
   function later() {
     clearTimeout(timer);
-    timer = setTimeout(() => element.isConnected && on.done(now), PATIENCE);
+    timer = setTimeout(() => element.isConnected && on.done(now), KEY_PAUSE);
   }
 
   element.addEventListener("keydown", (event) => {
