@@ -44,7 +44,7 @@ from seq2see.pipeline.video_rows import backwards, both_ways
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
-from seq2see.training.dataset import filled, held_table, lists_in, open_table
+from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuned
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener
@@ -111,7 +111,7 @@ class Model:
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
             tell(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
-        if isinstance(prefix, str) and self.recipe.output.kind == "text":
+        if isinstance(prefix, str) and not self.recipe.output.one_step:
             tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
         made = answer_options(
             self.recipe,
@@ -273,8 +273,9 @@ class Model:
         row = self.row(given)
         name, _, part = next(iter(self.recipe.looked_at or self.recipe.inputs)).partition(".")
         fields = self.bundle.fields
-        if name in fields.text_inputs:
-            return fields.text_inputs[name].places(row[name], part)
+        named = fields.inputs[name].places(row[name], part)
+        if named is not None:
+            return named
         memory = self.bundle.network.remember(fields.batch([row]).to(self.bundle.device).inputs, 1)
         places = memory.places[f"{name}.{part}" if part else name]
         return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
@@ -303,7 +304,7 @@ class Model:
 
     def row(self, given: Any) -> dict[str, str]:
         """An input as a row by the recipe's names."""
-        return row_of(given, self.bundle.fields, lists_in(self.recipe))
+        return row_of(given, self.bundle.fields)
 
     def _one(self, given: Any) -> dict[str, str]:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
@@ -350,7 +351,7 @@ class Model:
 
     def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
         tell(self._noticed([row]))
-        if self.recipe.output.kind == "text":
+        if not self.recipe.output.one_step:
             tell(unknown_in(self.bundle, target, [row], what="target"))
         return follow(self.bundles, row, target, oracle=oracle)
 

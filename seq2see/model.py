@@ -32,7 +32,6 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, InputInfo, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
-from seq2see.modalities.image import ImageOutput
 from seq2see.recipe import Recipe
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
 
@@ -192,11 +191,12 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
 
 def _build_numbers(recipe: Recipe, features: int, numbers: int) -> NumbersHead:
     last, output = output_of(recipe), recipe.output
-    if not isinstance(output, ImageOutput):
+    shape = output.shape
+    if shape is None:
         return NumbersHead(features, numbers, output=last)
     if recipe.decoder.reconstruction.pixels == "dense":
-        return NumbersHead(features, prod(output.shape), output=last)
-    return PixelsHead(features, output.shape, channels_of(recipe), output=last, activation=activation_of(recipe))
+        return NumbersHead(features, prod(shape), output=last)
+    return PixelsHead(features, shape, channels_of(recipe), output=last, activation=activation_of(recipe))
 
 
 def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:

@@ -87,7 +87,8 @@ def argument(model: Model, text: str) -> dict[str, str]:
 
 def _value(model: Model, name: str, text: str) -> Any:
     """A list where the input may be one and it is written as JSON, as in a table of JSON lines; a text otherwise."""
-    if model.recipe.inputs[name].kind not in ("texts", "set") or not text.lstrip().startswith("["):
+    elements = model.bundle.fields.inputs[name].elements
+    if elements is None or str not in elements.types or not text.lstrip().startswith("["):
         return text
     try:
         found = json.loads(text)

@@ -159,7 +159,7 @@ def run(given: Given) -> None:
 
     model = reading(given.model, given.on_error)
     options = _options(given, model)
-    made = picture_writer(given.pictures, gives_pictures=model.recipe.output.kind == "image")
+    made = picture_writer(given.pictures, gives_pictures=model.recipe.output.file)
     inputs = source(model, given.inputs, given.file, given.columns)
     inline = given.looks == INLINE
     writer = None if given.looks is None or inline else LooksWriter(given.looks, count=inputs.count)

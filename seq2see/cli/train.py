@@ -141,7 +141,7 @@ def _tell(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
     say(f"the model is in {folder}; to try it:")
     brought = "".join(f" --plugin {name}" for name in plugins)
     several = "$'" + "\\t".join(map(str.upper, recipe.inputs)) + "'" if len(recipe.inputs) > 1 else "INPUT"
-    pictures = " --pictures made" if recipe.output.kind == "image" else ""
+    pictures = " --pictures made" if recipe.output.file else ""
     say(f"  {program()} predict {folder}{f' {several}' if recipe.inputs else ''}{pictures}{brought}")
     if recipe.looked_at:
         say(f"  {program()} look {folder} {several} --out look.png{brought}")

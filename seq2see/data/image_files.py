@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class AugmentSettings(Settings):
 class ImageInput(MediaSettings):
     """One input that is a picture: a PNG, JPEG, WebP, GIF, BMP or TIFF file, whatever it is called."""
 
+    usual_encoder: ClassVar[str] = "convolutional"
     kind: Literal["image"] = Field("image", description="what the column holds")
     height: Side = Field(224, description="pixels every picture is brought to")
     width: Annotated[int, Field(ge=0, le=MOST_SIDE)] = Field(

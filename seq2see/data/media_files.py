@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
 from seq2see.errors import MissingExtra, UserError
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.base import InputColumn
 from seq2see.settings.encoders import EncoderSettings
 
 
-class MediaSettings(ColumnSettings):
+class MediaSettings(InputColumn):
     """What all columns of files have."""
 
+    file: ClassVar[bool] = True
     column: str | None = Field(
         None, description="column of the table, which holds paths relative to the table; not given: the input's name"
     )

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -39,6 +39,7 @@ class SoundAugmentSettings(Settings):
 class SoundInput(MediaSettings):
     """One input that is a sound: a WAV, FLAC, Ogg, MP3, AIFF or AU file (extra `sound`), its channels mixed to one."""
 
+    usual_encoder: ClassVar[str] = "pyramidal"
     kind: Literal["sound"] = Field("sound", description="what the column holds")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(
         16_000, description="samples a second every sound is brought to"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class VideoInput(MediaSettings):
     """One input that is a video: an MP4, MOV, Matroska, WebM, AVI, MPEG, MPEG-TS, Ogg, FLV, WMV or GIF file (extra
     `video`), without its sound."""
 
+    usual_encoder: ClassVar[str] = "video"
+    reversible: ClassVar[bool] = True
     kind: Literal["video"] = Field("video", description="what the column holds")
     every: Positive = Field(1, description="every so many-th frame is read")
     rate: Amount = Field(0.0, description="so many frames a second are read; 0: as `every` says")

@@ -1,24 +1,105 @@
-"""What every kind of input and output can do: the base classes and their registries."""
+"""The base classes of kinds of inputs and outputs, and their registries.
+
+A kind is one registered class: `Modality` for an input, `Output` for an output. Its settings (`Settings`) state its
+properties; an object of it is the column of one recipe, with what was learned from the training rows.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Protocol, Self
 from urllib.parse import quote
 
 import numpy as np
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
+from seq2see.errors import UserError
+from seq2see.files import whole_characters
+from seq2see.looks import Shown
 from seq2see.registry import Registry
+from seq2see.settings.base import ColumnSettings
 
 Column = Any
-"""A column of a batch: Sequences, Nested, Labels, Pictures, Numbers, .. Whatever it is, it has `to(device)`."""
+"""A column of a batch: Sequences, Nested, Labels, Images, Numbers, .. Whatever it is, it has `to(device)`."""
 
 Chosen = Sequence[int] | NDArray[np.integer]
+Row = Mapping[str, str]
+Schema = dict[str, Any]
+"""A JSON schema."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What a list may hold that is given instead of a text: `name` of these values in messages, their `types`, whether
+    the list `may_be_empty`, and their JSON `schema`."""
+
+    name: str
+    types: tuple[type, ...]
+    schema: Schema
+    may_be_empty: bool = True
+
+
+@dataclass(eq=False)
+class Example:
+    """One value of a column, read once: warnings, batches, their sizes and what is shown all use it.
+
+    field: that read it; value: as the table has it; ids: as it is stored; symbols: those that are read, in one row
+    (`texts`: sentence by sentence); total: symbols of the whole value, those beyond the limits of the recipe counted.
+    """
+
+    field: Field
+    value: str
+    ids: list[int]
+    symbols: list[Any] = dataclass_field(default_factory=list)
+    total: int = 0
+
+    @cached_property
+    def length(self) -> int:
+        """How much of a batch it takes, in symbols."""
+        return self.field.length(self)
+
+
+class Occlusion(Protocol):
+    """A column of equal rows as places, each of which can be hidden."""
+
+    @property
+    def count(self) -> int:
+        """Places of each row."""
+        ...
+
+    @property
+    def room(self) -> int:
+        """How much of a batch a row takes, in symbols."""
+        ...
+
+    def without(self, places: Int[Tensor, " rows"]) -> Column:
+        """The column, each row without the place of that number."""
+        ...
+
+    def by_place(self, vectors: Float[Tensor, ...]) -> Float[Tensor, "rows places"]:
+        """The norms of vectors, one for each e(x_j) as the encoder reads them, as one number for each place; called
+        once for each part of which the e(x_j) are joined."""
+        ...
+
+
+class Watcher(Protocol):
+    """Gathers what a model cannot read of one column, row by row."""
+
+    def read(self, example: Example, row: Row) -> None: ...
+
+    def lines(self) -> list[str]:
+        """One line for each matter, however many rows there were."""
+        ...
 
 
 class Field(ABC):
@@ -26,8 +107,14 @@ class Field(ABC):
 
     A field is built in passes over its values: `learn` where `learning` says it wants one (BPE), then `observe` for
     each value, then `settle`. Several fields are built together, in the same passes, by `Fields.build`.
+
+    Settings: the class of its settings; elements: what a list may hold that is given instead of a text, None where
+    only text is allowed; unusable: what reports call values for which `problem` gives a reason.
     """
 
+    Settings: ClassVar[type[ColumnSettings]]
+    elements: ClassVar[Elements | None] = None
+    unusable: ClassVar[str] = ""
     vocabulary: Vocabulary
     """Of fields that have symbols or names; `size` is 0 for those that have none."""
 
@@ -40,7 +127,53 @@ class Field(ABC):
         """Symbols of its vocabulary; 0 where a column has none."""
         return len(self.vocabulary) if hasattr(self, "vocabulary") else 0
 
-    # ---------------------------------------------------------------- building
+    # --- Description
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        """One line about the column for the five answers; size: symbols, labels or numbers, where known; exact: they
+        are as many, not just at most."""
+        return f"{self.role(name)}: {self.settings.kind}, column '{self.settings.column or name}'"
+
+    def role(self, name: str) -> str:
+        return "output y" if self.output else f"input x ({name})"
+
+    @property
+    def stated_size(self) -> int | None:
+        """`size`, as far as the settings alone state it or its limit."""
+        return None
+
+    @property
+    def counted(self) -> str:
+        """What `size` counts."""
+        return "symbols of the vocabulary"
+
+    # --- Values from tables, Python and JSON
+
+    def from_list(self, items: Sequence[str]) -> str:
+        """The text of a table that stands for a list of `elements`; a UserError where there is none."""
+        raise NotImplementedError(f"{type(self).__name__} takes no lists")
+
+    def clean(self, value: str) -> str:
+        """A value that a user gave, without halves of surrogate pairs; a UserError where it cannot be one at all."""
+        return whole_characters(value)
+
+    def problem(self, value: str) -> str | None:
+        """Why a value cannot be used; None where it can."""
+        return None
+
+    def content(self, value: str) -> bytes:
+        """What equal values have in common: text in Unicode form NFC, with single spaces between words."""
+        return " ".join(unicodedata.normalize("NFC", value).split()).encode("utf-8", "surrogatepass")
+
+    def json_schemas(self, text: Schema) -> list[Schema]:
+        """The forms in which a server takes a value; text: the schema of a text."""
+        if self.elements is None:
+            return [text]
+        more = {} if self.elements.may_be_empty else {"minItems": 1}
+        listed = {"type": "array", "items": self.elements.schema} | more
+        return [text, listed] if self.elements.may_be_empty else [listed, text]
+
+    # --- Building
 
     @property
     def learning(self) -> bool:
@@ -63,9 +196,6 @@ class Field(ABC):
     def settle(self) -> None:
         """Make the vocabulary of what was observed."""
 
-    def beside(self, output: Field) -> None:  # noqa: B027 - most inputs have nothing to learn from it
-        """Told of the output's field, once that is settled or loaded: for what an input can only know from there."""
-
     def build(self, values: Iterable[str]) -> None:
         """Build from the values of this column alone; they are held in memory only if there is something to learn."""
         if self.learning:
@@ -75,7 +205,7 @@ class Field(ABC):
             self.observe(value)
         self.settle()
 
-    # ---------------------------------------------------------------- rows and batches
+    # --- Rows and batches
 
     @abstractmethod
     def ids(self, value: str) -> list[int]:
@@ -85,17 +215,21 @@ class Field(ABC):
         """Whether a model may be trained to write this."""
         return True
 
-    def cuts(self, value: str, ids: Sequence[int]) -> bool:
-        """Whether the ids of a value are those of its beginning only."""
-        return False
+    def read(self, value: str) -> Example:
+        """A value, read once for all who need it."""
+        return Example(self, value, self.ids(value))
 
-    def room(self, value: str) -> int:
-        """How much room a value takes in a batch, in symbols."""
-        return len(self.ids(value))
+    def length(self, example: Example) -> int:
+        """How much of a batch a value takes, in symbols."""
+        return len(example.ids)
+
+    def is_cut(self, example: Example) -> bool:
+        """Whether more of a value is there than is read."""
+        return False
 
     @abstractmethod
     def widths(self, store: Ragged) -> NDArray[np.int64]:
-        """How much room each stored row takes in a batch: (rows,)"""
+        """How much of a batch each stored row takes: (rows,)"""
 
     @abstractmethod
     def pad(self, store: Ragged, rows: Chosen) -> Column:
@@ -105,7 +239,16 @@ class Field(ABC):
     def batch(self, values: Sequence[str]) -> Column:
         """Values as tensors."""
 
-    # ---------------------------------------------------------------- on disk
+    def collate(self, examples: Sequence[Example]) -> Column:
+        """Values that were read as tensors."""
+        return self.batch([example.value for example in examples])
+
+    def watcher(self, name: str, *, named: bool, copied: Callable[[Row], list[str]] | None = None) -> Watcher | None:
+        """Gathers what cannot be read of this column; named: lines begin with its name; copied: words of a row that
+        its vocabulary lacks and that can be written all the same. None where all can be read."""
+        return None
+
+    # --- On disk
 
     @abstractmethod
     def save(self, folder: Path, name: str) -> list[Path]:
@@ -117,8 +260,53 @@ class Field(ABC):
         """Read what `save` wrote; a UserError names a missing or damaged file."""
 
 
-class NumericField(Field):
-    """A column of rows of numbers, each of `size` of them: what a model may give that has no symbols."""
+class Modality(Field):
+    """A kind of input. hidden_parts: the places that can be hidden one by one, its own ("") or further ones; drawable:
+    `shown` draws its values."""
+
+    hidden_parts: ClassVar[tuple[str, ...]] = ()
+    drawable: ClassVar[bool] = False
+
+    def beside(self, output: Field) -> None:
+        """Called with the output's field once that is settled or loaded: for what an input can only know from there."""
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        """A batch of equal rows as places that can be hidden. part: which of its further places (`words`); shape: how
+        they lie, where the column alone does not tell; changes: whether the encoder reads changes over time
+        (`Encoder.sees_changes`), so that what hides a place must be none."""
+        raise UserError(f"the places of such an input ({type(column).__name__}) cannot be left out one by one")
+
+    def places(self, value: str, part: str = "") -> list[str] | None:
+        """The names of the places of a value, or of its further ones; None where only the encoder knows them."""
+        return None
+
+    def shown(self, value: str) -> Shown | None:
+        """A value as something to be drawn, cut as the model reads it: a picture (height, width, channels), a video, a
+        spectrogram; None where there is nothing to draw."""
+        return None
+
+    def preview(self, value: str) -> dict[str, Any]:
+        """A value as the page of the studio shows it."""
+        return {"text": value}
+
+
+class Output(Field):
+    """A kind of output."""
+
+    def text_of(self, symbols: Sequence[str], ids: Sequence[int]) -> str:
+        """What a model wrote, `<eos>` included, as text."""
+        return symbols[0]
+
+    def knows(self, value: str) -> bool:
+        """Whether a model can write it at all."""
+        return True
+
+    def check(self, value: str) -> None:
+        """Refuse an output that has no probability, before anything is computed."""
+
+
+class NumericOutput(Output):
+    """Rows of `size` numbers: what a model may give that has no symbols."""
 
     @abstractmethod
     def numbers(self, value: str) -> NDArray[np.float64]:
@@ -128,15 +316,18 @@ class NumericField(Field):
     def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """What a model gives, (.., size), as plain numbers."""
 
+    @abstractmethod
+    def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
+        """Plain numbers as a field of `Prediction`."""
 
-kinds: Registry[type[Field]] = Registry("kind of column")
-written: Registry[type[Field]] = Registry("kind of output")
-"""Columns that are written otherwise than they are read."""
+
+inputs: Registry[type[Modality]] = Registry("kind of input")
+outputs: Registry[type[Output]] = Registry("kind of output")
 
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:
     """The class that reads, or writes, a column of that kind."""
-    return written[settings.kind] if output and settings.kind in written else kinds[settings.kind]
+    return outputs[settings.kind] if output else inputs[settings.kind]
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:

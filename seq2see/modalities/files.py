@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,17 @@ from seq2see.data.resampling import Samples
 from seq2see.data.sound_files import SoundInput, decoded, samples_of
 from seq2see.data.store import Ragged
 from seq2see.data.video_files import KEPT, Clip, VideoInput, read_video, times_in
-from seq2see.looks import Shown
-from seq2see.modalities.base import Field
+from seq2see.errors import UserError
+from seq2see.modalities.base import Example, Modality, Schema
+
+DATA_URL = (
+    r"^data:[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+(;[A-Za-z0-9_=.+-]+)*;base64,"
+    r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+)
+"""How files are given inside JSON."""
+
+BLOCK, BLOCKS = 1 << 14, 16
+"""Size and number of the blocks hashed of a larger file, evenly spread, its first and last bytes among them."""
 
 
 class FileDecoder:
@@ -57,7 +68,7 @@ class FileDecoder:
         return times_in(path, settings)
 
 
-class MediaField(Field):
+class MediaField(Modality):
     """Files, looked up when a batch is made. A stored row is its path, as bytes: it needs no list of files beside it,
     and two runs over other files are told apart like two runs over other words.
 
@@ -65,6 +76,9 @@ class MediaField(Field):
     files_too: the files are read beside it, as some other part of the network needs them.
     decoder: by which files are read where nothing is changed at random.
     """
+
+    unusable: ClassVar[str] = "a file"
+    drawable: ClassVar[bool] = True
 
     def __init__(self, settings: Any, *, output: bool = False):
         super().__init__(settings, output=output)
@@ -85,6 +99,22 @@ class MediaField(Field):
     def file(self, value: str) -> str:
         """The path of the file that a value speaks of."""
         return value
+
+    def clean(self, value: str) -> str:
+        """Halves of surrogate pairs stand for bytes that are no text in the path of a file, and stay."""
+        try:
+            if b"\0" not in os.fsencode(self.file(value)):
+                return value
+        except UnicodeEncodeError:
+            pass
+        raise UserError(f"{value!r} is not the path of a file")
+
+    def content(self, value: str) -> bytes:
+        """A hash of the file, so that a copy in another folder is equal; of one that cannot be read, of its path."""
+        return _content(Path(self.file(value))) + b"\0"
+
+    def json_schemas(self, text: Schema) -> list[Schema]:
+        return [{"type": "string", "pattern": DATA_URL}]
 
     def observe(self, value: str) -> None:
         """Files have no vocabulary."""
@@ -116,21 +146,15 @@ class MediaField(Field):
             found[row] = known[value]
         return found
 
-    def room(self, value: str) -> int:
-        return self.width(value)
+    def length(self, example: Example) -> int:
+        return self.width(example.value)
 
     @abstractmethod
     def width(self, value: str) -> int:
         """How much room a file takes in a batch, in symbols."""
 
-    @abstractmethod
-    def problem(self, value: str) -> str | None:
-        """Why a file cannot be used; None where it can."""
-
-    def shown(self, value: str) -> Shown | None:
-        """A file as something to be drawn, cut as the model is shown it: a picture (height, width, channels), a film or
-        a spectrogram; None where it is nothing to see."""
-        return None
+    def preview(self, value: str) -> dict[str, Any]:
+        return {}
 
     def save(self, folder: Path, name: str) -> list[Path]:
         """Nothing is learned from files before the network reads them."""
@@ -139,3 +163,21 @@ class MediaField(Field):
     @classmethod
     def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
         return cls(settings, output=output)
+
+
+def _content(path: Path) -> bytes:
+    """A hash of a file; of one that cannot be read, of its path."""
+    digest = blake2b(digest_size=16)
+    try:
+        size = path.stat().st_size
+        digest.update(size.to_bytes(8, "little"))
+        with path.open("rb") as file:
+            if size <= BLOCK * BLOCKS:
+                digest.update(file.read())
+            else:
+                for block in range(BLOCKS):
+                    file.seek(block * (size - BLOCK) // (BLOCKS - 1))
+                    digest.update(file.read(BLOCK))
+    except (OSError, ValueError):
+        digest.update(str(path).encode("utf-8", "surrogateescape"))
+    return digest.digest()

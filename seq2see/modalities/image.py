@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,21 +19,21 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data.batches import Numbers
-from seq2see.data.image_files import MOST_SIZED, AugmentSettings, ImageInput, read_picture
+from seq2see.data.image_files import MOST_SIZED, AugmentSettings, ImageInput, data_url, read_picture
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
-from seq2see.modalities.base import Chosen, Field, NumericField, kinds, written
+from seq2see.modalities.base import Chosen, Field, NumericOutput, Occlusion, inputs, outputs
 from seq2see.modalities.files import MediaField
-from seq2see.settings.base import ColumnSettings, Side
+from seq2see.settings.base import ColumnSettings, OutputColumn, Side
 
 
-class ImageOutput(ColumnSettings):
+class ImageOutput(OutputColumn):
     """An output that is a picture, from 0 (black) to 1; what is not given is as in the first picture that goes in."""
 
     said: ClassVar[str] = "a picture"
-    one_step: ClassVar[bool] = True
+    file: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["image"] = Setting("image", description="what the column holds")
@@ -51,9 +51,7 @@ class ImageOutput(ColumnSettings):
         return (3 if self.colour == "rgb" else 1), self.height, self.width
 
 
-# ---------------- Columns that hold pictures
-
-# ---------------- Which way a script runs
+# --- Which way a script runs
 
 LEFTWARD = ("R", "AL")
 """Unicode's classes of letters that are written from right to left: Hebrew and others, Arabic."""
@@ -104,15 +102,20 @@ class Pictures:
         return replace(self, pixels=pixels, widths=self.widths.to(device), maps=maps)
 
 
-@kinds.register("image")
+@inputs.register("image")
 class ImageField(MediaField):
     """Files that Pillow reads."""
 
+    Settings: ClassVar[type[ColumnSettings]] = ImageInput
+    hidden_parts: ClassVar[tuple[str, ...]] = ("",)
     settings: ImageInput
 
     def __init__(self, settings: ImageInput, *, output: bool = False):
         super().__init__(settings, output=output)
         self.leftward = settings.direction == "right-to-left"
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        return _described(self, name)
 
     def beside(self, output: Field) -> None:
         """A picture of text is read the way its text is written, of which its vocabulary keeps count."""
@@ -137,6 +140,13 @@ class ImageField(MediaField):
     def shown(self, value: str) -> NDArray[np.uint8]:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
         return self._one(value, None, self._larger).transpose(1, 2, 0)
+
+    def preview(self, value: str) -> dict[str, Any]:
+        return pixels_preview(self.shown(value))
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        rows, columns = shape if len(shape) == 2 else (1, shape[0])
+        return CellOcclusion(column, rows, columns)
 
     def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
         return [Job(value, self.settings), *([Job(value, self._larger)] if shown else [])]
@@ -192,21 +202,23 @@ class ImageField(MediaField):
             raise UserError(f"{Path(value)}: {error}") from None
 
 
-# ---------------- Pictures that a model gives
-
-OUTPUT_CELL = 32 * 32
+# --- Images that a model gives
 
 
-@written.register("image")
-class ImageOutputField(MediaField, NumericField):
+@outputs.register("image")
+class ImageOutputField(MediaField, NumericOutput):
     """Pixels one behind the other: channel by channel, row by row."""
 
+    Settings: ClassVar[type[ColumnSettings]] = ImageOutput
     settings: ImageOutput
 
     def __init__(self, settings: ImageOutput, *, output: bool = True):
         super().__init__(settings, output=output)
         kept = settings.model_dump(include={"height", "width", "fit", "colour"})
         self.reading = ImageInput(**kept)
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        return _described(self, name)
 
     @property
     def size(self) -> int:
@@ -224,7 +236,7 @@ class ImageOutputField(MediaField, NumericField):
         return [Job(value, self.reading)]
 
     def width(self, value: str) -> int:
-        return max(self.settings.height * self.settings.width // OUTPUT_CELL, 1)
+        return max(self.settings.height * self.settings.width // CELL, 1)
 
     def pad(self, store: Ragged, rows: Chosen) -> Numbers:
         return self.batch([self.value(store[int(row)]) for row in rows])
@@ -244,7 +256,66 @@ class ImageOutputField(MediaField, NumericField):
     def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64).clip(0, 1)
 
+    def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
+        return {"image": self.picture(numbers)}
+
     def picture(self, numbers: NDArray[np.floating]) -> NDArray[np.uint8]:
         """(height, width), or (height, width, 3), from 0 to 255: as files hold it."""
         shaped = np.rint(255 * numbers).astype(np.uint8).reshape(self.settings.shape).transpose(1, 2, 0)
         return np.asarray(shaped[..., 0] if shaped.shape[-1] == 1 else shaped)
+
+
+def _described(field: MediaField, name: str) -> str:
+    settings = field.settings
+    size = f"{settings.height} x {settings.width or 'as wide as they are'} pixels, {settings.colour}"
+    return f"{field.role(name)}: pictures, paths in column '{settings.column or name}', {size}"
+
+
+def pixels_preview(pixels: NDArray[np.uint8]) -> dict[str, Any]:
+    """A picture (height, width), or (height, width, channels), for a page."""
+    return {"picture": data_url(pixels), "height": pixels.shape[0], "width": pixels.shape[1]}
+
+
+# --- Places that can be hidden
+
+
+@dataclass
+class CellOcclusion:
+    """Places are the cells of a map of so many rows and columns, each with its share of the picture's pixels; columns
+    are counted from the right where the picture is read from there."""
+
+    column: Pictures
+    rows: int
+    columns: int
+
+    @property
+    def count(self) -> int:
+        return self.rows * self.columns
+
+    @property
+    def room(self) -> int:
+        return max(self._pixels.shape[-1] * self._pixels.shape[-2] // CELL, 1)
+
+    @property
+    def _pixels(self) -> Tensor:
+        if self.column.pixels is None:
+            raise ValueError("pictures expected, not the maps that were made of them")
+        return self.column.pixels
+
+    def without(self, places: Int[Tensor, " rows"]) -> Pictures:
+        pixels = self._pixels.clone()
+        height, width = pixels.shape[-2:]
+        for picture, place in zip(pixels, places.tolist(), strict=True):
+            down, across = divmod(place, self.columns)
+            if self.column.leftward:
+                across = self.columns - 1 - across
+            upper, lower = down * height // self.rows, (down + 1) * height // self.rows
+            left, right = across * width // self.columns, (across + 1) * width // self.columns
+            picture[:, upper:lower, left:right] = picture.float().mean().round().to(picture.dtype)
+        return replace(self.column, pixels=pixels)
+
+    def by_place(self, vectors: Float[Tensor, "batch size rows columns"]) -> Float[Tensor, "batch places"]:
+        joined = (1,) if vectors.shape[2] == self.rows else (1, 2)  # a column of the map is one place
+        norms = torch.linalg.vector_norm(vectors, dim=joined).view(len(vectors), self.rows, self.columns)
+        found: Tensor = (norms.flip(-1) if self.column.leftward else norms).flatten(1)
+        return found

@@ -18,19 +18,19 @@ from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation import OutputType
 from seq2see.files import whole_characters
-from seq2see.modalities.base import Chosen, Field, file_of, kinds
-from seq2see.settings.base import ColumnSettings
+from seq2see.modalities.base import Chosen, Output, file_of, outputs
+from seq2see.settings.base import ColumnSettings, OutputColumn
 
 FORWARD, BACKWARD = "forward", "backward"
 """The labels of `made: direction`; a clip as it lies on the disk is the first."""
 
 
-class LabelOutput(ColumnSettings):
+class LabelOutput(OutputColumn):
     """An output that is one of the classes found in the data."""
 
     said: ClassVar[str] = "a label"
-    one_step: ClassVar[bool] = True
-    numeric: ClassVar[bool] = False
+    classes: ClassVar[bool] = True
+    correct: ClassVar[str] = "accuracy"
     measured_as: ClassVar[OutputType] = "label"
     kind: Literal["label"] = Setting("label", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")
@@ -40,12 +40,20 @@ class LabelOutput(ColumnSettings):
         "are and backward, and the label says which",
     )
 
+    @property
+    def sized_by_data(self) -> bool:
+        return self.made is None
+
+    @property
+    def generated(self) -> str | None:
+        return self.made
+
 
 _SHOWN = 20
 
 
-@kinds.register("label")
-class LabelField(Field):
+@outputs.register("label")
+class LabelField(Output):
     """Names without special symbols, in the order of the alphabet: an id does not depend on how often a label occurs.
 
     >>> field = LabelField(LabelOutput())
@@ -54,12 +62,23 @@ class LabelField(Field):
     (['no', 'yes'], [1, 2], 1)
     """
 
+    Settings: ClassVar[type[ColumnSettings]] = LabelOutput
     settings: LabelOutput
 
     def __init__(self, settings: LabelOutput, *, output: bool = True):
         super().__init__(settings, output=output)
         self.vocabulary = Vocabulary([], specials=False)
         self._counts: Counter[str] = Counter()
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        if self.settings.made:
+            return f"output y: {FORWARD} or {BACKWARD}, no column's: each row is read with its videos either way"
+        many = "" if size is None else f", {'' if exact else 'at most '}{size:,} labels"
+        return f"output y: a label, column '{self.settings.column or name}'{many}"
+
+    @property
+    def stated_size(self) -> int | None:
+        return len((FORWARD, BACKWARD)) if self.settings.made else None
 
     def observe(self, value: str) -> None:
         self._counts[_name(value)] += 1
@@ -102,15 +121,16 @@ class LabelField(Field):
     def widths(self, store: Ragged) -> NDArray[np.int64]:
         return np.ones(len(store), dtype=np.int64)
 
-    def collate(self, ids: Sequence[int]) -> Labels:
-        return Labels(torch.tensor(list(ids), dtype=torch.int64))
-
     def pad(self, store: Ragged, rows: Chosen) -> Labels:
         chosen = np.asarray(rows, dtype=np.int64)
         return Labels(torch.from_numpy(np.asarray(store.flat[store.offsets[chosen]], dtype=np.int64)))
 
     def batch(self, values: Sequence[str]) -> Labels:
-        return self.collate([self.encode(value) for value in values])
+        return Labels(torch.tensor([self.encode(value) for value in values], dtype=torch.int64))
+
+    def check(self, value: str) -> None:
+        """An empty or unknown label has no probability."""
+        self.encode(value)
 
     def save(self, folder: Path, name: str) -> list[Path]:
         path = file_of(folder, "labels", name, suffix=".txt")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field as Setting
 
-from seq2see.data import tokens
 from seq2see.data.sentences import MARKS
 from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
-from seq2see.modalities.base import kinds
-from seq2see.modalities.text import TextField
-from seq2see.settings.base import TextSettings
+from seq2see.modalities.base import Elements, inputs
+from seq2see.modalities.text import TOKENS, TextField
+from seq2see.settings.base import ColumnSettings, InputColumn, TextSettings
 from seq2see.settings.encoders import EncoderSettings
 
 
-class SetInput(TextSettings):
+class SetInput(TextSettings, InputColumn):
     """One input that holds a set: elements in no order. Those that stand there twice count twice."""
 
     kind: Literal["set"] = Setting("set", description="what the column holds; a list of elements may stand there")
@@ -45,7 +44,7 @@ class Separated(Splitter):
         return (self.mark if self.mark.isspace() else f"{self.mark} ").join(symbols)
 
 
-@kinds.register("set")
+@inputs.register("set")
 class SetField(TextField):
     """A set as a row of symbols. They are kept in the order they were written in, which is shown and means nothing.
 
@@ -55,32 +54,35 @@ class SetField(TextField):
     (['oslo', 'new york', 'oslo'], [4, 5])
     """
 
+    Settings: ClassVar[type[ColumnSettings]] = SetInput
+    elements: ClassVar[Elements] = Elements("texts", (str,), {"type": "string"})
     settings: SetInput
 
     def __init__(self, settings: SetInput, *, output: bool = False):
         super().__init__(settings, output=output)
-        self.splitter = _splitter(settings)
+        if settings.separator is not None:
+            self.splitter = Separated(settings.separator)
 
+    def _made_of(self, column: str) -> str:
+        settings = self.settings
+        elements = TOKENS[settings.tokens] if settings.separator is None else f"elements between {settings.separator!r}"
+        return f"a set, column '{column}', of {elements}, in no order"
 
-def _splitter(settings: SetInput) -> Splitter:
-    return tokens.make(settings.tokens) if settings.separator is None else Separated(settings.separator)
+    def from_list(self, items: Sequence[str]) -> str:
+        """One value from a list of elements, which the field splits again.
 
-
-def listed(elements: Sequence[str], settings: SetInput) -> str:
-    """One value from a list of elements, which the field takes apart again.
-
-    >>> listed(["oslo", "new york"], SetInput(separator=";"))
-    'oslo; new york'
-    """
-    splitter = _splitter(settings)
-    for element in elements:
-        if splitter.split(element) != [element]:
-            raise UserError(
-                f"element {element!r} is not one {settings.tokens}; set the input's separator to a mark that no "
-                "element holds"
-                if settings.separator is None
-                else f"element {element!r} holds the separator {settings.separator!r}, outer spaces, or nothing"
-            )
-    if isinstance(splitter, Separated):
-        return splitter.join(elements)
-    return ("" if settings.tokens == "character" else " ").join(elements)
+        >>> SetField(SetInput(separator=";")).from_list(["oslo", "new york"])
+        'oslo; new york'
+        """
+        separator, tokens = self.settings.separator, self.settings.tokens
+        for element in items:
+            if self.splitter.split(element) != [element]:
+                raise UserError(
+                    f"element {element!r} is not one {tokens}; set the input's separator to a mark that no "
+                    "element holds"
+                    if separator is None
+                    else f"element {element!r} holds the separator {separator!r}, outer spaces, or nothing"
+                )
+        if separator is not None:
+            return self.splitter.join(items)
+        return ("" if tokens == "character" else " ").join(items)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -21,10 +22,12 @@ from seq2see.data.sound_files import SoundAugmentSettings, SoundInput
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
-from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.base import Chosen, Occlusion, inputs
 from seq2see.modalities.files import MediaField
+from seq2see.modalities.image import pixels_preview
+from seq2see.settings.base import ColumnSettings
 
-# ---------------- Other voices and rooms
+# --- Other voices and rooms
 
 KNOTS = 5
 """Heights that are drawn for a filter, from the lowest band to the highest."""
@@ -52,7 +55,7 @@ def filtered(
     return frames + torch.from_numpy(curve.astype(np.float32))
 
 
-# ---------------- Decoded sounds as a model hears them
+# --- Decoded sounds as a model hears them
 
 MOST_BLOTTED = 4
 """A mask takes at most one part in so many of a sound, however short it is."""
@@ -121,6 +124,10 @@ CELL = 4
 """Frames that take about as much room in a batch as a symbol of text."""
 
 
+TALLEST = 240
+"""Pixels of a spectrogram on the page, low to high."""
+
+
 @dataclass
 class Frames:
     """What one column holds frame by frame, whatever a frame is made of.
@@ -137,11 +144,20 @@ class Frames:
         return replace(self, values=self.values.to(device), mask=self.mask.to(device))
 
 
-@kinds.register("sound")
+@inputs.register("sound")
 class SoundField(MediaField):
     """Files that libsndfile reads, as frames of log-mel energies."""
 
+    Settings: ClassVar[type[ColumnSettings]] = SoundInput
+    hidden_parts: ClassVar[tuple[str, ...]] = ("",)
     settings: SoundInput
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        settings = self.settings
+        frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
+        frames += f", {settings.range:g} dB of them"
+        column = f"paths in column '{settings.column or name}', {settings.rate:,} samples a second"
+        return f"{self.role(name)}: sounds, {column}, {frames}"
 
     def problem(self, value: str) -> str | None:
         try:
@@ -165,6 +181,17 @@ class SoundField(MediaField):
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
         return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
+
+    def preview(self, value: str) -> dict[str, Any]:
+        """The spectrogram that the model reads, time from left to right, low frequencies at the bottom."""
+        mels = self.batch([value]).values[0].numpy()
+        low, high = float(mels.min()), float(mels.max())
+        grey = np.rint(255 * (mels - low) / max(high - low, 1e-9)).astype(np.uint8).T[::-1]
+        pixels = grey.repeat(max(TALLEST // grey.shape[0], 1), axis=0)
+        return pixels_preview(pixels) | {"seconds": len(mels) * self.settings.hop / 1000}
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        return FrameOcclusion(column, shape[0])
 
     def pad(self, store: Ragged, rows: Chosen) -> Frames:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
@@ -191,3 +218,52 @@ class SoundField(MediaField):
             return heard(*self.decoder.sound(value, self.settings), self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
+
+
+# --- Places that can be hidden
+
+
+@dataclass
+class FrameOcclusion:
+    """Places are stretches of neighbouring frames; their vectors are the frames as the encoder reads them, joined."""
+
+    column: Frames
+    count: int
+
+    @property
+    def room(self) -> int:
+        return max(self.column.values.shape[1] // CELL, 1)
+
+    def without(self, places: Int[Tensor, " rows"]) -> Frames:
+        values = self.column.values
+        hidden = self._place_of_frame() == places[:, None]
+        means = values.mean((1, 2), keepdim=True)
+        return replace(self.column, values=torch.where(hidden[..., None], means, values))
+
+    def by_place(self, vectors: Float[Tensor, "rows frames size"]) -> Float[Tensor, "rows places"]:
+        squares = vectors.square().sum(-1)
+        found: Tensor = squares.new_zeros(len(squares), self.count).index_add_(1, self._place_of_frame(), squares)
+        return found.sqrt()
+
+    def _place_of_frame(self) -> Int[Tensor, " frames"]:
+        mask = self.column.mask
+        if not bool(mask.all()):
+            raise ValueError("equal sounds expected, with no padding")
+        frames = torch.arange(mask.shape[1], device=mask.device)
+        every = frames_for_each(mask.shape[1], self.count)
+        return frames // every if every else frames * self.count // len(frames)
+
+
+def frames_for_each(frames: int, places: int) -> int:
+    """How many frames each of so many places stands for, where neighbours were joined in pairs, or in stacks of any
+    size; the last place may have fewer. 0 where that cannot have been: an encoder of one's own then shares them out
+    evenly.
+
+    >>> [frames_for_each(99, places) for places in (99, 50, 25, 33, 30)]
+    [1, 2, 4, 3, 0]
+    """
+    every = 1
+    while -(-frames // every) > places:
+        every *= 2
+    found = (number for number in (every, -(-frames // places)) if -(-frames // number) == places)
+    return next(found, 0)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import Field as Setting
+from torch import Tensor
 
-from seq2see.data.batches import Nested, flattened, nest
-from seq2see.data.sentences import cut
+from seq2see.data.batches import Nested, flattened, nest, pad_lists
+from seq2see.data.sentences import cut, together
 from seq2see.data.store import Ragged
-from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
 from seq2see.modalities.text import GivenText, TextField
-from seq2see.settings.base import Count
+from seq2see.settings.base import ColumnSettings, Count
 from seq2see.settings.encoders import EncoderSettings
 
 
 class TextsInput(GivenText):
     """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
 
+    copied_part: ClassVar[str] = "words"
     kind: Literal["texts"] = Setting("texts", description="what the column holds; a list of texts may stand there")
     sentences: Annotated[str, Setting(min_length=1)] = Setting(
         "rule",
@@ -34,7 +38,7 @@ class TextsInput(GivenText):
     encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
 
-@kinds.register("texts")
+@inputs.register("texts")
 class TextsField(TextField):
     """Text as sentences of symbols; what `max_length` and `max_sentences` leave out is not read.
 
@@ -44,7 +48,13 @@ class TextsField(TextField):
     ([['c'], ['a']], [6, 3, 4, 5, 3])
     """
 
+    Settings: ClassVar[type[ColumnSettings]] = TextsInput
+    elements: ClassVar[Elements] = Elements("texts", (str,), {"type": "string"})
+    hidden_parts: ClassVar[tuple[str, ...]] = ("", "words")
     settings: TextsInput
+
+    def from_list(self, items: Sequence[str]) -> str:
+        return together(items, by=self.settings.sentences)
 
     def normalise(self, value: str) -> str:
         """Sentences are found first: the rule goes by capital letters."""
@@ -61,8 +71,11 @@ class TextsField(TextField):
 
     def sentences(self, value: str) -> list[list[str]]:
         """What is read of a value: symbols by sentence; a sentence without any does not count."""
+        return self._shortened(list(map(self.splitter.split, self._texts(value))))
+
+    def _shortened(self, sentences: list[list[str]]) -> list[list[str]]:
         settings = self.settings
-        rows = [row for row in map(self.splitter.split, self._texts(value)) if row]
+        rows = [row for row in sentences if row]
         if settings.max_sentences:
             last = settings.keep == "last"
             rows = rows[-settings.max_sentences :] if last else rows[: settings.max_sentences]
@@ -76,11 +89,6 @@ class TextsField(TextField):
 
     def ids(self, value: str) -> list[int]:
         return flattened(map(self.vocabulary.encode, self.sentences(value)))
-
-    def cuts(self, value: str, ids: Sequence[int]) -> bool:
-        if not self.settings.max_length and not self.settings.max_sentences:
-            return False
-        return len(self.whole(value)) > len(self.symbols(value))
 
     @property
     def limit(self) -> str:
@@ -96,10 +104,110 @@ class TextsField(TextField):
         starts = np.asarray(store.offsets[chosen])
         return nest(store.flat, starts, np.asarray(store.offsets[chosen + 1]) - starts)
 
-    def batch(self, values: Sequence[str]) -> Nested:
-        symbols = [self.sentences(value) for value in values]
-        rows = [flattened(map(self.vocabulary.encode, one)) for one in symbols]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        flat = np.array([i for row in rows for i in row], dtype=np.int64)
+    def read(self, value: str) -> Example:
+        sentences = list(map(self.splitter.split, self._texts(value)))
+        read = self._shortened(sentences)
+        ids = flattened(map(self.vocabulary.encode, read))
+        return Example(self, value, ids, read, sum(map(len, sentences)))
+
+    def row_of(self, example: Example) -> list[str]:
+        return [symbol for sentence in example.symbols for symbol in sentence]
+
+    def collate(self, examples: Sequence[Example]) -> Nested:
+        symbols = [example.symbols for example in examples]
+        lengths = np.array([len(example.ids) for example in examples], dtype=np.int64)
+        flat = np.array([i for example in examples for i in example.ids], dtype=np.int64)
         texts = [[self.join(sentence) for sentence in one] for one in symbols]
         return replace(nest(flat, np.cumsum(lengths) - lengths, lengths), symbols=symbols, texts=texts)
+
+    def cut_message(self, name: str) -> tuple[str, str]:
+        return f"cut by {self.limit}", f"longer than inputs.{name} allows"
+
+    def preview(self, value: str) -> dict[str, Any]:
+        return {"text": value, "sentences": self.sentences(value)}
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        return WordOcclusion(column) if part == "words" else SentenceOcclusion(column)
+
+
+# --- Places that can be hidden
+
+Word = TypeVar("Word")
+
+
+@dataclass
+class WordOcclusion:
+    """Places are the words of a document; a sentence that loses its only word is gone."""
+
+    column: Nested
+
+    @property
+    def count(self) -> int:
+        return int(self.column.mask[0].sum())
+
+    def without(self, places: Int[Tensor, " rows"]) -> Nested:
+        real = self.column.mask
+        number = (real.flatten(1).cumsum(1) - 1).view_as(real)
+        return _kept(self.column, real & (number != places[:, None, None]))
+
+    @property
+    def room(self) -> int:
+        return self.column.ids[0].numel()
+
+    def by_place(self, vectors: Float[Tensor, "sentences words size"]) -> Float[Tensor, "rows places"]:
+        mask = self.column.mask
+        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
+        return norms.view(mask.shape)[mask].view(len(mask), -1)
+
+
+@dataclass
+class SentenceOcclusion:
+    """Places are the sentences of a document; what its words' vectors have is added up."""
+
+    column: Nested
+
+    @property
+    def count(self) -> int:
+        return int(self.column.sentences[0].sum())
+
+    def without(self, places: Int[Tensor, " rows"]) -> Nested:
+        real = self.column.mask
+        number = torch.arange(real.shape[1], device=real.device)
+        return _kept(self.column, real & (number != places[:, None])[..., None])
+
+    @property
+    def room(self) -> int:
+        return self.column.ids[0].numel()
+
+    def by_place(self, vectors: Float[Tensor, "sentences words size"]) -> Float[Tensor, "rows places"]:
+        mask = self.column.mask
+        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
+        return (norms.view(mask.shape) * mask).sum(-1)
+
+
+def _kept(column: Nested, kept: Tensor) -> Nested:
+    """The documents of those words alone, sentences moved up where others are gone.
+
+    How a sentence would be written without a word is not known here: `texts` is not given.
+    """
+    chosen = kept.tolist()
+    documents = [_filled(*pair) for pair in zip(column.ids.tolist(), chosen, strict=True)]
+    rows = [flattened(document) for document in documents]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    made = nest(np.array([i for row in rows for i in row], dtype=np.int64), np.cumsum(lengths) - lengths, lengths)
+    if column.symbols is not None:
+        made.symbols = [_filled(*pair) for pair in zip(column.symbols, chosen, strict=True)]
+    if column.copyable is not None:
+        stays = [flags[real] for flags, real in zip(kept, column.mask, strict=True)]
+        ids = [row[: len(flags)][flags].tolist() for row, flags in zip(column.copyable.ids, stays, strict=True)]
+        made.copyable = replace(column.copyable, ids=pad_lists(ids, eos=False).ids)
+    return made.to(column.ids.device)
+
+
+def _filled(sentences: list[list[Word]], kept: list[list[bool]]) -> list[list[Word]]:
+    """The words that are kept, by sentence; sentences that keep none are left out. Padding has no words to zip with."""
+    cut = [
+        [word for word, stays in zip(sentence, row, strict=False) if stays]
+        for sentence, row in zip(sentences, kept, strict=False)
+    ]
+    return [sentence for sentence in cut if sentence]

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
-from seq2see.modalities.base import Chosen, NumericField, file_of, kinds
-from seq2see.settings.base import Amount, ColumnSettings, Settings
+from seq2see.modalities.base import Chosen, Elements, Example, Modality, NumericOutput, file_of, inputs, outputs
+from seq2see.settings.base import Amount, ColumnSettings, InputColumn, OutputColumn, Settings
 from seq2see.settings.encoders import EncoderSettings
 
 
@@ -36,9 +36,11 @@ class NoiseSettings(Settings):
     )
 
 
-class VectorInput(ColumnSettings):
+class VectorInput(InputColumn):
     """One input that is a row of numbers, always as many: how many is learned from the first row."""
 
+    usual_encoder: ClassVar[str] = "dense"
+    one_place: ClassVar[bool] = True
     kind: Literal["vector"] = Setting(
         "vector", description="what the column holds: numbers between spaces or commas, or a list of numbers"
     )
@@ -47,12 +49,19 @@ class VectorInput(ColumnSettings):
     noise: NoiseSettings = NoiseSettings()
     encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
+    @property
+    def sized_by_data(self) -> bool:
+        return True
 
-class VectorOutput(ColumnSettings):
+    @property
+    def noise_note(self) -> str:
+        return "" if self.noise.kind == "none" else f"{self.noise.kind} {self.noise.amount:g}"
+
+
+class VectorOutput(OutputColumn):
     """An output that is a row of numbers, always as many."""
 
     said: ClassVar[str] = "a vector"
-    one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
@@ -61,8 +70,12 @@ class VectorOutput(ColumnSettings):
         True, description="learn (x - mean) / deviation, of the rows trained on; what is given back is as it was"
     )
 
+    @property
+    def sized_by_data(self) -> bool:
+        return True
 
-# ---------------- Rows of numbers as text
+
+# --- Rows of numbers as text
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -111,8 +124,8 @@ NUMBERS = 256
 """So many take about as much room in a batch as a symbol of text."""
 
 
-@kinds.register("vector")
-class VectorField(NumericField):
+@inputs.register("vector")
+class VectorField(Modality):
     """Numbers as (x - mean) / deviation, where the settings say so; those that never differ are read as zeros.
 
     A stored row holds the bits of its numbers. What is spoilt at random (denoising) is spoilt when a batch is drawn for
@@ -124,6 +137,9 @@ class VectorField(NumericField):
     (tensor([[1., 0.]]), '1 number, and every row has 2')
     """
 
+    Settings: ClassVar[type[ColumnSettings]] = VectorInput
+    elements: ClassVar[Elements] = Elements("numbers", (int, float), {"type": "number"}, may_be_empty=False)
+    unusable: ClassVar[str] = "numbers"
     settings: VectorInput | VectorOutput
 
     def __init__(self, settings: VectorInput | VectorOutput, *, output: bool = False):
@@ -136,7 +152,21 @@ class VectorField(NumericField):
         """Numbers in each row."""
         return self._length
 
-    # ---------------------------------------------------------------- building
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        many = "" if size is None else f" of {size:,} numbers"
+        noise = getattr(self.settings, "noise", None)
+        spoilt = f", {noise.kind} noise {noise.amount:g} while training" if noise and noise.kind != "none" else ""
+        standard = ", standardised" if self.settings.standardise else ""
+        return f"{self.role(name)}: a vector{many}, column '{self.settings.column or name}'{standard}{spoilt}"
+
+    @property
+    def counted(self) -> str:
+        return "numbers of the vector"
+
+    def from_list(self, items: Sequence[str]) -> str:
+        return " ".join(items)
+
+    # --- Building
 
     def problem(self, value: str) -> str | None:
         """Why a value cannot be used; None where it can. The first good one tells how many numbers there are."""
@@ -167,17 +197,21 @@ class VectorField(NumericField):
             self.mean, self.deviation = np.zeros(self._length), np.ones(self._length)
         self.deviation[self.deviation <= 1e-12 * np.maximum(np.abs(self.mean), 1e-12)] = 1.0
 
-    # ---------------------------------------------------------------- rows and batches
+    # --- Rows and batches
 
     def ids(self, value: str) -> list[int]:
         found: list[int] = self._parsed(value).astype(np.float32).view(np.int32).tolist()
         return found
 
-    def room(self, value: str) -> int:
+    def length(self, example: Example) -> int:
+        return self._width
+
+    @property
+    def _width(self) -> int:
         return max(self._length // NUMBERS, 1)
 
     def widths(self, store: Ragged) -> NDArray[np.int64]:
-        return np.full(len(store), self.room(""), dtype=np.int64)
+        return np.full(len(store), self._width, dtype=np.int64)
 
     def pad(self, store: Ragged, rows: Chosen) -> Numbers:
         starts = np.asarray(store.offsets[np.asarray(rows, dtype=np.int64)])
@@ -205,15 +239,7 @@ class VectorField(NumericField):
             return values + noise.amount * torch.randn_like(values)
         return values * (torch.rand_like(values) >= noise.amount)
 
-    # ---------------------------------------------------------------- as an output
-
-    def numbers(self, value: str) -> NDArray[np.float64]:
-        return self._parsed(value)
-
-    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
-        return np.asarray(values * self.deviation + self.mean, dtype=np.float64)
-
-    # ---------------------------------------------------------------- on disk
+    # --- On disk
 
     def save(self, folder: Path, name: str) -> list[Path]:
         stored = {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
@@ -236,6 +262,25 @@ class VectorField(NumericField):
             raise UserError(f"{path}: damaged: deviations above 0 expected, got {field.deviation.min()}")
         field._length = len(field.mean)
         return field
+
+
+@outputs.register("vector")
+class VectorOutputField(VectorField, NumericOutput):
+    """Numbers that a model gives, standardised while it learns."""
+
+    Settings: ClassVar[type[ColumnSettings]] = VectorOutput
+
+    def __init__(self, settings: VectorInput | VectorOutput, *, output: bool = True):
+        super().__init__(settings, output=output)
+
+    def numbers(self, value: str) -> NDArray[np.float64]:
+        return self._parsed(value)
+
+    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        return np.asarray(values * self.deviation + self.mean, dtype=np.float64)
+
+    def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
+        return {"vector": numbers.tolist()}
 
 
 def _numbers(stored: object) -> NDArray[np.float64]:

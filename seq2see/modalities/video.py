@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float, Int, Num, UInt8
 from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
 
-from seq2see.data.image_files import Pixels
+from seq2see.data.image_files import Pixels, data_url
 from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
 from seq2see.data.video_files import Clip, VideoAugmentSettings, VideoInput
 from seq2see.errors import UserError
 from seq2see.looks import Video
-from seq2see.modalities.base import Chosen, kinds
+from seq2see.modalities.base import Chosen, Occlusion, inputs
 from seq2see.modalities.files import MediaField
+from seq2see.settings.base import ColumnSettings
 
-# ---------------- Clips read from their end to their beginning
+# --- Clips read from their end to their beginning
 
 BACKWARDS = "\0backwards"
 """Behind a path: the clip from its end to its beginning. No path of a file has such a character in it."""
@@ -54,9 +57,7 @@ def named(value: str) -> str:
     return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
 
 
-# ---------------- Columns that hold videos
-
-# ---------------- Clips changed at random while a model learns
+# --- Clips changed at random while a model learns
 
 
 def changed(clip: Clip, settings: VideoAugmentSettings, random: np.random.Generator) -> Clip:
@@ -128,11 +129,29 @@ class Clips:
         return replace(self, pixels=pixels, mask=self.mask.to(device), maps=maps)
 
 
-@kinds.register("video")
+@inputs.register("video")
 class VideoField(MediaField):
     """Files that FFmpeg reads, as the frames that the settings choose."""
 
+    Settings: ClassVar[type[ColumnSettings]] = VideoInput
+    hidden_parts: ClassVar[tuple[str, ...]] = ("", "regions")
     settings: VideoInput
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        settings = self.settings
+        pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"
+        return f"{self.role(name)}: videos, paths in column '{settings.column or name}', {self._frames()}, {pixels}"
+
+    def _frames(self) -> str:
+        """Which frames of a video are read."""
+        settings = self.settings
+        if settings.frames:
+            return f"{settings.frames} frames spread evenly"
+        each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
+        return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
+
+    def content(self, value: str) -> bytes:
+        return super().content(value)[:-1] + value.endswith(BACKWARDS).to_bytes()
 
     def problem(self, value: str) -> str | None:
         try:
@@ -152,6 +171,16 @@ class VideoField(MediaField):
         """The frames that the model is shown, with the second of each."""
         clip = self._one(value, None)
         return Video(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
+
+    def preview(self, value: str) -> dict[str, Any]:
+        """The frames that the model is shown, with the second of each."""
+        video = self.shown(value)
+        height, width = video.frames.shape[1:3]
+        frames = [data_url(frame) for frame in video.frames]
+        return {"frames": frames, "times": video.times, "height": height, "width": width}
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        return RegionOcclusion(column, *shape, changes=changes)
 
     def pad(self, store: Ragged, rows: Chosen) -> Clips:
         """Stored rows, changed at random where the settings say so, by torch's own generator."""
@@ -217,3 +246,61 @@ class VideoField(MediaField):
 
 def _named(times: Iterable[float]) -> list[str]:
     return [f"{second:.2f} s" for second in times]
+
+
+# --- Places that can be hidden
+
+
+@dataclass
+class RegionOcclusion:
+    """Places are the cells of each frame's map of so many rows and columns, each with its share of the frame's pixels;
+    whole frames are maps of one cell. changes: whether the encoder reads changes."""
+
+    column: Clips
+    frames: int
+    rows: int = 1
+    columns: int = 1
+    changes: bool = field(default=False, kw_only=True)
+
+    @property
+    def count(self) -> int:
+        return self.frames * self.rows * self.columns
+
+    @property
+    def room(self) -> int:
+        frames, _, height, width = self._pixels.shape[1:]
+        return max(frames * height * width // CELL, 1)
+
+    @property
+    def _pixels(self) -> Tensor:
+        if self.column.pixels is None:
+            raise ValueError("clips expected, not the maps that were made of them")
+        return self.column.pixels
+
+    def without(self, places: Int[Tensor, " rows"]) -> Clips:
+        pixels = self._pixels.float() if self.changes else self._pixels.clone()
+        height, width = pixels.shape[-2:]
+        for clip, real, place in zip(pixels, self.column.mask, places.tolist(), strict=True):
+            number, cell = divmod(place, self.rows * self.columns)
+            down, across = divmod(cell, self.columns)
+            upper, lower = down * height // self.rows, (down + 1) * height // self.rows
+            left, right = across * width // self.columns, (across + 1) * width // self.columns
+            clip[number, :, upper:lower, left:right] = self._nothing(clip, real, number)[:, upper:lower, left:right]
+        return replace(self.column, pixels=pixels)
+
+    def _nothing(
+        self, clip: Num[Tensor, "frames channels height width"], real: Bool[Tensor, " frames"], number: int
+    ) -> Num[Tensor, "channels height width"]:
+        """What a frame shows that shows nothing."""
+        others = real.clone()
+        others[number] = False
+        if self.changes and bool(others.any()):
+            return clip[others].mean(0)
+        return clip.float().mean().round().to(clip.dtype).expand(clip.shape[1:])
+
+    def by_place(self, vectors: Float[Tensor, "batch frames size rows columns"]) -> Float[Tensor, "batch places"]:
+        """A map of other rows and columns than the places have is shared out among them by area."""
+        squares = vectors.square().sum(2)
+        cells = squares[0, 0].numel() / (self.rows * self.columns)
+        found: Tensor = adaptive_avg_pool2d(squares, (self.rows, self.columns)).flatten(1) * cells
+        return found.sqrt()

@@ -14,6 +14,7 @@ from torch import Tensor
 from seq2see.data.columns import ALIGNMENT, OUTPUT
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
+from seq2see.modalities.base import Example
 from seq2see.modalities.text import TextField
 
 _LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
@@ -66,20 +67,19 @@ class Aligning:
         self.source = source
         self.output = output
 
-    def links(self, row: Mapping[str, str]) -> Links:
+    def links(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> Links:
         """The links of a row, checked against its input and its output; those of what is cut off an input are left."""
-        whole = self.source.splitter.split(self.source.normalise(row[self.name]))
-        symbols = self.output.symbols(row[OUTPUT])
+        source = examples[self.name]
         try:
-            found = parse(row[ALIGNMENT], places=len(whole), symbols=len(symbols))
+            found = parse(row[ALIGNMENT], places=source.total, symbols=len(examples[OUTPUT].symbols))
         except UserError as error:
             raise UserError(f"column '{self.column}': {error}") from None
-        read = len(self.source.symbols(row[self.name]))
+        read = len(self.source.row_of(source))
         return Links(*(frozenset(one for one in links if one[0] < read) for links in (found.sure, found.possible)))
 
-    def ids(self, row: Mapping[str, str]) -> list[int]:
+    def ids(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> list[int]:
         """What is stored of a row: its sure links one behind the other."""
-        return [position for link in sorted(self.links(row).sure) for position in link]
+        return [position for link in sorted(self.links(row, examples).sure) for position in link]
 
 
 def shares(store: Ragged, rows: Sequence[int], *, steps: int, places: int) -> Float[Tensor, "batch steps places"]:

@@ -13,13 +13,14 @@ import torch
 import yaml
 from torch import Tensor
 
+from seq2see.data.columns import OUTPUT
 from seq2see.data.pretrained_vectors import read_vectors
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.devices import usable
-from seq2see.pipeline.fields import OUTPUT, Fields
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.parameters import skeleton
 from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
 from seq2see.pipeline.trained_rows import TrainedRows

@@ -8,6 +8,7 @@ from dataclasses import replace
 from seq2see.data.batches import UNK, Nested, Sequences, pad_lists
 from seq2see.data.columns import OUTPUT
 from seq2see.memory import Copyable
+from seq2see.modalities.base import Example
 from seq2see.modalities.text import TextField
 
 COPYABLE = "output.copyable"
@@ -43,20 +44,20 @@ class Copying:
             ids.append(further.setdefault(symbol, len(known) + len(further)) if number is None else number)
         return ids, list(further)
 
-    def target(self, value: str, words: Sequence[str]) -> list[int]:
-        """Ids of an output, without `<eos>`, beside an input with these words beyond the vocabulary."""
+    def target(self, symbols: Sequence[str], words: Sequence[str]) -> list[int]:
+        """Ids of an output's symbols, without `<eos>`, beside an input with these words beyond the vocabulary."""
         known = self.output.vocabulary
         further = {word: len(known) + number for number, word in enumerate(words)}
-        return [known.ids.get(symbol, further.get(symbol, UNK)) for symbol in self.output.symbols(value)]
+        return [known.ids.get(symbol, further.get(symbol, UNK)) for symbol in symbols]
 
-    def words(self, row: Mapping[str, str]) -> list[str]:
+    def words(self, examples: Mapping[str, Example]) -> list[str]:
         """The words of a row's input that lie beyond the vocabulary."""
-        return self.written(self.source.symbols(row[self.name]))[1]
+        return self.written(self.source.row_of(examples[self.name]))[1]
 
-    def ids(self, row: Mapping[str, str]) -> dict[str, list[int]]:
+    def ids(self, examples: Mapping[str, Example]) -> dict[str, list[int]]:
         """What is stored of a row: its input as the output would write it, and the output beside that input."""
-        ids, words = self.written(self.source.symbols(row[self.name]))
-        return {COPYABLE: ids, OUTPUT: self.target(row[OUTPUT], words)}
+        ids, words = self.written(self.source.row_of(examples[self.name]))
+        return {COPYABLE: ids, OUTPUT: self.target(examples[OUTPUT].symbols, words)}
 
     def read(self, column: Sequences | Nested) -> Sequences | Nested:
         """An input that was just split, with what can be copied from it."""
@@ -64,10 +65,11 @@ class Copying:
         ids = pad_lists([ids for ids, _ in rows], eos=False).ids
         return replace(column, copyable=Copyable(ids, [words for _, words in rows]))
 
-    def targets(self, target: Sequences, column: Sequences | Nested, values: Sequence[str]) -> Sequences:
+    def targets(self, target: Sequences, column: Sequences | Nested) -> Sequences:
         """The outputs of a batch beside their inputs (as `read` gave them)."""
-        words = (column.copyable and column.copyable.words) or [[] for _ in values]
-        rows = [self.target(value, further) for value, further in zip(values, words, strict=True)]
+        outputs = target.symbols or []
+        words = (column.copyable and column.copyable.words) or [[] for _ in outputs]
+        rows = [self.target(symbols, further) for symbols, further in zip(outputs, words, strict=True)]
         return replace(target, ids=pad_lists(rows, eos=True).ids)
 
 

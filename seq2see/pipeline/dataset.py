@@ -58,7 +58,8 @@ class Dataset:
             writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
             for number, row in enumerate(rows, start=1):
                 try:
-                    encoded = fields.ids(row)
+                    read = fields.read(row, output=True)
+                    encoded = fields.ids(row, read)
                 except UserError as error:
                     raise UserError(f"{place_of(row, number)}: {error}") from None
                 if training and not fields.output.fits(encoded[OUTPUT]):
@@ -68,7 +69,7 @@ class Dataset:
                     used(row)
                 for name, ids in encoded.items():
                     writers[name].append(ids)
-                cut.update(name for name, field in fields.inputs.items() if field.cuts(row[name], encoded[name]))
+                cut.update(name for name, field in fields.inputs.items() if field.is_cut(read[name]))
             stores = {name: writer.finish() for name, writer in writers.items()}
         return cls(fields, stores, left_out=left_out, cut=cut)
 

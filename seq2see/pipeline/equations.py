@@ -5,7 +5,6 @@ from __future__ import annotations
 from seq2see.attention.scores import equation_of
 from seq2see.decoders import decoders
 from seq2see.encoders import Dense, encoders
-from seq2see.modalities.image import ImageOutput
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.encoders import embedding_of
@@ -246,7 +245,7 @@ def numbers_equation(recipe: Recipe) -> str:
     else:
         seen = Dense.equation(seen, len(hidden_of(recipe)), activation=activation_of(recipe))
     made = f"V {seen} + c"
-    if isinstance(recipe.output, ImageOutput) and recipe.decoder.reconstruction.pixels == "transposed":
+    if recipe.output.file and recipe.decoder.reconstruction.pixels == "transposed":
         levels = channels_of(recipe)
         made = f"transposed convolutions ({len(levels)} levels of {', '.join(map(str, levels))} maps) of ({made})"
     return f"y = {made}" if output_of(recipe) == "linear" else f"y = {output_of(recipe)}({made})"
@@ -254,6 +253,6 @@ def numbers_equation(recipe: Recipe) -> str:
 
 def probability(recipe: Recipe) -> str:
     """What the model gives: P(y | x) of a label, P(y_t | y_<t, x) of a symbol."""
-    if recipe.output.kind == "label":
+    if recipe.output.classes:
         return "P(y | x)"
     return "P(y_t | y_<t, x)" if recipe.inputs else "P(y_t | y_<t)"

@@ -56,7 +56,7 @@ def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, 
     if bundle.fields.aligning is None:
         raise UserError("aer: the recipe names no column of links; set loss.alignment.column")
     try:
-        links = bundle.fields.aligning.links(row)
+        links = bundle.fields.aligning.links(row, bundle.fields.read(row, output=True))
     except UserError as error:
         raise UserError(f"{place_of(row, number)}: {error}") from None
     return links.sure, links.possible
@@ -127,7 +127,7 @@ def judge(
         predictions = predict(bundles, inputs, asked, told=_told(progress, "inputs answered"))
         judged = judged_as(bundle, questions, predictions)
         report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
-    if recipe.output.kind == "text" or PERPLEXITY in names:
+    if not recipe.output.one_step or PERPLEXITY in names:
         report = report.join(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
     if AER in names or aligned(chosen):
         report = report.join(_aligned_report(bundles, aligned(chosen), _told(progress, "outputs aligned")))

@@ -17,26 +17,16 @@ from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError, counted
 from seq2see.evaluation.faithfulness import Faithfulness, PlaceWeights, faithfulness
+from seq2see.modalities.base import Occlusion, inputs
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import Progress, some
 from seq2see.pipeline.frozen_features import kept_for
 from seq2see.pipeline.input_warnings import tell
-from seq2see.pipeline.occlusion import Apart, apart
 from seq2see.pipeline.predictor import BATCH_TOKENS, Told
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"
-PARTS = {
-    "text": ("",),
-    "set": ("",),
-    "texts": ("", "words"),
-    "image": ("",),
-    "sound": ("",),
-    "video": ("", "regions"),
-}
-"""Places that can be left out, by kind of input: its own, or further ones."""
-
 MANY = 64
 """Places of a row from which on those that are hidden are told, not rows alone."""
 LONG = 15_000
@@ -83,13 +73,20 @@ def _check(bundle: Bundle) -> None:
         raise UserError("the model has no attention that could tell the truth; attention.score sets one")
     for name in recipe.looked_at:
         read, _, part = name.partition(".")
-        kind = recipe.inputs[read].kind if read in recipe.inputs else ""
-        if part not in PARTS.get(kind, ()):
+        field = bundle.fields.inputs.get(read)
+        if field is None or part not in field.hidden_parts:
             raise UserError(
                 f"attention.over: '{name}' has no places that could be left out or hidden one by one; "
-                "allowed: inputs of kind text, set, texts (and words of these), image, sound and video (and regions "
-                "of these)"
+                f"allowed: inputs of kind {', '.join(_hideable())}"
             )
+
+
+def _hideable() -> Iterator[str]:
+    """Kinds of inputs whose places can be hidden, with their further places."""
+    for kind in inputs:
+        further = [part for part in inputs[kind].hidden_parts if part]
+        if inputs[kind].hidden_parts:
+            yield kind + (f" (and {', '.join(further)} of these)" if further else "")
 
 
 class _Asked:
@@ -152,7 +149,7 @@ class _Asked:
         done = 0
         for chosen in places.split(self._rows_at_once(name, len(given))):
             batch = self._batch(len(chosen))
-            batch.inputs[read] = self._apart(batch, name).without(chosen)
+            batch.inputs[read] = self._places(batch, name).without(chosen)
             drops.append(given - self._given(batch, *self.network.forward_batch(batch)))
             done += len(chosen)
             if told is not None:
@@ -172,7 +169,7 @@ class _Asked:
             with embedded(self.network, read) as vectors:
                 asked = self._given(batch, *self.network.forward_batch(batch)).gather(1, chosen[:, None]).sum()
             slopes = torch.autograd.grad(asked, vectors)
-            places = self._apart(batch, name)
+            places = self._places(batch, name)
             parts = [places.by_place((slope * one).detach()) for slope, one in zip(slopes, vectors, strict=True)]
             found.append(torch.linalg.vector_norm(torch.stack(parts), dim=0))
         return torch.cat(found)
@@ -192,12 +189,13 @@ class _Asked:
         return max(1, BATCH_TOKENS // (self._room(name) + steps))
 
     def _room(self, name: str) -> int:
-        return self._apart(self._batch(1), name).room
+        return self._places(self._batch(1), name).room
 
-    def _apart(self, batch: Batch, name: str) -> Apart:
+    def _places(self, batch: Batch, name: str) -> Occlusion:
         read, _, part = name.partition(".")
         changes = self.network.encoder(read).sees_changes
-        return apart(batch.inputs[read], part, self.shapes.get(name, []), changes)
+        column, shape = batch.inputs[read], self.shapes.get(name, [])
+        return self.bundle.fields.inputs[read].occlusion(column, part, shape, changes=changes)
 
 
 @contextmanager

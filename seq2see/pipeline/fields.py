@@ -9,36 +9,24 @@ from typing import Any
 from seq2see.data.batches import Batch, Labels, Nested, Numbers, Sequences, Target
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.errors import UserError
-from seq2see.modalities.base import Column, Field, NumericField, field_of, kinds
-from seq2see.modalities.image import ImageField, ImageOutputField
+from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of
 from seq2see.modalities.label import LabelField
-from seq2see.modalities.set import SetField
-from seq2see.modalities.sound import SoundField
 from seq2see.modalities.text import TextField
-from seq2see.modalities.texts import TextsField
-from seq2see.modalities.vector import VectorField
-from seq2see.modalities.video import VideoField
 from seq2see.pipeline.alignments import Aligning
 from seq2see.pipeline.copying import COPYABLE, Copying
 from seq2see.recipe.schema import Recipe
 
-__all__ = [
-    "OUTPUT",
-    "Field",
-    "Fields",
-    "ImageField",
-    "ImageOutputField",
-    "LabelField",
-    "SetField",
-    "SoundField",
-    "TextField",
-    "TextsField",
-    "VectorField",
-    "VideoField",
-    "kinds",
-]
-
 Values = Mapping[str, str]
+
+
+class Row(dict[str, str]):
+    """The values of one row by name, and what fields have read of them: each value is read once by each model."""
+
+    __slots__ = ("examples",)
+
+    def __init__(self, values: Values):
+        super().__init__(values)
+        self.examples: dict[Field, Example] = {}
 
 
 class Fields:
@@ -49,8 +37,8 @@ class Fields:
 
     def __init__(
         self,
-        inputs: dict[str, Field],
-        output: Field,
+        inputs: dict[str, Modality],
+        output: Output,
         *,
         copying: Copying | None = None,
         aligning: Aligning | None = None,
@@ -83,9 +71,9 @@ class Fields:
         return self.output
 
     @property
-    def numeric_output(self) -> NumericField:
+    def numeric_output(self) -> NumericOutput:
         """The output, where the recipe gives numbers."""
-        if not isinstance(self.output, NumericField):
+        if not isinstance(self.output, NumericOutput):
             raise TypeError(f"the output holds no numbers, it is a {type(self.output).__name__}")
         return self.output
 
@@ -96,10 +84,7 @@ class Fields:
         rows_factory: gives an iterator over all rows anew at each call, a row being {input's name or "output": value}.
         """
         owners = _owners(recipe)
-        every = {
-            name: field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
-            for name, settings in _settings(recipe)
-        }
+        every = unbuilt_fields(recipe)
         groups = {name: [other for other in every if owners[other] == name] for name in every if owners[name] == name}
         for owner, members in groups.items():
             if every[owner].learning:
@@ -131,7 +116,10 @@ class Fields:
 
     @classmethod
     def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
-        made = cls({name: field for name, field in every.items() if name != OUTPUT}, every[OUTPUT])
+        inputs = {name: field for name, field in every.items() if isinstance(field, Modality) and name != OUTPUT}
+        output = every[OUTPUT]
+        assert isinstance(output, Output)
+        made = cls(inputs, output)
         for field in made.inputs.values():
             field.beside(made.output)
         copied, column = recipe.copied_from, recipe.loss.alignment.column
@@ -153,30 +141,53 @@ class Fields:
         further = {COPYABLE: self.copying, ALIGNMENT: self.aligning}
         return [*self.all, *(name for name, part in further.items() if part is not None)]
 
-    def ids(self, row: Values) -> dict[str, list[int]]:
+    def read(self, row: Values, *, output: bool = False) -> dict[str, Example]:
+        """The inputs of a row, and its output where asked for; of a `Row` each is read once only."""
+        fields = self.all if output else self.inputs
+        if not isinstance(row, Row):
+            return {name: field.read(row[name]) for name, field in fields.items()}
+        for name, field in fields.items():
+            if field not in row.examples:
+                row.examples[field] = field.read(row[name])
+        return {name: row.examples[field] for name, field in fields.items()}
+
+    def ids(self, row: Values, examples: Mapping[str, Example]) -> dict[str, list[int]]:
         """A row as it is stored: the ids of every column, and what only several columns together can tell."""
-        found = {name: field.ids(row[name]) for name, field in self.all.items()}
+        found = {name: example.ids for name, example in examples.items()}
         if self.copying is not None:
-            found |= self.copying.ids(row)
+            found |= self.copying.ids(examples)
         if self.aligning is not None:
-            found[ALIGNMENT] = self.aligning.ids(row)
+            found[ALIGNMENT] = self.aligning.ids(row, examples)
         return found
+
+    def copied_words(self, row: Values) -> list[str]:
+        """The words of a row that can be written though the output's vocabulary lacks them."""
+        return [] if self.copying is None else self.copying.words(self.read(row))
 
     def target_ids(self, row: Values, value: str) -> list[int]:
         """The ids of an output, without `<eos>`, beside the inputs of a row (whose words may be copied)."""
         if self.copying is None:
             return self.output.ids(value)
-        return self.copying.target(value, self.copying.words(row))
+        return self.copying.target(self.text_output.symbols(value), self.copied_words(row))
 
     def batch(self, rows: Sequence[Values], *, target: bool = False) -> Batch:
         """Values as they come, with the inputs' own symbols (prediction, evaluation); the target where asked for."""
-        inputs = {name: readable(field.batch([row[name] for row in rows])) for name, field in self.inputs.items()}
-        outputs = writable(self.output.batch([row[OUTPUT] for row in rows])) if target else None
+        read = [self.read(row, output=target) for row in rows]
+        inputs = {name: readable(field.collate([one[name] for one in read])) for name, field in self.inputs.items()}
+        outputs = writable(self.output.collate([one[OUTPUT] for one in read])) if target else None
         if self.copying is not None:
             column = inputs[self.copying.name] = self.copying.read(worded(inputs[self.copying.name]))
             if outputs is not None:
-                outputs = self.copying.targets(sequences(outputs), column, [row[OUTPUT] for row in rows])
+                outputs = self.copying.targets(sequences(outputs), column)
         return Batch(inputs=inputs, target=outputs, rows=list(range(len(rows))))
+
+
+def unbuilt_fields(recipe: Recipe) -> dict[str, Field]:
+    """The fields of a recipe by name, before they have learned from any row."""
+    return {
+        name: field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
+        for name, settings in _settings(recipe)
+    }
 
 
 def worded(column: Column) -> Sequences | Nested:

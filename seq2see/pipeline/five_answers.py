@@ -6,31 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seq2see.data.image_files import ImageInput
-from seq2see.data.sound_files import SoundInput
-from seq2see.data.video_files import VideoInput
-from seq2see.modalities.image import ImageOutput
-from seq2see.modalities.label import BACKWARD, FORWARD, LabelOutput
-from seq2see.modalities.set import SetInput
-from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline import equations
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import metrics_of
+from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TrainingSettings
-from seq2see.settings.base import TextSettings
 from seq2see.settings.encoders import embedding_of
-
-SPECIALS = 4
-BPE = 8_000
-TOKENS = {
-    "word": "words",
-    "character": "characters",
-    "symbol": "symbols separated by spaces",
-    "bpe": "pieces of words (bpe)",
-}
 
 
 @dataclass
@@ -119,17 +103,9 @@ def answers_of(made: Bundle | Recipe) -> Answers:
 
 def _stated(recipe: Recipe) -> dict[str, int]:
     """Sizes of the vocabularies whose limit the recipe states, special symbols included."""
-    found = {}
-    for name in [*recipe.inputs, "output"]:
-        owner = recipe.vocabulary_owner(name)
-        settings = recipe.output if owner == "output" else recipe.inputs[owner]
-        if isinstance(settings, TextSettings):
-            limit = settings.vocabulary or (BPE if settings.tokens == "bpe" else 0)
-            if limit:
-                found[name] = limit + SPECIALS
-        elif isinstance(settings, LabelOutput) and settings.made:
-            found[name] = len((FORWARD, BACKWARD))
-    return found
+    fields = unbuilt_fields(recipe)
+    sizes = {name: fields[recipe.vocabulary_owner(name)].stated_size for name in fields}
+    return {name: size for name, size in sizes.items() if size is not None}
 
 
 def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
@@ -150,14 +126,13 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
 
 
 def _counted(recipe: Recipe, names: list[str]) -> str:
-    kinds = {(recipe.output if name == "output" else recipe.inputs[name]).kind for name in names}
-    symbols = ["symbols of the vocabulary"] * bool(kinds - {"vector"})
-    return ", ".join([*symbols, *["numbers of the vector"] * ("vector" in kinds)])
+    fields = unbuilt_fields(recipe)
+    return ", ".join(sorted({fields[name].counted for name in names}, reverse=True))
 
 
 def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]:
-    lines = [_column(name, recipe.inputs[name], sizes.get(name), exact=exact) for name in recipe.inputs]
-    lines.append(_column("output", recipe.output, sizes.get("output"), exact=exact))
+    fields = unbuilt_fields(recipe)
+    lines = [field.describe(name, sizes.get(name), exact=exact) for name, field in fields.items()]
     if not recipe.inputs:
         kind = (
             "one contiguous text, read in lanes" if recipe.data.stream else "rows, each a sequence from <sos> to <eos>"
@@ -170,55 +145,6 @@ def _set_aside(recipe: Recipe) -> str:
     if recipe.data.stream:
         return f"the last {recipe.data.dev_share:.0%} of the text"
     return f"{recipe.data.dev_share:.0%} of the rows (at most {recipe.data.dev_most:,})"
-
-
-def _column(name: str, settings: Any, size: int | None, *, exact: bool) -> str:
-    column = settings.column or name
-    if isinstance(settings, VectorInput | VectorOutput | ImageInput | ImageOutput):
-        return _numbers(name, settings, column, size)
-    many = "" if size is None else f", {'' if exact else 'at most '}{size:,} symbols"
-    if isinstance(settings, LabelOutput) and settings.made:
-        return f"output y: {FORWARD} or {BACKWARD}, no column's: each row is read with its videos either way"
-    if settings.kind == "label":
-        return f"output y: a label, column '{column}'{many.replace('symbols', 'labels')}"
-    role = "output y" if name == "output" else f"input x ({name})"
-    if isinstance(settings, SoundInput):
-        frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
-        frames += f", {settings.range:g} dB of them"
-        return f"{role}: sounds, paths in column '{column}', {settings.rate:,} samples a second, {frames}"
-    if isinstance(settings, VideoInput):
-        pixels = f"{settings.height} x {settings.width} pixels, {settings.colour}"
-        return f"{role}: videos, paths in column '{column}', {_frames(settings)}, {pixels}"
-    cut = f", at most {settings.max_length} long" if settings.max_length else ""
-    shared = f", the vocabulary of {settings.share}" if settings.share else ""
-    return f"{role}: {_kind(settings, column)}{many}{cut}{shared}"
-
-
-def _frames(settings: VideoInput) -> str:
-    """Which frames of a video are read."""
-    if settings.frames:
-        return f"{settings.frames} frames spread evenly"
-    each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
-    return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
-
-
-def _numbers(name: str, settings: Any, column: str, size: int | None) -> str:
-    role = "output y" if name == "output" else f"input x ({name})"
-    if isinstance(settings, ImageInput | ImageOutput):
-        across = settings.width or "as wide as they are"
-        return f"{role}: pictures, paths in column '{column}', {settings.height} x {across} pixels, {settings.colour}"
-    many = "" if size is None else f" of {size:,} numbers"
-    noise = getattr(settings, "noise", None)
-    spoilt = f", {noise.kind} noise {noise.amount:g} while training" if noise and noise.kind != "none" else ""
-    standard = ", standardised" if settings.standardise else ""
-    return f"{role}: a vector{many}, column '{column}'{standard}{spoilt}"
-
-
-def _kind(settings: TextSettings, column: str) -> str:
-    if not isinstance(settings, SetInput):
-        return f"text, column '{column}', as {TOKENS[settings.tokens]}"
-    told_apart = TOKENS[settings.tokens] if settings.separator is None else f"elements between {settings.separator!r}"
-    return f"a set, column '{column}', of {told_apart}, in no order"
 
 
 def _encoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
@@ -309,10 +235,9 @@ def _loss(recipe: Recipe) -> list[str]:
 def _target(recipe: Recipe) -> str:
     """What the output should be, and what was done to the input."""
     said = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
-    if isinstance(recipe.output, VectorOutput) and recipe.output.standardise:
+    if getattr(recipe.output, "standardise", False):
         said += ", standardised"
-    vectors = [given.noise for given in recipe.inputs.values() if isinstance(given, VectorInput)]
-    noises = [f"{noise.kind} {noise.amount:g}" for noise in vectors if noise.kind != "none"]
+    noises = [given.noise_note for given in recipe.inputs.values() if given.noise_note]
     return f"{said}, clean, while what is read has noise ({', '.join(noises)})" if noises else said
 
 

@@ -8,18 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import Notice, counted
-from seq2see.modalities.label import LabelField
-from seq2see.modalities.text import TextField
-from seq2see.modalities.texts import TextsField
+from seq2see.modalities.base import Watcher
+from seq2see.modalities.text import SHOWN, TextField, name_unknown
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.copying import Copying
-from seq2see.recipe import Recipe
+from seq2see.pipeline.fields import Fields
 
-SHOWN = 8
-"""Unknown symbols told by name; the others are counted."""
-UNKNOWN = SPECIALS[1]
 OURS = ("seq2see", "torch")
 """Packages whose frames lie between a warning and the user: torch wraps what runs in inference mode."""
 
@@ -33,21 +27,27 @@ class Notices:
     def __init__(self, bundles: Sequence[Bundle], *, outputs: bool = False):
         self._recipe = bundles[0].recipe
         self._rows = self._blank = 0
-        self._readers = [reader for bundle in bundles for reader in _readers(bundle, outputs=outputs)]
+        self._watchers = [(bundle.fields, _watchers(bundle.fields, outputs=outputs)) for bundle in bundles]
 
     def read(self, rows: Iterable[Mapping[str, str]]) -> None:
         for row in rows:
             self._rows += 1
             self._blank += any(not row[name].strip() for name in self._recipe.needed)
-            for reader in self._readers:
-                reader.read(row)
+            for fields, watchers in self._watchers:
+                examples = fields.read(row, output=OUTPUT in watchers) if watchers else {}
+                for name, watcher in watchers.items():
+                    watcher.read(examples[name], row)
 
     def lines(self) -> list[str]:
         blank = []
         if self._blank:
             have = "has an" if self._blank == 1 else "have an"
             blank = [f"{self._blank:,} of {counted(self._rows, 'row')} {have} empty input: left blank"]
-        return blank + list(dict.fromkeys(line for reader in self._readers for line in reader.lines()))
+        return blank + list(
+            dict.fromkeys(
+                line for _, watchers in self._watchers for watcher in watchers.values() for line in watcher.lines()
+            )
+        )
 
 
 def tell(lines: Iterable[str]) -> None:
@@ -68,8 +68,6 @@ def conditional(bundles: Sequence[Bundle]) -> list[str]:
 def unknown_labels(bundle: Bundle, rows: Iterable[Mapping[str, str]]) -> list[str]:
     """A line if rows have labels that the model does not know, and so can never say."""
     field = bundle.fields.output
-    if not isinstance(field, LabelField):
-        return []
     missing = Counter(row[OUTPUT] for row in rows if not field.knows(row[OUTPUT]))
     if not missing:
         return []
@@ -81,99 +79,22 @@ def unknown_labels(bundle: Bundle, rows: Iterable[Mapping[str, str]]) -> list[st
 
 def unknown_in(bundle: Bundle, text: str, rows: Iterable[Mapping[str, str]], *, what: str) -> list[str]:
     """A line if an output given for rows (`what`: prefix, target) has symbols that the model cannot write there."""
-    field, copying = bundle.fields.text_output, bundle.fields.copying
+    field = bundle.fields.text_output
     missing = [symbol for symbol in dict.fromkeys(field.symbols(text)) if symbol not in field.vocabulary]
-    if missing and copying is not None:
-        copied = [set(copying.words(row)) for row in rows]
+    if missing and bundle.fields.copying is not None:
+        copied = [set(bundle.fields.copied_words(row)) for row in rows]
         missing = [symbol for symbol in missing if not all(symbol in words for words in copied)]
-    return [f"{what}: {_not_known(missing)}"] if missing else []
+    return [f"{what}: {name_unknown(missing)}"] if missing else []
 
 
-def _readers(bundle: Bundle, *, outputs: bool) -> list[_Reader]:
-    recipe, fields = bundle.recipe, dict(bundle.fields.text_inputs)
-    if outputs and isinstance(bundle.fields.output, TextField):
-        fields[OUTPUT] = bundle.fields.output
-    several = len(fields) > 1
-    copying = bundle.fields.copying
-    return [
-        _Reader(
-            name,
-            field,
-            open_ended=_open_ended(recipe, name),
-            named=several,
-            copying=copying if name == OUTPUT else None,
-        )
-        for name, field in fields.items()
-    ]
-
-
-def _open_ended(recipe: Recipe, name: str) -> bool:
-    """Whether unknown symbols are nothing to speak of: words of which training itself left out the rare ones."""
-    owner = recipe.vocabulary_owner(name)
-    settings = recipe.output if owner == OUTPUT else recipe.inputs[owner]
-    limited = getattr(settings, "vocabulary", 0) > 0 or getattr(settings, "min_count", 1) > 1
-    return getattr(settings, "tokens", None) == "word" and limited
-
-
-class _Reader:
-    """The notices of one column; copying: how words of an input become known to it."""
-
-    def __init__(self, name: str, field: TextField, *, open_ended: bool, named: bool, copying: Copying | None):
-        self.name, self.field, self.open_ended, self.copying = name, field, open_ended, copying
-        self.noun = "output" if field.output else "input"
-        self.start = f"'{name}': " if named else ""
-        self.rows, self.longest = 0, 0
-        self.cut, self.partly, self.wholly = 0, 0, 0
-        self.unknown: dict[str, None] = {}
-
-    def read(self, row: Mapping[str, str]) -> None:
-        value = row[self.name]
-        whole = self.field.whole(value)
-        read = self.field.symbols(value)
-        missing = [symbol for symbol in read if symbol not in self.field.vocabulary]
-        if missing and self.copying is not None:
-            copied = self.copying.words(row)
-            missing = [symbol for symbol in missing if symbol not in copied]
-        self.rows += 1
-        self.longest = max(self.longest, len(whole))
-        self.cut += len(whole) > len(read)
-        self.partly += bool(missing)
-        self.wholly += bool(read) and len(missing) == len(read)
-        if not self.open_ended:
-            self.unknown.update(dict.fromkeys(missing))
-
-    def lines(self) -> list[str]:
-        found = []
-        if self.unknown:
-            where = f" (in {self._share(self.partly)})" if self.rows > 1 else ""
-            found.append(f"{self.start}{_not_known(list(self.unknown))}{where}")
-        elif self.open_ended and self.wholly:
-            which = f"the {self.noun}" if self.rows == 1 else self._share(self.wholly)
-            found.append(f"{self.start}no word of {which} is known to the model: all are read as {UNKNOWN}")
-        if self.cut:
-            found.append(f"{self.start}{self._cut_short()}")
-        return found
-
-    def _cut_short(self) -> str:
-        most, key = self.field.settings.max_length, f"inputs.{self.name}.max_length"
-        cut, are = f"cut to the first {most:,} ({key})", "is" if self.cut == 1 else "are"
-        if isinstance(self.field, TextsField):
-            cut, key = f"cut by {self.field.limit}", f"inputs.{self.name}"
-            longer = f"longer than {key} allows"
-        else:
-            longer = f"longer than {most:,} symbols"
-        if self.rows == 1:
-            return f"the {self.noun} has {counted(self.longest, 'symbol')}: {cut}"
-        return f"{self._share(self.cut)} {are} {longer}: {cut}"
-
-    def _share(self, number: int) -> str:
-        return f"{number:,} of {counted(self.rows, self.noun)}"
-
-
-def _not_known(symbols: Sequence[str]) -> str:
-    shown = [f"'{symbol}'" for symbol in symbols[:SHOWN]]
-    if len(symbols) > SHOWN:
-        shown.append(f"{len(symbols) - SHOWN:,} more")
-    *others, last = shown
-    joined = f"{', '.join(others)} and {last}" if others else last
-    return f"{joined} {'is' if len(symbols) == 1 else 'are'} not known to the model: read as {UNKNOWN}"
+def _watchers(fields: Fields, *, outputs: bool) -> dict[str, Watcher]:
+    """What watches the columns of which something may be unreadable, by name."""
+    columns = fields.all if outputs else fields.inputs
+    several = sum(isinstance(field, TextField) for field in columns.values()) > 1
+    found = {}
+    for name, field in columns.items():
+        copied = fields.copied_words if name == OUTPUT and fields.copying is not None else None
+        watcher = field.watcher(name, named=several, copied=copied)
+        if watcher is not None:
+            found[name] = watcher
+    return found

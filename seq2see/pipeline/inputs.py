@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from seq2see.data.columns import Joined, joined
+from seq2see.data.columns import joined
 from seq2see.errors import UserError, counted
-from seq2see.files import whole_characters
 from seq2see.modalities.base import Field
-from seq2see.modalities.files import MediaField
-from seq2see.modalities.vector import VectorField
-from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.fields import Fields, Row
 
 
-def row_of(given: Any, fields: Fields, lists: Mapping[str, Joined]) -> dict[str, str]:
-    """An input as a row by the recipe's names; lists: what makes one text of those that may be given as lists."""
+def row_of(given: Any, fields: Fields) -> Row:
+    """An input as a row by the recipe's names."""
     names = list(fields.inputs)
     if isinstance(given, np.ndarray) and len(names) == 1:
         given = {names[0]: given}
@@ -37,10 +33,13 @@ def row_of(given: Any, fields: Fields, lists: Mapping[str, Joined]) -> dict[str,
     if not isinstance(given, Mapping) or set(given) != set(names):
         got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
         raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
-    row = {name: as_text(name, given[name], lists.get(name)) for name in names}
-    row = {name: _characters(name, text, fields.inputs[name]) for name, text in row.items()}
-    _check_numbers(row, fields)
-    return row
+    row = {name: as_text(name, given[name], field) for name, field in fields.inputs.items()}
+    row = {name: _clean(name, row[name], field) for name, field in fields.inputs.items()}
+    for name, field in fields.inputs.items():
+        problem = field.problem(row[name]) if not field.settings.file and row[name].strip() else None
+        if problem is not None:
+            raise UserError(f"input '{name}': {problem}")
+    return Row(row)
 
 
 def rows_of_text(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapping[str, str]]:
@@ -48,45 +47,31 @@ def rows_of_text(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapp
     known = fields.all
     return [
         {
-            name: _characters(name, text, known[name]) if name in known and isinstance(text, str) else text
+            name: _clean(name, text, known[name]) if name in known and isinstance(text, str) else text
             for name, text in row.items()
         }
         for row in rows
     ]
 
 
-def _characters(name: str, text: str, field: Field) -> str:
-    """Text without halves of surrogate pairs. In the path of a file they stand for bytes that are no text, and stay."""
-    if not isinstance(field, MediaField):
-        return whole_characters(text)
+def _clean(name: str, value: str, field: Field) -> str:
     try:
-        if b"\0" not in os.fsencode(field.file(text)):
-            return text
-    except UnicodeEncodeError:
-        pass
-    raise UserError(f"input '{name}': {text!r} is not the path of a file")
+        return field.clean(value)
+    except UserError as error:
+        raise UserError(f"input '{name}': {error}") from None
 
 
-def _check_numbers(row: Mapping[str, str], fields: Fields) -> None:
-    """Refuse rows of numbers that the model does not read: too few, too many, or none."""
-    for name, text in row.items():
-        field = fields.inputs[name]
-        problem = field.problem(text) if isinstance(field, VectorField) and text.strip() else None
-        if problem is not None:
-            raise UserError(f"input '{name}': {problem}")
-
-
-def as_text(name: str, value: Any, by: Joined | None) -> str:
+def as_text(name: str, value: Any, field: Field) -> str:
     """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
     if isinstance(value, str):
         return value
-    if by is None:
+    if field.elements is None:
         raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence):
         raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
     try:
-        return joined(value, by)
+        return joined(value, field.from_list)
     except UserError as error:
         raise UserError(f"input '{name}': {error}") from None

@@ -12,8 +12,6 @@ from seq2see.data.columns import Question
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows
 from seq2see.looks import Looks, Prediction
-from seq2see.modalities.base import Field
-from seq2see.modalities.image import ImageOutputField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.search import Hypothesis, SearchOptions, Source, reconstruct
@@ -41,12 +39,10 @@ def _plain(bundle: Bundle, one: Hypothesis) -> NDArray[np.float64]:
     return bundle.fields.numeric_output.restored(one.numbers)
 
 
-def given_back(field: Field, given: object, one: Hypothesis, looks: Looks) -> Prediction:
+def given_back(fields: Fields, given: object, one: Hypothesis, looks: Looks) -> Prediction:
     """A Prediction from plain numbers: a vector, or the picture they make."""
     assert one.numbers is not None
-    if isinstance(field, ImageOutputField):
-        return Prediction(given, image=field.picture(one.numbers), looks=looks)
-    return Prediction(given, vector=one.numbers.tolist(), looks=looks)
+    return Prediction(given, **fields.numeric_output.answer(one.numbers), looks=looks)
 
 
 def judged_rows(fields: Fields, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Pca, principal_angles
-from seq2see.modalities.base import NumericField
-from seq2see.modalities.vector import VectorField, written
+from seq2see.modalities.base import NumericOutput
+from seq2see.modalities.vector import written
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.numeric_outputs import plain_numbers
 from seq2see.pipeline.predictor import options_of, predict
@@ -57,12 +57,12 @@ def check_autoencoder(recipe: Recipe) -> str:
     return next(iter(recipe.inputs))
 
 
-def as_learned(field: NumericField, values: Sequence[str]) -> Matrix:
+def as_learned(field: NumericOutput, values: Sequence[str]) -> Matrix:
     """Rows as the loss sees them (standardised, where the recipe says so): there PCA is what a linear code comes to."""
     return np.asarray(field.batch(values).values.double().numpy())
 
 
-def restored(field: NumericField, principal: Pca, rows: Matrix, size: int) -> Matrix:
+def restored(field: NumericOutput, principal: Pca, rows: Matrix, size: int) -> Matrix:
     """Rows, as learned, through so many components and back, as plain numbers."""
     return field.restored(principal.reconstruct(rows, size))
 
@@ -101,7 +101,7 @@ def _angles(bundle: Bundle, principal: Pca, rows: Sequence[Row], size: int) -> t
     directions of what it gives back span it."""
     field = bundle.fields.numeric_output
     why_not = _not_linear(bundle.recipe)
-    if why_not or not isinstance(field, VectorField):
+    if why_not or bundle.recipe.output.file:
         return (), why_not or "it gives pictures, whose pixels are bounded"
     made = Pca.fit(as_learned(field, [written(row) for row in _given_back(bundle, rows)]))
     found = principal_angles(made.components[:size], principal.components[:size])

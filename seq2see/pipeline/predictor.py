@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2see.data.batches import EOS, SOS, UNK, Batch
+from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
-from seq2see.modalities.files import MediaField
-from seq2see.modalities.text import TextField
 from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
@@ -43,7 +42,8 @@ def chunks(
     told: Told | None = None,
 ) -> Iterator[tuple[list[int], Batch]]:
     """(numbers of the rows, their batch), longest first; factor: hypotheses per row (beam), which share the budget."""
-    lengths = [sum(field.room(row[name]) for name, field in fields.inputs.items()) + 1 for row in rows]
+    rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
+    lengths = [sum(example.length for example in fields.read(row).values()) + 1 for row in rows]
     order = sorted(range(len(rows)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):
@@ -115,7 +115,7 @@ def answer_options(
     most = given.get("max_length")
     if isinstance(most, int):
         check_reach(recipe, most, f"max_length {most}")
-    if n_best is None and not sample and recipe.output.kind == "text" and recipe.inputs:
+    if n_best is None and not sample and not recipe.output.one_step and recipe.inputs:
         n_best = max(beam, 1) if beam is not None else recipe.search.beam
     return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **given)
 
@@ -145,6 +145,7 @@ def predict(
     check_ensemble(bundles)
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
     found: list[Prediction | None] = [None] * len(rows)
+    rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
     width = max(options.beam, options.n_best)
     full = []
     for number, row in enumerate(rows):
@@ -247,18 +248,17 @@ def assemble(
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
         looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
-        return given_back(bundle.fields.output, shown_input(row), hypotheses[0], looks)
+        return given_back(bundle.fields, shown_input(row), hypotheses[0], looks)
     made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
         for other in made:
             if other.looks is not None:
                 other.looks.chosen = _chosen(bundle.recipe, other.looks)
     best = made[0]
-    kind = bundle.recipe.output.kind
     return Prediction(
         input=shown_input(row),
-        text=best.text if kind == "text" else None,
-        label=best.text if kind == "label" else None,
+        text=None if bundle.recipe.output.one_step else best.text,
+        label=best.text if bundle.recipe.output.one_step else None,
         tokens=best.tokens,
         log_probability=best.log_probability,
         score=best.score,
@@ -290,10 +290,7 @@ def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> A
         for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
     ]
     looks.probabilities = [token.probability for token in tokens]
-    if isinstance(bundle.fields.output, TextField):
-        text = bundle.fields.output.join([s for s, i in zip(symbols, one.ids, strict=True) if i != EOS])
-    else:
-        text = symbols[0]
+    text = bundle.fields.output.text_of(symbols, one.ids)
     return Alternative(text, one.score, one.log_probability, tokens, looks)
 
 
@@ -331,10 +328,9 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
 
 
 def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
-    """What shows the files of a row that can be seen."""
-    fields = bundle.fields.inputs
-    files = {name: field for name, field in fields.items() if isinstance(field, MediaField) and name in row}
-    return {name: partial(field.shown, row[name]) for name, field in files.items()}
+    """What draws the inputs of a row, where they can be drawn."""
+    fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
+    return {name: partial(field.shown, row[name]) for name, field in fields.items()}
 
 
 def read_beside(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:

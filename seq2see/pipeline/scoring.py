@@ -17,7 +17,6 @@ from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
-from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input
 from seq2see.pipeline.streams import Stream
@@ -99,11 +98,9 @@ def mean_probability(log_probs: Tensor) -> Tensor:
 
 def _check_outputs(bundle: Bundle, rows: Sequence[Row]) -> None:
     """A label that is empty or unknown has no probability: said with its place, before anything is computed."""
-    if bundle.recipe.output.kind != "label":
-        return
     for number, row in enumerate(rows, start=1):
         try:
-            bundle.fields.label_output.encode(row[OUTPUT])
+            bundle.fields.output.check(row[OUTPUT])
         except UserError as error:
             raise UserError(f"{place_of(row, number)}: {error}") from None
 
@@ -177,7 +174,7 @@ def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str
     A symbol that the model cannot write is `<unk>`: that is what it wrote where it was shown as an input's word.
     """
     recipe = bundle.recipe
-    if recipe.output.kind != "text":
+    if recipe.output.one_step:
         raise UserError(f"{what}: {recipe.output.said} has no beginning to be given")
     if isinstance(given, str):
         return bundle.fields.target_ids(row, given)
@@ -187,8 +184,7 @@ def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str
         if symbol in SPECIALS and symbol != SPECIALS[UNK] and not ends:
             raise UserError(f"{what}: symbol {number} is {symbol}; only {eos} may be given, as the last")
     known = bundle.fields.output.vocabulary.ids
-    copying = bundle.fields.copying
-    words = [] if copying is None else copying.words(row)
+    words = bundle.fields.copied_words(row)
     further = {word: len(bundle.fields.output.vocabulary) + number for number, word in enumerate(words)}
     return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in given]
 
@@ -200,8 +196,7 @@ def follow(
     bundles: Sequence[Bundle], row: Mapping[str, str], target: Given, *, oracle: Weights | None = None
 ) -> Prediction:
     """The prediction a search would have made, had it chosen this output (and looked as `oracle` says)."""
-    field = bundles[0].fields.output
-    if not isinstance(field, TextField):
+    if bundles[0].recipe.output.one_step:
         return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
     ids = given_ids(bundles[0], row, target, what="target")
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]

@@ -7,7 +7,6 @@ one), so that a copy in another folder is the same file.
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,20 +20,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.media_files import MediaSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.files import read_bytes, shortened, write_bytes
-from seq2see.modalities.image import ImageOutput
-from seq2see.modalities.video import BACKWARDS, forwards
+from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.recipe import Recipe
 
 FILE = "trained_rows.safetensors"
 MOST = 1 << 20
 """Rows kept at most (16 MB). Of larger tables those are kept whose inputs have the lowest hashes: an even sample."""
-BLOCK, BLOCKS = 1 << 14, 16
-"""Size and number of the blocks hashed of a larger file, evenly spread, its first and last bytes among them."""
-
 MOST_BYTES = 16 * MOST + (1 << 16)
 """Of the file: two hashes of 8 bytes for every row, and a header."""
 
@@ -141,9 +135,8 @@ class RowHasher:
     """(hash of the inputs, hash of inputs and output) of rows by a recipe's names; without inputs both are the same."""
 
     def __init__(self, recipe: Recipe):
-        every = {**recipe.inputs, OUTPUT: recipe.output}
+        self.fields = unbuilt_fields(recipe)
         self.names = list(recipe.inputs)
-        self.files = {name for name, one in every.items() if isinstance(one, MediaSettings | ImageOutput)}
         self._contents: dict[str, bytes] = {}
 
     def __call__(self, row: Row) -> tuple[int, int]:
@@ -155,33 +148,14 @@ class RowHasher:
         return int.from_bytes(digest.digest(), "little"), int.from_bytes(pair.digest(), "little")
 
     def _value(self, name: str, value: str) -> bytes:
-        if name not in self.files:
-            text = " ".join(unicodedata.normalize("NFC", value).split())
-            content = text.encode("utf-8", "surrogatepass")
+        field = self.fields[name]
+        if not field.settings.file:
+            content = field.content(value)
         else:
-            path = forwards(value)
-            if path not in self._contents:
-                self._contents[path] = _content(Path(path))
-            content = self._contents[path] + value.endswith(BACKWARDS).to_bytes()
+            if value not in self._contents:
+                self._contents[value] = field.content(value)
+            content = self._contents[value]
         return len(content).to_bytes(8, "little") + content
-
-
-def _content(path: Path) -> bytes:
-    """A hash of a file; of one that cannot be read, of its path."""
-    digest = blake2b(digest_size=16)
-    try:
-        size = path.stat().st_size
-        digest.update(size.to_bytes(8, "little"))
-        with path.open("rb") as file:
-            if size <= BLOCK * BLOCKS:
-                digest.update(file.read())
-            else:
-                for block in range(BLOCKS):
-                    file.seek(block * (size - BLOCK) // (BLOCKS - 1))
-                    digest.update(file.read(BLOCK))
-    except (OSError, ValueError):
-        digest.update(str(path).encode("utf-8", "surrogateescape"))
-    return digest.digest()
 
 
 def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]) -> TrainingOverlap | None:

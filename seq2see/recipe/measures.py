@@ -73,4 +73,4 @@ def _cannot(names: list[str], recipe: Recipe) -> str:
 
 
 def _output(recipe: Recipe) -> str:
-    return recipe.output.said if recipe.inputs or recipe.output.kind != "text" else "a language model"
+    return recipe.output.said if recipe.inputs or recipe.output.one_step else "a language model"

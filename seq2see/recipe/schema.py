@@ -6,11 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from seq2see.data.video_files import VideoInput
 from seq2see.modalities import InputSettings, OutputSettings
-from seq2see.modalities.label import LabelOutput
 from seq2see.modalities.text import TextOutput
-from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.settings.attention import BUILT_IN, AttentionSettings
 from seq2see.settings.base import (
     Amount,
@@ -192,14 +189,12 @@ class Recipe(Settings):
     def sized_by_data(self, name: str) -> bool:
         """Whether only data tell how many symbols, labels or numbers this input (or `output`) has."""
         settings = self.output if name == "output" else self.inputs[name]
-        if isinstance(settings, LabelOutput) and settings.made:
-            return False
-        return isinstance(settings, TextSettings | LabelOutput | VectorInput | VectorOutput)
+        return settings.sized_by_data
 
     @property
     def made(self) -> str | None:
         """What the labels tell that are no column's; None where outputs are found in the data."""
-        return self.output.made if isinstance(self.output, LabelOutput) else None
+        return self.output.generated
 
     @property
     def needed(self) -> list[str]:
@@ -209,7 +204,7 @@ class Recipe(Settings):
     @property
     def videos(self) -> list[str]:
         """The inputs that can be read backwards."""
-        return [name for name, given in self.inputs.items() if isinstance(given, VideoInput)]
+        return [name for name, given in self.inputs.items() if given.reversible]
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
@@ -246,7 +241,7 @@ class Recipe(Settings):
 
     def one_place(self, name: str) -> bool:
         """Whether an input is a single place, at which every look is the same."""
-        return isinstance(self.inputs[name], VectorInput) or self.encoder_of(name).layout == "vector"
+        return self.inputs[name].one_place or self.encoder_of(name).layout == "vector"
 
     @property
     def state_size(self) -> int | None:
@@ -284,7 +279,8 @@ class Recipe(Settings):
     def copied_places(self) -> str | None:
         """The places that are pointed at in order to copy: the words of a text, or those of all texts of a document."""
         name = self.copied_from
-        return f"{name}.words" if name in self.inputs and self.inputs[name].kind == "texts" else name
+        part = self.inputs[name].copied_part if name in self.inputs else ""
+        return f"{name}.{part}" if part else name
 
     @property
     def read_along(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,11 +40,69 @@ class Settings(BaseModel):
 
 
 class ColumnSettings(Settings):
-    """Settings of an input or an output, which a column of the table holds; each kind says here what it is like."""
+    """Settings of an input or an output, which is a column of the table.
+
+    file: its values are paths of files.
+    """
+
+    file: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         kind: str
         column: str | None
+
+    @property
+    def sized_by_data(self) -> bool:
+        """Whether only data tell how many symbols, labels or numbers it has."""
+        return False
+
+
+class InputColumn(ColumnSettings):
+    """Settings of an input; each kind of input states its properties here.
+
+    usual_encoder: the kind of encoder that reads it where the recipe names none; not given: the recipe's own, one for
+    texts; one_place: there is nothing to choose from in it, so nothing to look at; reversible: it can be read from its
+    end to its beginning; copied_part: which of its further places hold the symbols that can be copied.
+    """
+
+    usual_encoder: ClassVar[str | None] = None
+    one_place: ClassVar[bool] = False
+    reversible: ClassVar[bool] = False
+    copied_part: ClassVar[str] = ""
+
+    if TYPE_CHECKING:
+        encoder: Any
+
+    @property
+    def noise_note(self) -> str:
+        """The noise that is added to it while a model is trained; nothing where there is none."""
+        return ""
+
+
+class OutputColumn(ColumnSettings):
+    """Settings of an output; each kind of output states its properties here.
+
+    said: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
+    numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
+    measured_as: which metrics and baselines fit it; correct: the metric that tells whether an output is right.
+    """
+
+    said: ClassVar[str] = "an output"
+    one_step: ClassVar[bool] = True
+    numeric: ClassVar[bool] = False
+    classes: ClassVar[bool] = False
+    measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
+    correct: ClassVar[str] = "exact"
+
+    @property
+    def shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of what is a picture; None where it is none."""
+        return None
+
+    @property
+    def generated(self) -> str | None:
+        """What outputs tell that no column holds; None where a column holds them."""
+        return None
 
 
 class TextSettings(ColumnSettings):
@@ -66,6 +124,10 @@ class TextSettings(ColumnSettings):
         description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
     )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
+
+    @property
+    def sized_by_data(self) -> bool:
+        return True
 
 
 class EmbeddingSettings(Settings):

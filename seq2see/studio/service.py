@@ -15,7 +15,7 @@ from seq2see.data.image_files import data_url
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import perplexity
 from seq2see.looks import Prediction
-from seq2see.modalities.text import TextField
+from seq2see.modalities.base import Example
 from seq2see.pipeline.explain import explain
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.input_warnings import Notices, unknown_in
@@ -199,7 +199,7 @@ class InferenceService:
     def _edit(self, request: schemas.OracleRequest, row: Row, output: list[str]) -> QueuedInput:
         """The input with edited attention; the output before the first edited step is its prefix."""
         first = min(read_oracle(request.oracle, self.served.model.recipe.looked_at))
-        if self.served.model.recipe.output.kind == "text":
+        if not self.served.model.recipe.output.one_step:
             if first >= len(output):
                 raise UserError(f"oracle: step {first}; the output has {counted(len(output), 'step')}, counted from 0")
             request = request.model_copy(update={"prefix": output[:first] or None})
@@ -322,7 +322,7 @@ class InferenceService:
         """Warnings about the inputs; output: what the client gave under `key`; outputs: rows have outputs too."""
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
-        if isinstance(output, str) and self.served.model.recipe.output.kind == "text":
+        if isinstance(output, str) and not self.served.model.recipe.output.one_step:
             return unknown_in(self.served.model.bundle, output, rows, what=key) + notices.lines()
         return notices.lines()
 
@@ -346,23 +346,21 @@ def count_symbols(fields: Fields, rows: Sequence[Mapping[str, str]], limits: Lim
     Characters are checked when a text comes in. How many symbols they become depends on the model, and symbols are
     what takes time.
     """
-    return [sum(_input_symbols(name, fields, row, limits) for name in fields.inputs) for row in rows]
+    return [sum(_input_symbols(name, example, limits) for name, example in fields.read(row).items()) for row in rows]
 
 
-def _input_symbols(name: str, fields: Fields, row: Mapping[str, str], limits: Limits) -> int:
-    field = fields.inputs[name]
-    size = field.room(row[name])
-    if isinstance(field, TextField) and size > limits.text_symbols:
+def _input_symbols(name: str, example: Example, limits: Limits) -> int:
+    if example.symbols and example.length > limits.text_symbols:
         most = counted(limits.text_symbols, "symbol")
-        raise UserError(f"input '{name}': {size:,} symbols; allowed: at most {most} (serve --max-symbols)")
-    return size
+        raise UserError(f"input '{name}': {example.length:,} symbols; allowed: at most {most} (serve --max-symbols)")
+    return example.length
 
 
 def output_steps(fields: Fields, output: Symbols) -> int:
     """Decoding steps of a given output, its end included."""
-    if not isinstance(fields.output, TextField):
+    if fields.output.settings.one_step:
         return 1
-    return (fields.output.room(output) if isinstance(output, str) else len(output)) + 1
+    return (fields.output.read(output).length if isinstance(output, str) else len(output)) + 1
 
 
 def check_output_length(key: str, output: Symbols | None, limits: Limits) -> None:

@@ -13,7 +13,6 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
-from seq2see.data.media_files import MediaSettings
 from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.files import parse_json
@@ -254,7 +253,7 @@ class TrainingRun:
     def _input_is_file(self) -> list[bool] | None:
         """Whether each input is a file; None without a recipe."""
         recipe = self._recipe
-        return None if recipe is None else [isinstance(settings, MediaSettings) for settings in recipe.inputs.values()]
+        return None if recipe is None else [settings.file for settings in recipe.inputs.values()]
 
     @property
     def _state(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +12,15 @@ from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
-from seq2see.data.media_files import MediaSettings
 from seq2see.data.records import Data, as_lines, records_of, table_of
-from seq2see.data.sentences import together
 from seq2see.data.split import set_aside, set_tail_aside
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
-from seq2see.modalities.base import field_of
-from seq2see.modalities.files import MediaField
-from seq2see.modalities.image import ImageOutput
+from seq2see.modalities.base import Field
 from seq2see.modalities.label import FORWARD
-from seq2see.modalities.set import SetInput, listed
-from seq2see.modalities.texts import TextsInput
-from seq2see.modalities.vector import VectorInput, VectorOutput
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.fields import Fields, VectorField
+from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.streams import Stream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.pipeline.video_rows import both_ways
@@ -105,9 +98,10 @@ def open_table(
         found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
     if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
         found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
-    numbers = numbers_in(recipe, fields) if numbers is None else numbers
+    new = unbuilt_fields(recipe)
+    numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
-    return table, replace(found, lists=lists_in(recipe), files=files_in(recipe), numbers=numbers, known=known)
+    return table, replace(found, lists=lists_in(new), files=files_in(new), numbers=numbers, known=known)
 
 
 def held_table(
@@ -133,46 +127,30 @@ def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what:
     """Rows in memory as the content of a table to train on."""
     records = records_of(data, what=what)
     found = resolve(list(records[0]), wanted_columns(recipe), columns, path=what)
-    return as_lines(records, files=[found.mapping[name] for name in files_in(recipe) if name in found.mapping])
+    return as_lines(
+        records,
+        files=[
+            found.mapping[name]
+            for name, one in unbuilt_fields(recipe).items()
+            if one.settings.file and name in found.mapping
+        ],
+    )
 
 
-def lists_in(recipe: Recipe) -> dict[str, Joined]:
-    """Inputs that may be given as lists of texts, with what makes one text of them."""
-    found: dict[str, Joined] = {}
-    for name, given in recipe.inputs.items():
-        if isinstance(given, TextsInput):
-            found[name] = partial(together, by=given.sentences)
-        elif isinstance(given, SetInput):
-            found[name] = partial(listed, settings=given)
-    return found | dict.fromkeys(_vectors(recipe), " ".join)
+def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
+    """Columns that may be given as lists, with what makes one text of them."""
+    return {name: field.from_list for name, field in fields.items() if field.elements is not None}
 
 
-def _vectors(recipe: Recipe) -> list[str]:
-    every = {**recipe.inputs, OUTPUT: recipe.output}
-    return [name for name, settings in every.items() if settings.kind == "vector"]
+def checks_in(fields: Mapping[str, Field]) -> dict[str, Check]:
+    """Columns of values that may be unusable, files apart, with what tells why: those of a model know how many numbers
+    make a row, new ones learn it from the first row."""
+    return {name: field.problem for name, field in fields.items() if field.unusable and not field.settings.file}
 
 
-def numbers_in(recipe: Recipe, fields: Fields | None = None) -> dict[str, Check]:
-    """Columns of rows of numbers, with what tells why one cannot be used: those of a model know how long they are, new
-    ones learn it from the first row."""
-    every, found = {**recipe.inputs, OUTPUT: recipe.output}, dict[str, Check]()
-    for name in _vectors(recipe):
-        settings = every[name]
-        assert isinstance(settings, VectorInput | VectorOutput)
-        known = None if fields is None else fields.all[name]
-        found[name] = (known if isinstance(known, VectorField) else VectorField(settings)).problem
-    return found
-
-
-def files_in(recipe: Recipe) -> dict[str, Check]:
-    """Columns of files, with what tells why one cannot be used; each file is looked into once."""
-    found: dict[str, Check] = {}
-    for name, settings in {**recipe.inputs, OUTPUT: recipe.output}.items():
-        if isinstance(settings, MediaSettings | ImageOutput):
-            field = field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
-            assert isinstance(field, MediaField)
-            found[name] = cache(field.problem)
-    return found
+def files_in(fields: Mapping[str, Field]) -> dict[str, Check]:
+    """Columns of files, with what tells why one cannot be used; each file is read once."""
+    return {name: cache(field.problem) for name, field in fields.items() if field.settings.file}
 
 
 def read_corpus(
@@ -337,7 +315,7 @@ def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
         made.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows)))
-    if recipe.output.kind == "text" and name != "none":
+    if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made

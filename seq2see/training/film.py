@@ -23,7 +23,6 @@ from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.files import finite, unwritable, write_bytes
 from seq2see.looks import Looks, Pixels, Prediction
-from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.predictor import options_of, predict
@@ -50,7 +49,7 @@ def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> l
     if not bundle.recipe.inputs or bundle.recipe.output.numeric or not number:
         return []
     asked = [question for question in group(dev[: 4 * CONSIDERED]) if any(question.references)][:CONSIDERED]
-    files = {name for name, field in bundle.fields.inputs.items() if isinstance(field, MediaField)}
+    files = {name for name, given in bundle.recipe.inputs.items() if given.file}
 
     def length(question: Question) -> int:
         texts = [value for name, value in question.inputs.items() if name not in files]
@@ -124,7 +123,7 @@ class Camera:
 
     def _told(self, name: str, value: str) -> str:
         """Of a file its name: a film is shown to others, and where files lie is nobody's business."""
-        return Path(value).name if isinstance(self.bundle.fields.inputs[name], MediaField) else _short(value)
+        return Path(value).name if self.bundle.recipe.inputs[name].file else _short(value)
 
 
 def _frame_of(question: Question, free: Prediction, forced: Prediction) -> Record:

@@ -159,7 +159,7 @@ def _longest(corpus: Corpus, number: int) -> list[Mapping[str, str]]:
     names = corpus.fields.inputs or [*corpus.fields.all]
 
     def length(row: Mapping[str, str]) -> int:
-        return sum(corpus.fields.all[name].room(row[name]) for name in names)
+        return sum(corpus.fields.all[name].read(row[name]).length for name in names)
 
     return sorted(corpus.dev, key=length, reverse=True)[:number]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from seq2see.data.columns import OUTPUT, Question
-from seq2see.data.media_files import MediaSettings
 from seq2see.errors import imported
 from seq2see.evaluation.metrics import Rows, Unit, measure, symbols
 from seq2see.evaluation.strings import edit_distance
@@ -157,7 +156,7 @@ def samples_of(
     if recipe.output.numeric:
         return []
     unit: Unit = getattr(recipe.output, "tokens", "word")
-    whole = "accuracy" if recipe.output.kind == "label" else "exact"
+    whole = recipe.output.correct
     name = next((name for name in metrics if name in WHOLE), whole)
     made = []
     for question, one in zip(questions, predictions, strict=True):
@@ -223,5 +222,5 @@ def keep_rows(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) ->
 
 def _whole(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
     """The same row with paths that do not depend on where the run was begun."""
-    files = [name for name, given in recipe.inputs.items() if isinstance(given, MediaSettings)]
+    files = [name for name, given in recipe.inputs.items() if given.file]
     return {name: str(Path(value).absolute()) if name in files else value for name, value in row.items()}

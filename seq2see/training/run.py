@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 
+from seq2see.data.columns import OUTPUT
 from seq2see.data.records import Data, is_path
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
@@ -26,7 +27,7 @@ from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.devices import machine_memory, usable
 from seq2see.pipeline.evaluator import judge
-from seq2see.pipeline.fields import OUTPUT, Fields
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import keep_features
 from seq2see.pipeline.measures import followed
 from seq2see.pipeline.parameters import of_recipe, total
@@ -340,7 +341,7 @@ def seed_everything(seed: int) -> None:
 def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> Report:
     """The dev part of a report: greedy outputs are enough to follow a run."""
     settings = bundle.recipe.training
-    text = bundle.recipe.output.kind == "text"
+    text = not bundle.recipe.output.one_step
     options = options_of(bundle.recipe, beam=1 if text else None)
     judged = judge([bundle], rows, options=options, most=settings.dev_rows, metrics=metrics)
     few = slice(settings.samples if judged.predictions else 0)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.modalities.set import SetInput, listed
-from seq2see.pipeline.fields import Fields, SetField
+from seq2see.modalities.set import SetField, SetInput
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import open_table
 
@@ -61,7 +61,7 @@ def test_elements_are_told_apart_as_they_are_written(
 )
 def test_lists_are_taken_apart_into_their_elements(settings: dict[str, Any], elements: list[str]) -> None:
     field = SetField(SetInput(**settings))
-    assert field.places(listed(elements, SetInput(**settings))) == elements
+    assert field.places(SetField(SetInput(**settings)).from_list(elements)) == elements
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_lists_and_texts_stand_side_by_side_and_numbers_are_read(tmp_path: Path)
     values = [dict(row) for row in found.rows(table)]
     assert [row["items"] for row in values] == ["10 2 x", "2 10"]
     fields = Fields.build(made, lambda: iter(values))
-    assert sorted(fields.ids(values[1])["items"]) == sorted(fields.ids({"items": "10 2", "output": "2"})["items"])
+    assert sorted(fields.read(values[1])["items"].ids) == sorted(fields.read({"items": "10 2"})["items"].ids)
 
 
 def test_parquet_holds_lists_too(tmp_path: Path) -> None:

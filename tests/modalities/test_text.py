@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.modalities.label import LabelOutput
-from seq2see.pipeline.fields import Fields, LabelField, TextField
+from seq2see.data.batches import Batch, Labels, Sequences, pad_lists
+from seq2see.modalities.label import LabelField, LabelOutput
+from seq2see.modalities.text import TextField
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings
 from tests.data.helpers import error_of
@@ -62,12 +63,11 @@ def test_inputs_are_cut_and_outputs_are_not() -> None:
 
 
 def test_collated_rows_are_padded_masked_and_ended() -> None:
-    field = text_field(["a b"])
-    rows = field.collate([[4, 5], [], [5]], eos=True)
+    rows = pad_lists([[4, 5], [], [5]], eos=True)
     assert rows.ids.tolist() == [[4, 5, 3], [3, 0, 0], [5, 3, 0]]
     assert rows.mask.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
     assert rows.lengths.tolist() == [3, 1, 2]
-    plain = field.collate([[4], []], eos=False)
+    plain = pad_lists([[4], []], eos=False)
     assert (plain.ids.tolist(), plain.mask.tolist()) == ([[4], [0]], [[True], [False]])
 
 
@@ -101,7 +101,7 @@ def test_labels() -> None:
     field.build(["yes", "no", " yes "])
     assert (field.labels, field.counts, len(field.vocabulary)) == (["no", "yes"], [1, 2], 2)
     assert (field.encode("yes "), field.decode(1)) == (1, "yes")
-    assert field.collate([1, 0]).ids.tolist() == [1, 0]
+    assert field.batch([field.labels[1], field.labels[0]]).ids.tolist() == [1, 0]
     assert error_of(lambda: field.encode("yess")) == "unknown label 'yess' (did you mean 'yes'?); known: no, yes"
     assert "found 1 ('yes')" in error_of(lambda: LabelField(LabelOutput()).build(["yes"]))
 

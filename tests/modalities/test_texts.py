@@ -11,9 +11,9 @@ import pytest
 from seq2see.data.columns import resolve
 from seq2see.data.tables import read
 from seq2see.errors import UserError
-from seq2see.modalities.texts import TextsInput
+from seq2see.modalities.texts import TextsField, TextsInput
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.fields import Fields, TextsField
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import open_table, read_corpus
 
@@ -63,8 +63,8 @@ def test_a_row_is_as_wide_as_its_words_and_sentences(fields: Fields) -> None:
 def test_what_is_too_long_is_cut(keep: str, kept: list[list[str]]) -> None:
     field = TextsField(TextsInput(sentences="|||", max_length=2, max_sentences=2, keep=keep))
     assert field.sentences("a b c ||| d ||| e f") == kept
-    assert field.cuts("a b c ||| d", [])
-    assert not field.cuts("a b ||| d", [])
+    assert field.is_cut(field.read("a b c ||| d"))
+    assert not field.is_cut(field.read("a b ||| d"))
     assert field.limit == "max_sentences 2 or max_length 2"
 
 

@@ -12,9 +12,9 @@ import torch
 
 import seq2see
 from seq2see.errors import UserError
-from seq2see.modalities.vector import VectorInput, parsed, written
+from seq2see.modalities.vector import VectorField, VectorInput, VectorOutputField, parsed, written
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.fields import Fields, VectorField
+from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import open_table
 
@@ -107,7 +107,7 @@ def test_means_and_deviations_are_learned_and_kept(tmp_path: Path) -> None:
     np.testing.assert_allclose(field.deviation[:2], rows.std(0)[:2], rtol=1e-5)
     assert field.deviation[2] == 1.0  # never differs: read as 0
     field.save(tmp_path, "x")
-    loaded = VectorField.load(tmp_path, "x", VectorInput(), output=False)
+    loaded = VectorOutputField.load(tmp_path, "x", VectorInput(), output=False)
     made = loaded.batch([written(row) for row in rows]).values
     assert made.mean(0).abs().max() < 1e-4
     np.testing.assert_allclose(loaded.restored(made.numpy()), rows, rtol=1e-3, atol=1e-3)

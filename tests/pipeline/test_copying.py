@@ -92,7 +92,7 @@ def test_every_kind_of_token_can_be_copied(tokens: str) -> None:
 def test_an_input_that_is_cut_gives_the_words_that_are_read() -> None:
     made = fields(source={"max_length": 2})
     assert made.copying is not None
-    assert made.copying.words({"source": "Xo Yi Zu"}) == ["Xo", "Yi"]
+    assert made.copied_words({"source": "Xo Yi Zu"}) == ["Xo", "Yi"]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])

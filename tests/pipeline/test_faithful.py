@@ -9,8 +9,9 @@ import torch
 from seq2see.api import Model
 from seq2see.data.batches import Sequences
 from seq2see.errors import UserError
+from seq2see.modalities.text import TextField, TextInput
+from seq2see.modalities.vector import VectorField, VectorInput
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked, embedded
-from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows
 
 ROW = {"source": "dax", "output": "DAX"}
@@ -18,11 +19,11 @@ ROW = {"source": "dax", "output": "DAX"}
 
 def test_a_symbol_is_left_out_of_each_row() -> None:
     column = Sequences(torch.tensor([[5, 6, 7]] * 2), torch.ones(2, 3, dtype=torch.bool), [["a", "b", "c"]] * 2)
-    cut = apart(column).without(torch.tensor([0, 2]))
+    cut = TextField(TextInput()).occlusion(column).without(torch.tensor([0, 2]))
     assert cut.ids.tolist() == [[6, 7], [5, 6]]
     assert cut.symbols == [["b", "c"], ["a", "b"]]
     with pytest.raises(UserError, match="list"):
-        apart([])
+        VectorField(VectorInput()).occlusion([])
 
 
 def test_occlusion_is_the_drop_of_the_scores(model: Model) -> None:

@@ -12,9 +12,11 @@ import torch
 import seq2see
 from seq2see.api import Model
 from seq2see.data.batches import Nested
+from seq2see.modalities.texts import TextsField, TextsInput
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows
+
+FIELD = TextsField(TextsInput())
 
 ROW = {"doc": "a b c ||| d ||| b a", "output": "d b"}
 SENTENCES = ["d ||| b a", "a b c ||| b a", "a b c ||| d"]
@@ -98,10 +100,10 @@ def _by_scales(model: Model) -> np.ndarray:
 def test_documents_lose_a_sentence_or_a_word() -> None:
     ids = torch.tensor([[[5, 6], [7, 0]]] * 3)
     column = Nested(ids, ids > 0, [[["a", "b"], ["c"]]] * 3)
-    cut = apart(column, "words").without(torch.tensor([0, 1, 2]))
+    cut = FIELD.occlusion(column, "words").without(torch.tensor([0, 1, 2]))
     assert cut.ids.tolist() == [[[6, 0], [7, 0]], [[5, 0], [7, 0]], [[5, 6], [0, 0]]]
     assert cut.symbols == [[["b"], ["c"]], [["a"], ["c"]], [["a", "b"]]]
-    cut = apart(column).without(torch.tensor([0, 1, 1]))
+    cut = FIELD.occlusion(column).without(torch.tensor([0, 1, 1]))
     assert cut.ids.tolist() == [[[7, 0]], [[5, 6]], [[5, 6]]]
     assert torch.equal(cut.mask, cut.ids > 0)
 

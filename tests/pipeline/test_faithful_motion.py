@@ -10,12 +10,14 @@ import pytest
 import torch
 
 import seq2see
+from seq2see.data.video_files import VideoInput
 from seq2see.encoders.video import VideoEncoder, changes
-from seq2see.modalities.video import Clips
+from seq2see.modalities.video import Clips, VideoField
 from seq2see.pipeline.faithful import OCCLUSION, _Asked
-from seq2see.pipeline.occlusion import apart
 from seq2see.settings.encoders import VideoEncoderSettings
 from tests.clips import table, written
+
+FIELD = VideoField(VideoInput())
 
 FRAMES, SIZE, HIDDEN = 75, 16, 9
 SIGNS = {"darker": -30, "lighter": 30}
@@ -42,7 +44,7 @@ def encoder(**settings: object) -> VideoEncoder:
 def test_what_is_hidden_has_no_change_and_the_rest_keeps_its_own(part: str, shape: list[int]) -> None:
     column = Clips(waving(), torch.ones(1, FRAMES, dtype=torch.bool))
     cells = 4 if part else 1
-    hidden = apart(column, part, shape, changes=True).without(torch.tensor([HIDDEN * cells]))
+    hidden = FIELD.occlusion(column, part, shape, changes=True).without(torch.tensor([HIDDEN * cells]))
     height = SIZE // (2 if part else 1)
     moved = changes(hidden.pixels / 127.5 - 1, column.mask)[0, :, :, :height, :height]
     assert moved[HIDDEN].abs().max() < 1e-4
@@ -51,7 +53,7 @@ def test_what_is_hidden_has_no_change_and_the_rest_keeps_its_own(part: str, shap
     reader = encoder(motion_from="changes")
     with torch.no_grad():
         before, after = (reader._seen(one)[0][0] for one in (column, hidden))
-        grey = reader._seen(apart(column, part, shape).without(torch.tensor([HIDDEN * cells])))[0][0]
+        grey = reader._seen(FIELD.occlusion(column, part, shape).without(torch.tensor([HIDDEN * cells])))[0][0]
     far = [number for number in range(FRAMES) if abs(number - HIDDEN) > 1]
     assert lost(before[far], after[far]) < 0.05
     assert lost(before[far], grey[far]) > 3 * lost(before[far], after[far])
@@ -66,10 +68,10 @@ def test_frames_that_are_not_real_have_no_share_in_what_hides_one() -> None:
     pixels = waving(6)
     pixels[:, 4:] = 0
     column = Clips(pixels, torch.arange(6)[None] < 4)
-    hidden = apart(column, "", [6], changes=True).without(torch.tensor([1])).pixels
+    hidden = FIELD.occlusion(column, "", [6], changes=True).without(torch.tensor([1])).pixels
     torch.testing.assert_close(hidden[0, 1], pixels[0, [0, 2, 3]].float().mean(0))
     one = Clips(pixels[:, :1], torch.ones(1, 1, dtype=torch.bool))
-    alone = apart(one, "regions", [1, 2, 2], changes=True).without(torch.tensor([0])).pixels
+    alone = FIELD.occlusion(one, "regions", [1, 2, 2], changes=True).without(torch.tensor([0])).pixels
     assert alone[0, 0, :, :8, :8].unique().tolist() == [float(pixels[0, 0].float().mean().round())]
 
 

@@ -11,10 +11,12 @@ import torch
 from PIL import Image
 
 import seq2see
-from seq2see.modalities.image import Pictures
+from seq2see.data.image_files import ImageInput
+from seq2see.modalities.image import ImageField, Pictures
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.occlusion import apart
 from seq2see.pipeline.scoring import score_rows
+
+FIELD = ImageField(ImageInput())
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220)}
 RECIPE = {
@@ -54,13 +56,13 @@ def model(rows: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory) 
 def test_one_cell_is_hidden_and_the_rest_stays() -> None:
     pixels = torch.arange(2 * 3 * 4 * 6, dtype=torch.uint8).view(2, 3, 4, 6)
     column = Pictures(pixels, torch.tensor([6, 6]))
-    hidden = apart(column, "", [2, 3]).without(torch.tensor([1, 5])).pixels
+    hidden = FIELD.occlusion(column, "", [2, 3]).without(torch.tensor([1, 5])).pixels
     changed = (hidden != pixels).any(1)
     assert changed[0].nonzero().tolist() == [[0, 2], [0, 3], [1, 2], [1, 3]]
     assert changed[1].nonzero().tolist() == [[2, 4], [2, 5], [3, 4], [3, 5]]
     assert (hidden[0, :, 0, 2].float() - pixels[0].float().mean()).abs().max() <= 0.5
     leftward = Pictures(pixels, torch.tensor([6, 6]), leftward=True)
-    first = apart(leftward, "", [3]).without(torch.tensor([0, 0])).pixels
+    first = FIELD.occlusion(leftward, "", [3]).without(torch.tensor([0, 0])).pixels
     assert (first != pixels).any(1)[0].any(0).tolist() == [False, False, False, False, True, True]
 
 

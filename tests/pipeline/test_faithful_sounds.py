@@ -12,9 +12,11 @@ import torch
 
 import seq2see
 from seq2see.cli.app import run as command
-from seq2see.modalities.sound import Frames
+from seq2see.data.sound_files import SoundInput
+from seq2see.modalities.sound import Frames, SoundField
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.occlusion import apart
+
+FIELD = SoundField(SoundInput())
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -64,13 +66,15 @@ def model(table: Path) -> seq2see.Model:
 def test_a_place_hides_the_frames_it_was_made_of() -> None:
     values = torch.arange(2 * 9 * 2, dtype=torch.float).view(2, 9, 2)
     column = Frames(values, torch.ones(2, 9, dtype=torch.bool))
-    hidden = apart(column, "", [3]).without(torch.tensor([1, 2])).values
+    hidden = FIELD.occlusion(column, "", [3]).without(torch.tensor([1, 2])).values
     assert [(hidden != values)[row].any(-1).nonzero().flatten().tolist() for row in (0, 1)] == [[4, 5, 6, 7], [8]]
     assert hidden[0, 4].tolist() == [values[0].mean().item()] * 2
-    shared = apart(column, "", [4]).without(torch.tensor([0, 3])).values  # no power of two makes 4 places of 9 frames
+    shared = (
+        FIELD.occlusion(column, "", [4]).without(torch.tensor([0, 3])).values
+    )  # no power of two makes 4 places of 9 frames
     assert [(shared != values)[row].any(-1).nonzero().flatten().tolist() for row in (0, 1)] == [[0, 1, 2], [7, 8]]
     with pytest.raises(ValueError, match="no padding"):
-        apart(Frames(values, torch.arange(9).expand(2, 9) < 7), "", [3]).without(torch.tensor([0, 0]))
+        FIELD.occlusion(Frames(values, torch.arange(9).expand(2, 9) < 7), "", [3]).without(torch.tensor([0, 0]))
 
 
 def test_occlusion_is_the_drop_of_what_is_given(model: seq2see.Model, rows: list[dict[str, str]]) -> None:

@@ -12,11 +12,13 @@ import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
 import seq2see
-from seq2see.modalities.video import Clips
+from seq2see.data.video_files import VideoInput
+from seq2see.modalities.video import Clips, VideoField
 from seq2see.pipeline import faithful as faithfulness
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
-from seq2see.pipeline.occlusion import apart
 from tests.clips import table, written
+
+FIELD = VideoField(VideoInput())
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 200, 60), "blue": (40, 60, 230)}
 FRAMES, SIZE, HEAD = 5, 16, "video\tcolour"
@@ -74,14 +76,14 @@ def trained(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Callab
 def test_a_frame_or_a_cell_of_one_is_hidden_and_the_rest_stays() -> None:
     pixels = torch.arange(2 * 3 * 1 * 4 * 6).view(2, 3, 1, 4, 6).byte()
     column = Clips(pixels, torch.ones(2, 3, dtype=torch.bool))
-    frames = apart(column, "", [3]).without(torch.tensor([0, 2])).pixels
+    frames = FIELD.occlusion(column, "", [3]).without(torch.tensor([0, 2])).pixels
     assert (frames != pixels).flatten(2).any(-1).tolist() == [[True, False, False], [False, False, True]]
     assert (frames[0, 0].float() - pixels[0].float().mean()).abs().max() <= 0.5
-    cells = apart(column, "regions", [3, 2, 3]).without(torch.tensor([0, 6 + 5])).pixels
+    cells = FIELD.occlusion(column, "regions", [3, 2, 3]).without(torch.tensor([0, 6 + 5])).pixels
     assert (cells != pixels)[0].nonzero().tolist() == [[0, 0, r, c] for r in (0, 1) for c in (0, 1)]
     assert (cells != pixels)[1].nonzero().tolist() == [[1, 0, r, c] for r in (2, 3) for c in (4, 5)]
     with pytest.raises(ValueError, match="clips expected"):
-        apart(Clips(None, column.mask), "", [3]).without(torch.tensor([0, 0]))
+        FIELD.occlusion(Clips(None, column.mask), "", [3]).without(torch.tensor([0, 0]))
 
 
 @pytest.mark.parametrize("over", ["video", "video.regions"])

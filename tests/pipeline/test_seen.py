@@ -14,6 +14,7 @@ from PIL import Image
 import seq2see
 from seq2see.api import Model
 from seq2see.errors import Notice, UserError
+from seq2see.modalities import files
 from seq2see.pipeline import trained_rows
 from seq2see.pipeline.trained_rows import FILE, Recorder, RowHasher, seen_by
 from seq2see.pipeline.weights import CHECKSUMS
@@ -154,11 +155,11 @@ def test_a_copy_of_a_file_is_the_same_file(tmp_path: Path) -> None:
 
 
 def test_large_files_that_differ_in_the_middle_differ(tmp_path: Path) -> None:
-    content = bytearray(trained_rows.BLOCK * trained_rows.BLOCKS * 2)
+    content = bytearray(files.BLOCK * files.BLOCKS * 2)
     (tmp_path / "a").write_bytes(content)
     content[len(content) // 2 - 20_000 : len(content) // 2 + 20_000] = b"x" * 40_000
     (tmp_path / "b").write_bytes(content)
-    assert trained_rows._content(tmp_path / "a") != trained_rows._content(tmp_path / "b")
+    assert files._content(tmp_path / "a") != files._content(tmp_path / "b")
 
 
 def test_of_many_rows_a_sample_is_kept_and_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.pipeline.fields import Fields, TextField
+from seq2see.modalities.text import TextField
+from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.streams import Stream
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings

@@ -13,7 +13,6 @@ import seq2see
 from seq2see.api import Model
 from seq2see.cli.explain import lines
 from seq2see.errors import UserError
-from seq2see.pipeline.occlusion import apart
 from seq2see.search import score_targets
 from tests.system.small import write_table
 
@@ -125,7 +124,7 @@ def test_leaving_out_the_name_is_what_matters_to_a_copied_word(model: Model) -> 
     """What can be copied is left out with its place: without the name there is nothing left to copy."""
     row = {"source": "my name is Xqz", "output": "hello Xqz"}
     batch = model.bundle.fields.batch([row] * 4, target=True)
-    column = apart(batch.inputs["source"]).without(torch.arange(4))
+    column = model.bundle.fields.inputs["source"].occlusion(batch.inputs["source"]).without(torch.arange(4))
     assert column.copyable is not None
     kept = [(row["source"].split()[:j] + row["source"].split()[j + 1 :]) for j in range(4)]
     known, words = model.bundle.fields.output.vocabulary, (column.copyable.words or [])[0]
@@ -158,6 +157,7 @@ def test_names_are_copied_from_documents(tmp_path: Path) -> None:
     assert model.evaluate(tmp_path / "test.tsv").metrics["exact"] > 0.8
     scored = model.score(tmp_path / "test.tsv")
     assert scored is not None
-    faithful = apart(model.bundle.fields.batch([{"source": rows[0]["source"]}]).inputs["source"], "words")
+    column = model.bundle.fields.batch([{"source": rows[0]["source"]}]).inputs["source"]
+    faithful = model.bundle.fields.inputs["source"].occlusion(column, "words")
     fewer = faithful.without(torch.tensor([0]))
     assert fewer.copyable.ids.shape[1] == faithful.count - 1
