@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from seq2see import attention, decoders, encoders, search
     from seq2see.api import Model, compare, load, train
     from seq2see.errors import UserError
     from seq2see.looks import Looks, Prediction
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "Looks": "seq2see.looks",
     "Model": "seq2see.api",
     "Prediction": "seq2see.looks",
@@ -23,15 +24,33 @@ _HOMES = {
     "load": "seq2see.api",
     "train": "seq2see.api",
 }
-_ROOMS = ("attention", "decoders", "encoders", "search")
+_PACKAGES = ("attention", "decoders", "encoders", "search")
 
-__all__ = ["Looks", "Model", "Prediction", "Recipe", "UserError", "compare", "load", "train"]
+__all__ = [
+    "Looks",
+    "Model",
+    "Prediction",
+    "Recipe",
+    "UserError",
+    "attention",
+    "compare",
+    "decoders",
+    "encoders",
+    "load",
+    "search",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported when asked for: `import seq2see` alone brings no torch."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+    """Import a public name when it is used: `import seq2see` alone does not import torch."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    if name in _PACKAGES:
         return import_module(f"seq2see.{name}")
     raise AttributeError(f"module 'seq2see' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they are imported yet or not."""
+    return sorted([*__all__, "__version__"])

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from torch import Tensor
 
 from seq2see.data.columns import OUTPUT
@@ -34,7 +33,7 @@ from seq2see.pipeline.weights import (
     write_checksums,
     write_tensors,
 )
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, load_recipe, to_yaml
 from seq2see.recipe.schema import with_plugins
 from seq2see.settings.encoders import embedding_of
 
@@ -86,8 +85,7 @@ class Bundle:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror or error}") from None
-        text = yaml.safe_dump(self.recipe.to_dict(), sort_keys=False, allow_unicode=True)
-        write_bytes(folder / RECIPE, text.encode())
+        write_bytes(folder / RECIPE, to_yaml(self.recipe).encode())
         learned = self.fields.save(folder)
         stored = [baseline.to_dict() for baseline in self.baselines]
         write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
@@ -102,8 +100,8 @@ class Bundle:
         """Read a model's folder; loading never runs code from it."""
         folder, place = Path(folder), usable(device, key="device")
         check_folder(folder)
+        recipe = load_recipe(folder / RECIPE, complete=True)  # first, as it refuses folders of a newer format
         unedited = check_files(folder, free=RECIPE)
-        recipe = load_recipe(folder / RECIPE, complete=True)
         fields, path = Fields.load(folder, recipe), folder / WEIGHTS
         _check_sizes(recipe, fields, path)
         bundle = cls.create(recipe, fields, pretrained=False)

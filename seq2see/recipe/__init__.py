@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.recipe.load import left_out, load_recipe, notes, shipped
+from seq2see.recipe.load import FORMAT, left_out, load_recipe, notes, shipped, to_yaml
 from seq2see.recipe.schema import Recipe
 
-__all__ = ["Recipe", "left_out", "load_recipe", "notes", "shipped"]
+__all__ = ["FORMAT", "Recipe", "left_out", "load_recipe", "notes", "shipped", "to_yaml"]

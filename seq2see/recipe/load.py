@@ -8,8 +8,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
+from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import read_text, shortened
 from seq2see.recipe.bounded_yaml import MOST_BYTES, parse
@@ -23,6 +25,9 @@ from seq2see.recipe.schema import Recipe
 
 KEPT = "recipe.yaml"
 """The recipe in a model's folder."""
+FORMAT_KEY, FORMAT = "format", 2
+"""The format of a model's folder, which its recipe.yaml begins with. Folders of seq2see 0.1.0 do not name theirs: it is
+format 1, which differs in nothing else."""
 
 
 def shipped() -> dict[str, str]:
@@ -104,8 +109,27 @@ def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
     if not isinstance(raw, dict):
         got = shortened(raw) if text.strip() else "an empty file"
         raise UserError(f"{origin}: a recipe is a mapping of keys (inputs, output, attention, ...), got {got}")
-    return raw, origin
+    return _without_format(raw, origin), origin
 
 
 def _plain(given: Mapping[str, Any] | Recipe) -> dict[str, Any]:
-    return given.to_dict() if isinstance(given, Recipe) else dict(given)
+    return given.to_dict() if isinstance(given, Recipe) else _without_format(given, "recipe")
+
+
+def _without_format(raw: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """The recipe without the format version of the folder it comes from, which is checked."""
+    number = raw.get(FORMAT_KEY, 1)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise UserError(f"{origin}: {FORMAT_KEY}: {shortened(number)}; allowed: a whole number from 1 to {FORMAT}")
+    if number > FORMAT:
+        raise UserError(
+            f"{origin}: {FORMAT_KEY}: {number}: it was written by a newer version of seq2see; this one "
+            f"({__version__}) reads formats up to {FORMAT}: upgrade seq2see"
+        )
+    return {key: value for key, value in raw.items() if key != FORMAT_KEY}
+
+
+def to_yaml(recipe: Recipe) -> str:
+    """The text of recipe.yaml in a model's folder: the format version, then every key of the recipe."""
+    record = {FORMAT_KEY: FORMAT, **recipe.to_dict()}
+    return yaml.safe_dump(record, sort_keys=False, allow_unicode=True)

@@ -10,12 +10,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import seq2see
 from seq2see.api import Model
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import WEIGHTS
 from seq2see.pipeline.weights import CHECKSUMS, read_tensors, write_bytes
+from seq2see.recipe import FORMAT, load_recipe
 
 
 @pytest.fixture
@@ -160,3 +162,36 @@ def test_a_recipe_cut_at_the_end_of_a_line_is_still_yaml_and_named(folder: Path)
 def test_a_device_that_is_not_there(folder: Path, device: str) -> None:
     with pytest.raises(UserError, match=rf"device: '{device}' cannot be used here: .*allowed: cpu"):
         seq2see.load(folder, device=device)
+
+
+def test_a_folder_names_its_format_and_one_without_is_of_the_first(folder: Path) -> None:
+    path = folder / "recipe.yaml"
+    first, *others = path.read_text("utf-8").splitlines(keepends=True)
+    assert first == f"format: {FORMAT}\n"
+    (folder / CHECKSUMS).unlink()
+    path.write_text("".join(others), encoding="utf-8")
+    assert seq2see.load(folder).recipe == load_recipe(path)
+
+
+@pytest.mark.parametrize("number", [str(FORMAT + 1), "999"])
+def test_a_newer_format_is_refused(folder: Path, number: str) -> None:
+    path = folder / "recipe.yaml"
+    others = path.read_text("utf-8").partition("\n")[2]
+    path.write_text(f"format: {number}\nsomething_new: true\n{others}", encoding="utf-8")
+    for read in (seq2see.load, lambda folder: load_recipe(folder / "recipe.yaml")):
+        with pytest.raises(UserError, match=rf"recipe\.yaml: format: {number}: .*newer version.*up to {FORMAT}"):
+            read(folder)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two", "true", "1.5", "[2]", "null"])
+def test_a_format_that_is_no_number_is_refused(folder: Path, number: str) -> None:
+    path = folder / "recipe.yaml"
+    others = path.read_text("utf-8").partition("\n")[2]
+    path.write_text(f"format: {number}\n{others}", encoding="utf-8")
+    with pytest.raises(UserError, match=rf"recipe\.yaml: format: .*; allowed: a whole number from 1 to {FORMAT}"):
+        seq2see.load(folder)
+
+
+def test_the_recipe_of_a_model_is_a_recipe_too(folder: Path, model: Model) -> None:
+    stored = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
+    assert load_recipe(stored) == load_recipe(folder / "recipe.yaml") == model.recipe
