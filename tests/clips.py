@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2see.samples.drawing import write_film
+from seq2see.samples.shapes import write_video
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 
@@ -20,7 +20,7 @@ STEPS = {"left": (0, -2), "right": (0, 2), "up": (-2, 0), "down": (2, 0)}
 def written(path: Path, frames: np.ndarray, *, rate: int = 10, rotation: int = 0, codec: str = "mpeg4") -> Path:
     """A file of frames (number, height, width, 3), in a folder that need not be there yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_film(path, frames, rate=rate, rotation=rotation, codec=codec)
+    return write_video(path, frames, rate=rate, rotation=rotation, codec=codec)
 
 
 def counted(number: int, height: int = 32, width: int = 48) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""docs/seeing.md: its commands are understood as they stand, and its pictures are there, and light."""
+"""docs/seeing.md: its commands are parse_command as they stand, and its pictures are there, and light."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from seq2see.cli.app import understood
+from seq2see.cli.app import parse_command
 from seq2see.cli.figure import KINDS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -30,7 +30,7 @@ MAKE = script()
 
 @pytest.mark.parametrize("command", MAKE.commands(), ids=lambda command: command[command.index("--out") + 1])
 def test_every_command_is_understood(command: list[str]) -> None:
-    _, given = understood(f"seq2see.cli.{command[0]}", command[0], command[1:])
+    _, given = parse_command(f"seq2see.cli.{command[0]}", command[0], command[1:])
     assert given.out is not None
 
 

@@ -1,4 +1,4 @@
-"""`seq2see COMMAND ...`: the commands by name; only the one that is called is imported."""
+"""`seq2see COMMAND ...`: finds the command, imports only that one, runs it and returns its exit code."""
 
 from __future__ import annotations
 
@@ -18,48 +18,47 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from seq2see import __version__
-from seq2see.cli.parser import Given, Parser
+from seq2see.cli.parser import Arguments, Parser
 from seq2see.cli.terminal import program
 from seq2see.errors import Notice, UserError, nearest
-
-# ---------------- From errors to exit codes
 
 DEBUG = "SEQ2SEE_DEBUG"
 DONE, FAILED, AT_FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
-def guarded(work: Callable[[], None], *, debug: bool = False) -> int:
-    """Do the work and give its exit code: 2 for what the user can mend, 130 for Ctrl-C, 1 for anything else.
+def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
+    """Run `work` and return its exit code: 0 done, 2 error in the user's input, 130 Ctrl-C, 1 anything else.
 
-    SIGTERM raises SystemExit with 143, without a word."""
+    SIGTERM raises SystemExit(143) without a message.
+    """
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
-    caught: BaseException
+    caught_error: BaseException
     try:
-        with _terminable(), _warnings(debug=debug):
+        with _terminate_cleanly(), _warnings(debug=debug):
             work()
         sys.stdout.flush()
         return DONE
     except BrokenPipeError:
-        # Whoever read our output has enough; Python's own last flush must not complain either.
+        # The reader closed the pipe; Python's final flush must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except UserError as error:
-        caught, code, said = error, AT_FAULT, f"error: {error}"
+        caught_error, code, message = error, AT_FAULT, f"error: {error}"
     except KeyboardInterrupt as error:
-        caught, code, said = error, INTERRUPTED, "stopped"
+        caught_error, code, message = error, INTERRUPTED, "stopped"
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
-        said = f"failed: {what}\nThis is a fault of seq2see; with {DEBUG}=1 it shows where it arose."
-        caught, code = error, FAILED
+        message = f"failed: {what}\nThis is a bug in seq2see; set {DEBUG}=1 to see the traceback."
+        caught_error, code = error, FAILED
     if debug:
-        traceback.print_exception(caught)
-    print(said, file=sys.stderr)
+        traceback.print_exception(caught_error)
+    print(message, file=sys.stderr)
     return code
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM is raised like Ctrl-C, so that files are closed and locks released on the way out."""
+def _terminate_cleanly() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM, so that files are closed and locks released."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -76,85 +75,77 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _warnings(*, debug: bool) -> Iterator[None]:
-    """Our own notices are lines for the user, each once; warnings of libraries are for whoever looks for a fault."""
+    """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        said: set[str] = set()
+        shown: set[str] = set()
 
-        def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                if str(message) not in said:
+                if str(message) not in shown:
                     print(message, file=sys.stderr, flush=True)
-                said.add(str(message))
+                shown.add(str(message))
             else:
                 usual(message, category, *place, **more)
 
         if not debug:
             warnings.simplefilter("ignore")
         warnings.simplefilter("always", Notice)
-        warnings.showwarning = shown
+        warnings.showwarning = show
         yield
 
 
-# ---------------- `--plugin my_module`
-
-
-def bring(names: Sequence[str]) -> list[ModuleType]:
-    """Import the modules of these names, from the current folder too, so that what they register can be asked for."""
+def import_plugins(names: Sequence[str]) -> list[ModuleType]:
+    """Import these modules, also from the current folder, so that the parts they register can be used."""
     here = str(Path.cwd())
     if names and here not in sys.path:
-        sys.path.append(here)  # last: a file of the user's must not stand in for a library that others import
-    return [_brought(name) for name in names]
+        sys.path.append(here)  # last: the user's files must not shadow installed libraries
+    return [_import_plugin(name) for name in names]
 
 
 @contextmanager
-def theirs(brought: Sequence[ModuleType]) -> Iterator[None]:
-    """Whatever fails inside the code of a plug-in is told with the line of that code, and is no fault of seq2see."""
+def plugin_errors(modules: Sequence[ModuleType]) -> Iterator[None]:
+    """Turn an exception inside a plug-in into a UserError that names the line of the plug-in."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:
         lines = {frame.filename: frame.lineno for frame in traceback.extract_tb(error.__traceback__)}
-        found = next((one for one in brought if one.__file__ in lines), None)
-        if found is None:
+        module = next((module for module in modules if module.__file__ in lines), None)
+        if module is None:
             raise
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
-        place = f"{Path(str(found.__file__)).name}, line {lines[str(found.__file__)]}"
-        raise UserError(f"--plugin {found.__name__}: failed: {what} ({place})") from error
+        place = f"{Path(str(module.__file__)).name}, line {lines[str(module.__file__)]}"
+        raise UserError(f"--plugin {module.__name__}: failed: {what} ({place})") from error
 
 
-def _brought(name: str) -> ModuleType:
+def _import_plugin(name: str) -> ModuleType:
     _check_name(name)
     try:
         return import_module(name)
-    except Exception as error:  # whatever is wrong in the user's module is the user's to mend
-        raise UserError(
-            f"--plugin {name}: cannot be imported: {type(error).__name__}: {error}{_place(error)}"
-        ) from error
+    except Exception as error:  # errors in the user's module are for the user to fix
+        raise UserError(f"--plugin {name}: cannot import it: {type(error).__name__}: {error}{_place(error)}") from error
 
 
 def _check_name(name: str) -> None:
     module = name.removesuffix(".py").replace("/", ".").strip(".")
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         hint = f" (did you mean '{module}'?)" if all(part.isidentifier() for part in module.split(".")) else ""
-        raise UserError(f"--plugin {name}: not the name of a module, as `import` takes it{hint}")
+        raise UserError(f"--plugin {name}: not a module name{hint}")
     first = name.split(".")[0]
     own = [path for path in (Path.cwd() / f"{first}.py", Path.cwd() / first / "__init__.py") if path.is_file()]
     spec = find_spec(first)
     if spec is None:
         raise UserError(
-            f"--plugin {name}: no such module: there is no {first}.py in {Path.cwd()}, and none is installed"
+            f"--plugin {name}: no such module: {first}.py is not in {Path.cwd()}, and no package {first} is installed"
         )
     if own and spec.origin is not None and not own[0].samefile(spec.origin):
-        raise UserError(
-            f"--plugin {name}: {own[0].name} is not what `import {first}` finds, which is {spec.origin}; "
-            "give the file another name"
-        )
+        raise UserError(f"--plugin {name}: `import {first}` finds {spec.origin}, not {own[0].name}; rename the file")
 
 
 def _place(error: Exception) -> str:
-    """Where in the user's code it went wrong: the last line that is neither ours nor the import system's."""
+    """The line of the user's code that failed: the last one that is neither ours nor the import system's."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -162,61 +153,62 @@ def _place(error: Exception) -> str:
         and Path(frame.filename) != Path(__file__)
         and "importlib" not in frame.filename
     ]
-    mine = [frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())] or frames
-    return f" ({Path(mine[-1].filename).name}, line {mine[-1].lineno})" if mine else ""
+    user_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())] or frames
+    return f" ({Path(user_frames[-1].filename).name}, line {user_frames[-1].lineno})" if user_frames else ""
 
-
-# ---------------- A command, or one kind of those that have several, called with its arguments
 
 HELP_OPTIONS = ("--help", "-h")
 
 
-def called(module: str, name: str, arguments: Sequence[str]) -> None:
+def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
     """Import a command's module and run it."""
-    command, given = understood(module, name, arguments)
-    with theirs(bring(getattr(given, "plugins", []))):
-        command.run(given)
+    command, args = parse_command(module, name, arguments)
+    with plugin_errors(import_plugins(getattr(args, "plugins", []))):
+        command.run(args)
 
 
-def understood(module: str, name: str, arguments: Sequence[str]) -> tuple[Any, Given]:
-    """(the command's module, what it was given). One with KINDS is a family: its first argument says which is meant,
-    and that one's module lies in a package of the family's name (`figure.py`, `figures/lengths.py`)."""
+def parse_command(module: str, name: str, arguments: Sequence[str]) -> tuple[Any, Arguments]:
+    """(the command's module, its parsed arguments).
+
+    A command with KINDS is a family: its first argument chooses a module in the package of the family's name
+    (`figure.py`, `figures/lengths.py`).
+    """
     command = import_module(module)
     kinds: dict[str, str] = getattr(command, "KINDS", {})
     if kinds and not (arguments and arguments[0] in HELP_OPTIONS):
-        kind = _checked(kinds, name, arguments)
-        return understood(f"{module}s.{kind.replace('-', '_')}", f"{name} {kind}", arguments[1:])
+        kind = _check_kind(kinds, name, arguments)
+        return parse_command(f"{module}s.{kind.replace('-', '_')}", f"{name} {kind}", arguments[1:])
     parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
     command.arguments(parser)
     return command, parser.read(arguments)
 
 
-def _checked(kinds: dict[str, str], name: str, arguments: Sequence[str]) -> str:
+def _check_kind(kinds: dict[str, str], name: str, arguments: Sequence[str]) -> str:
     allowed = ", ".join(kinds)
     if not arguments:
-        raise UserError(f"which {name}? allowed: {allowed}; {program()} {name} --help says more")
+        raise UserError(f"{name}: which kind? allowed: {allowed}; see {program()} {name} --help")
     if arguments[0] not in kinds:
         raise UserError(f"unknown {name} '{arguments[0]}'{nearest(arguments[0], kinds)}; allowed: {allowed}")
     return arguments[0]
 
 
 COMMANDS = {
-    "tasks": "the recipes that ship, one line each",
-    "show": "the five answers about a recipe or a model, its parameters counted by part",
+    "tasks": "list the recipes that come with seq2see",
+    "show": "describe a recipe or a model: data, encoder, decoder, parameters, loss",
     "train": "train a recipe on a table",
-    "predict": "what a model says of inputs",
-    "evaluate": "metrics of a model on a table, trivial models beside it",
-    "score": "log-probability and perplexity of given outputs",
-    "look": "a picture of where a model looks",
-    "explain": "one decoding step worked out with real numbers",
-    "compare": "variants of a recipe under the same updates and seeds: which is best, and is that real",
-    "faithful": "whether attention tells the truth: its agreement with occlusion and gradients",
-    "encode": "inputs as vectors, and which are nearest to each other",
-    "sample": "small data to try a recipe on, written as tables",
-    "serve": "models behind a page and an HTTP API",
-    "figure": "length curves, maps of vectors, learning curves and the other pictures of models",
-    "render": "pictures of lines of text from a text file and fonts",
-    "demo": "train for two minutes, and see what it learned",
+    "predict": "predict outputs for inputs",
+    "evaluate": "compute metrics of a model on a table, next to trivial baselines",
+    "score": "compute log-probability and perplexity of given outputs",
+    "look": "draw where a model looks",
+    "explain": "work out one decoding step with real numbers",
+    "compare": "train variants of a recipe with the same updates and seeds, and rank them",
+    "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
+    "encode": "encode inputs as vectors, or find nearest neighbours",
+    "sample": "write a small data set to try a recipe on",
+    "serve": "serve models with a web page and an HTTP API",
+    "figure": "draw length curves, maps of vectors, learning curves and more",
+    "render": "render lines of text as images with fonts",
+    "demo": "train a small model for two minutes and show what it learned",
 }
 
 HELP = """\
@@ -227,22 +219,26 @@ Usage: {program} COMMAND ...
 Commands:
 {commands}
 
-RECIPE is a name that `{program} tasks` lists or a YAML file, MODEL a folder that `{program} train` wrote.
-`{program} COMMAND --help` says more; --version the version; --debug (or SEQ2SEE_DEBUG=1) where an error arose."""
+Options:
+  --help      show this help; `{program} COMMAND --help` shows the options of a command
+  --version   print the version
+  --debug     print tracebacks of errors (also SEQ2SEE_DEBUG=1)
+
+RECIPE is a name listed by `{program} tasks` or a YAML file; MODEL is a folder written by `{program} train`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and leave with its exit code: 0 done, 2 the input is at fault, 130 and 143 ended by SIGINT and
-    SIGTERM, 1 anything else."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = given[:1] == ["--debug"]
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show is spelled out, and ends no run
+    """Run a command and exit: 0 done, 2 error in the user's input, 130 and 143 ended by SIGINT and SIGTERM, 1
+    anything else."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = words[:1] == ["--debug"]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not end a run
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(guarded(lambda: run(given[1:] if debug else given), debug=debug))
+    sys.exit(exit_code(lambda: run(words[1:] if debug else words), debug=debug))
 
 
 def run(arguments: Sequence[str]) -> None:
-    """The command the first argument names, with the rest."""
+    """Run the command that the first argument names."""
     name = arguments[0] if arguments else "--help"
     if name in ("--help", "-h", "help"):
         commands = "\n".join(f"  {command:<10}{about}" for command, about in COMMANDS.items())
@@ -250,7 +246,7 @@ def run(arguments: Sequence[str]) -> None:
     elif name == "--version":
         print(f"seq2see {__version__}")
     elif name in COMMANDS:
-        called(f"seq2see.cli.{name}", name, arguments[1:])
+        run_command(f"seq2see.cli.{name}", name, arguments[1:])
     else:
         what = "option" if name.startswith("-") else "command"
-        raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; the commands: {', '.join(COMMANDS)}")
+        raise UserError(f"unknown {what} '{name}'{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")

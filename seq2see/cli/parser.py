@@ -1,4 +1,4 @@
-"""argparse as this project uses it, and the arguments and options that several commands share."""
+"""The argument parser, and the arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from seq2see.cli.terminal import program, typed
+from seq2see.cli.terminal import as_typed, program
 from seq2see.errors import UserError, nearest
 
-# ---------------- argparse with this project's manners
+Arguments = argparse.Namespace
+"""The parsed arguments of a command."""
+Given = Arguments
 
-Given = argparse.Namespace
-"""What the user gave, by the names of the options."""
 
-
-class _Layout(argparse.RawDescriptionHelpFormatter):
-    """Help texts in one column beside their options, no wider than reads well."""
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help texts in one column, at most 110 characters wide."""
 
     def __init__(self, prog: str):
         width = min(shutil.get_terminal_size().columns - 2, 110)
@@ -34,33 +33,33 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of one command: what is wrong is a UserError, unknown options get the nearest known one."""
+    """The parser of one command: errors are UserErrors, unknown options suggest the nearest known one."""
 
     def __init__(self, command: str, *, about: str, examples: Sequence[str] = ()):
-        shown = "\n".join(f"  {typed(line)}" for line in examples)
+        lines = "\n".join(f"  {as_typed(line)}" for line in examples)
         super().__init__(
             prog=f"{program()} {command}",
             description=about,
-            epilog=f"Examples:\n{shown}" if examples else None,
-            formatter_class=_Layout,
+            epilog=f"Examples:\n{lines}" if examples else None,
+            formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; {self.prog} --help says more")
+        raise UserError(f"{message}; see {self.prog} --help")
 
     def read(self, arguments: Sequence[str]) -> Given:
-        """Options may stand before, between and after the other arguments; `--` ends them."""
-        given, rest = self.parse_known_intermixed_args(arguments)
+        """Parse the arguments; options may stand anywhere, `--` ends them."""
+        parsed, rest = self.parse_known_intermixed_args(arguments)
         if rest:
-            word = next((one for one in rest if one.startswith("-")), rest[0])
+            word = next((argument for argument in rest if argument.startswith("-")), rest[0])
             known = [option for action in self._actions for option in action.option_strings]
             self.error(f"unknown {'option' if word.startswith('-') else 'argument'} '{word}'{nearest(word, known)}")
-        return given
+        return parsed
 
 
-def whole(text: str) -> int:
-    """A whole number, for `type=`."""
+def integer(text: str) -> int:
+    """An integer, for `type=`."""
     try:
         return int(text)
     except ValueError:
@@ -75,128 +74,132 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, got '{text}'") from None
 
 
-def listed(text: str) -> list[str]:
+def comma_separated(text: str) -> list[str]:
     """'a,b' as a list, for `type=`."""
     return [part.strip() for part in text.split(",")]
 
 
 def column_names(text: str) -> list[str]:
-    """'a,b' as a list, for `type=`; a name that holds a comma is quoted as in a CSV file: '"a, b",c'."""
+    """'a,b' as a list, for `type=`; names that contain commas are quoted as in CSV: '"a, b",c'."""
     try:
         (names,) = csv.reader([text], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r} ({error})") from None
+        raise argparse.ArgumentTypeError(f"expected comma-separated names, got {text!r} ({error})") from None
     return [name.strip() for name in names]
 
 
-# ---------------- Arguments and options that several commands share, said once
-
-
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
-    more = "; several joined by + are an ensemble" if ensembles else ""
-    parser.add_argument("model", metavar="MODEL", help=f"a folder that train wrote{more}")
+    """MODEL and --plugin."""
+    more = "; join several with + for an ensemble" if ensembles else ""
+    parser.add_argument("model", metavar="MODEL", help=f"model folder written by train{more}")
     add_plugin(parser)
 
 
 def add_input(parser: Parser) -> None:
-    """INPUT, which a language model has not: whether it must be there is known when the model is."""
+    """INPUT, optional because a language model has none."""
     parser.add_argument(
         "input",
         metavar="INPUT",
         nargs="?",
-        help="the input; several in the recipe's order, a tab between them; none for a language model",
+        help="the input; separate several inputs with tabs, in the recipe's order; none for a language model",
     )
 
 
 def add_inputs(parser: Parser) -> None:
-    """INPUT..., --file and --columns: see `reading.source`."""
+    """INPUT..., --file and --columns, read by `inputs.read_inputs`."""
     parser.add_argument(
         "inputs",
         metavar="INPUT",
         nargs="*",
-        help="inputs; a model of several takes them in the recipe's order, a tab between them; without INPUT and "
-        "--file, the lines of standard input",
+        help="inputs to read (default: lines of standard input); for models with several inputs, separate them with "
+        "tabs, in the recipe's order",
     )
     parser.add_argument(
-        "--file", metavar="TABLE", type=Path, help="inputs from the columns of a table, or the lines of a .txt"
+        "--file", metavar="TABLE", type=Path, help="read inputs from the columns of a table or the lines of a .txt file"
     )
     add_columns(parser)
     add_on_error(parser)
 
 
 def add_on_error(parser: Parser) -> None:
-    """--on-error, for commands that read tables with a model: see `models.reading`."""
+    """--on-error, for commands that read tables, used by `inputs.load_model`."""
     parser.add_argument(
         "--on-error",
         metavar="HOW",
         choices=("stop", "skip"),
-        help="bad rows and files: stop, or skip them and say so; not given: as the recipe says",
+        help="what to do with bad rows and files: stop, or skip with a warning (default: the recipe's setting)",
     )
 
 
 def add_data(parser: Parser) -> None:
+    """--data, --columns and --on-error."""
     parser.add_argument(
         "--data",
         metavar="TABLE",
         required=True,
-        help="a table with inputs and outputs, or the name of a data set (its dev rows)",
+        help="table with inputs and outputs, or name of a data set (its dev rows)",
     )
     add_columns(parser)
     add_on_error(parser)
 
 
 def add_training(parser: Parser, *, each: str = "") -> None:
-    """--data, --dev, --columns, --set and what ends a run (`each`: said before, where there are several runs)."""
+    """--data, --dev, --columns, --set and the limits of a run; each: prefix of the help texts, for several runs."""
     parser.add_argument(
         "--data",
         metavar="TABLE",
-        help="rows to learn from: a table, a folder with train.* and dev.*, a data set's name",
+        help="training data: a table, a folder with train.* and dev.*, or the name of a data set",
     )
-    parser.add_argument("--dev", metavar="TABLE", help="rows to measure on; not given: some rows are set aside")
+    parser.add_argument("--dev", metavar="TABLE", help="development data (default: rows held out from --data)")
     add_columns(parser)
-    add_changes(parser)
-    parser.add_argument("--epochs", metavar="N", type=whole, help=f"{each}stop after N readings of the rows")
-    parser.add_argument("--updates", metavar="N", type=whole, help=f"{each}stop after N updates")
+    add_overrides(parser)
+    parser.add_argument("--epochs", metavar="N", type=integer, help=f"{each}stop after N epochs")
+    parser.add_argument("--updates", metavar="N", type=integer, help=f"{each}stop after N updates")
     parser.add_argument("--minutes", metavar="M", type=number, help=f"{each}stop after M minutes")
 
 
 def add_columns(parser: Parser) -> None:
+    """--columns."""
     parser.add_argument(
         "--columns",
         metavar="A,B",
         type=column_names,
-        help="columns of the table in the recipe's order, inputs first; one whose name holds a comma in quotes: "
-        "'\"A, B\",C'",
+        help="columns of the table in the recipe's order, inputs first; quote names that contain commas: '\"A, B\",C'",
     )
 
 
-def add_changes(parser: Parser) -> None:
+def add_overrides(parser: Parser) -> None:
+    """--set and --plugin."""
     parser.add_argument(
         "--set",
         dest="changes",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="change one key of the recipe (decoder.size=256); may be given several times",
+        help="override a key of the recipe (decoder.size=256); may be repeated",
     )
     add_plugin(parser)
 
 
 def add_plugin(parser: Parser) -> None:
-    """Wherever a recipe or a model is named: either may name a score, encoder or decoder of the user's own."""
+    """--plugin, for recipes and models that use the user's own parts."""
     parser.add_argument(
         "--plugin",
         dest="plugins",
         metavar="MODULE",
         action="append",
         default=[],
-        help="import a module of yours, which registers scores, encoders or decoders; may be given several times",
+        help="import a Python module that registers your own parts; may be repeated",
     )
 
 
 def add_beam(parser: Parser) -> None:
-    parser.add_argument("--beam", metavar="K", type=whole, help="hypotheses the search keeps; 1: greedy")
+    """--beam."""
+    parser.add_argument(
+        "--beam", metavar="K", type=integer, help="beam size; 1 is greedy search (default: the recipe's setting)"
+    )
 
 
 def add_json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="JSON, one object per line")
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line")

@@ -1,10 +1,10 @@
-"""`seq2see render`: Pictures of lines of text, of any script, from a text file and fonts."""
+"""`seq2see render`: Render lines of text, in any script, as images, from a text file and fonts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Given, Parser, listed, number, whole
+from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number
 from seq2see.cli.terminal import say
 
 EXAMPLES = (
@@ -12,49 +12,59 @@ EXAMPLES = (
     "seq2see render names.txt --fonts DejaVuSans.ttf,DejaVuSerif.ttf --copies 3 --out lines",
 )
 DISTORTIONS = {
-    "rotation": (1.0, "turned by up to so many degrees"),
-    "shear": (5.0, "slanted by up to so many degrees"),
-    "blur": (0.8, "smeared with a radius of up to so many pixels"),
-    "noise": (6.0, "deviation of the noise on every pixel, of 255"),
-    "ink": (0.5, "strokes thicker or thinner by up to so many pixels at each edge, at most 1"),
-    "paper": (0.2, "how dark and uneven paper may be, and how pale ink, at most 1"),
-    "elastic": (0.3, "how far letters wander, at most 1"),
+    "rotation": (1.0, "maximum rotation in degrees"),
+    "shear": (5.0, "maximum slant in degrees"),
+    "blur": (0.8, "maximum blur radius in pixels"),
+    "noise": (6.0, "standard deviation of pixel noise (of 255)"),
+    "ink": (0.5, "maximum change of stroke width in pixels at each edge, up to 1"),
+    "paper": (0.2, "strength of dark, uneven paper and pale ink, up to 1"),
+    "elastic": (0.3, "strength of elastic distortion, up to 1"),
 }
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="file of text, UTF-8, line by line")
-    parser.add_argument("--fonts", metavar="A,B", type=listed, required=True, help="names of installed fonts, or files")
-    parser.add_argument("--out", metavar="FOLDER", required=True, help="for images/, train.tsv and dev.tsv")
+    parser.add_argument("text", metavar="TEXT", help="text file, UTF-8, one line per image")
     parser.add_argument(
-        "--max-characters", metavar="N", type=whole, default=40, help="longer lines are cut between words; 0: not (40)"
+        "--fonts", metavar="A,B", type=comma_separated, required=True, help="installed font families or font files"
     )
-    parser.add_argument("--copies", metavar="N", type=whole, default=1, help="pictures of each line (1)")
-    parser.add_argument("--size", metavar="PIXELS", type=whole, default=40, help="of the font (40)")
-    parser.add_argument("--dev-share", metavar="S", type=number, default=0.0, help="of the lines, for dev.tsv (0)")
-    parser.add_argument("--seed", metavar="N", type=whole, default=1, help="same seed, same pictures (1)")
-    parser.add_argument("--overwrite", action="store_true", help="begin anew where tables are there already")
-    for name, (usual, about) in DISTORTIONS.items():
-        parser.add_argument(f"--{name}", metavar="X", type=number, default=usual, help=f"{about}; 0: none ({usual:g})")
+    parser.add_argument("--out", metavar="FOLDER", required=True, help="folder for images/, train.tsv and dev.tsv")
+    parser.add_argument(
+        "--max-characters",
+        metavar="N",
+        type=integer,
+        default=40,
+        help="split longer lines between words; 0 for never (default: 40)",
+    )
+    parser.add_argument("--copies", metavar="N", type=integer, default=1, help="images of each line (default: 1)")
+    parser.add_argument("--size", metavar="PIXELS", type=integer, default=40, help="font size in pixels (default: 40)")
+    parser.add_argument(
+        "--dev-share", metavar="S", type=number, default=0.0, help="share of lines in dev.tsv (default: 0)"
+    )
+    parser.add_argument("--seed", metavar="N", type=integer, default=1, help="random seed (default: 1)")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing tables")
+    for name, (default, about) in DISTORTIONS.items():
+        parser.add_argument(
+            f"--{name}", metavar="X", type=number, default=default, help=f"{about} (default: {default:g})"
+        )
 
 
-def run(given: Given) -> None:
+def run(args: Arguments) -> None:
     from seq2see.rendering import Distortions, Rendering, render
 
-    distortions = Distortions(**{name: getattr(given, name) for name in DISTORTIONS})
+    distortions = Distortions(**{name: getattr(args, name) for name in DISTORTIONS})
     settings = Rendering(
-        fonts=given.fonts,
-        size=given.size,
-        most=given.max_characters,
-        copies=given.copies,
-        share=given.dev_share,
-        seed=given.seed,
+        fonts=args.fonts,
+        size=args.size,
+        max_characters=args.max_characters,
+        copies=args.copies,
+        dev_share=args.dev_share,
+        seed=args.seed,
         distortions=distortions,
     )
-    out = Path(given.out)
-    made = render(Path(given.text), out, settings, say=say, overwrite=given.overwrite)
-    if given.dev_share and not made.dev:
-        say(f"--dev-share {given.dev_share:g}: no line fell to dev.tsv, so there is none; allowed: a larger share")
-    for table, rows in (("train.tsv", made.train), ("dev.tsv", made.dev)):
+    out = Path(args.out)
+    counts = render(Path(args.text), out, settings, say=say, overwrite=args.overwrite)
+    if args.dev_share and not counts.dev:
+        say(f"--dev-share {args.dev_share:g}: no line was selected for dev.tsv; use a larger share")
+    for table, rows in (("train.tsv", counts.train), ("dev.tsv", counts.dev)):
         if rows:
             print(f"{out / table}\t{rows}")

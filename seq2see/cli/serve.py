@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
-from seq2see.cli.parser import Given, Parser, add_plugin, number, whole
+from seq2see.cli.parser import Given, Parser, add_plugin, integer, number
 from seq2see.cli.terminal import say
 from seq2see.errors import UserError, imported
 from seq2see.studio.limits import Limits
@@ -34,7 +34,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--host", metavar="HOST", default=HOST, help="address to serve (default: 127.0.0.1, this machine)"
     )
-    parser.add_argument("--port", metavar="N", type=whole, default=PORT, help="port (default: 8000; 0: any free one)")
+    parser.add_argument("--port", metavar="N", type=integer, default=PORT, help="port (default: 8000; 0: any free one)")
     parser.add_argument(
         "--token",
         metavar="TEXT",
@@ -44,7 +44,7 @@ def arguments(parser: Parser) -> None:
         parser.add_argument(
             str(limit.option),
             metavar=limit.unit.upper() or "N",
-            type=number if limit.unit else whole,
+            type=number if limit.unit else integer,
             default=limit.default / limit.factor if limit.unit else limit.default,
             help=f"{limit.about} (default: {limit.text})",
         )

@@ -1,44 +1,44 @@
-"""`seq2see show`: The five answers about a recipe or a model.
+"""`seq2see show`: Describe a recipe or a model in five answers.
 
-What is the data, the encoder, the decoder (and how it is conditioned), the parameters (by part, named as in the
-equations, counted), the loss and how it is minimised?
+What is the data? The encoder? The decoder, and how is it conditioned? The parameters, by part, named as in the
+equations and counted? The loss, and how is it minimised?
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Given, Parser, add_changes, add_json
-from seq2see.cli.terminal import emit
+from seq2see.cli.parser import Arguments, Parser, add_json, add_overrides
+from seq2see.cli.terminal import print_json
 from seq2see.errors import UserError
 
 EXAMPLES = ("seq2see show translation --set attention.score=dot", "seq2see show runs/translation")
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("what", metavar="RECIPE|MODEL", help="a shipped name, a YAML file, or a model's folder")
-    add_changes(parser)
+    parser.add_argument("what", metavar="RECIPE|MODEL", help="recipe name, YAML file or model folder")
+    add_overrides(parser)
     add_json(parser)
 
 
-def run(given: Given) -> None:
+def run(args: Arguments) -> None:
     from seq2see.pipeline.bundle import Bundle
     from seq2see.pipeline.five_answers import answers_of
     from seq2see.recipe import left_out, load_recipe
 
-    if Path(given.what).is_dir():
-        if given.changes:
-            raise UserError("--set: no meaning here: a trained model is as it is; it changes a recipe")
-        answers = answers_of(Bundle.load(given.what))
+    if Path(args.what).is_dir():
+        if args.changes:
+            raise UserError("--set changes recipes only, not trained models")
+        answers = answers_of(Bundle.load(args.what))
     else:
         try:
-            recipe = load_recipe(given.what, overrides=given.changes)
+            recipe = load_recipe(args.what, overrides=args.changes)
         except UserError as error:
-            more = "" if Path(given.what).exists() or "unknown recipe" not in str(error) else ", or a model's folder"
+            more = "" if Path(args.what).exists() or "unknown recipe" not in str(error) else ", or a model folder"
             raise UserError(f"{error}{more}") from None
         answers = answers_of(recipe)
-        answers.decoder += left_out(given.what, given.changes)
-    if given.json:
-        emit(answers.to_dict())
+        answers.decoder += left_out(args.what, args.changes)
+    if args.json:
+        print_json(answers.to_dict())
     else:
         print(answers.text(), end="")

@@ -1,9 +1,9 @@
-"""`seq2see tasks`: The recipes that ship, one line each."""
+"""`seq2see tasks`: List the recipes that come with seq2see, one line each."""
 
 from __future__ import annotations
 
-from seq2see.cli.parser import Given, Parser, add_json
-from seq2see.cli.terminal import emit
+from seq2see.cli.parser import Arguments, Parser, add_json
+from seq2see.cli.terminal import print_json
 
 EXAMPLES = ("seq2see tasks",)
 
@@ -12,13 +12,13 @@ def arguments(parser: Parser) -> None:
     add_json(parser)
 
 
-def run(given: Given) -> None:
+def run(args: Arguments) -> None:
     from seq2see.recipe import shipped
 
-    found = shipped()
-    width = max(map(len, found), default=0)
-    for name, description in found.items():
-        if given.json:
-            emit({"name": name, "description": description})
+    recipes = shipped()
+    width = max(map(len, recipes), default=0)
+    for name, description in recipes.items():
+        if args.json:
+            print_json({"name": name, "description": description})
         else:
             print(f"{name:<{width}}  {description}")

@@ -1,4 +1,4 @@
-"""Results to stdout, messages and progress to stderr."""
+"""Output: results to stdout, messages and progress to stderr."""
 
 from __future__ import annotations
 
@@ -10,28 +10,26 @@ from typing import Any
 
 from seq2see.files import SURROGATES, finite
 
-# ---------------- Results to stdout, words about them to stderr
-
 
 def say(message: str) -> None:
-    """A line for the person, out of the way of results."""
+    """Print a message to stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
-def emit(record: dict[str, Any]) -> None:
-    """One JSON object on one line; infinity, which JSON has not, is null. Bytes that are no text (in a name of a file)
-    are halves of surrogate pairs in Python, which JSON spells out."""
+def print_json(record: dict[str, Any]) -> None:
+    """Print one JSON object on one line.
+
+    Infinities and NaN become null. File names that are not valid text contain surrogates, which are escaped.
+    """
     line = json.dumps(finite(record), ensure_ascii=False, allow_nan=False)
-    print(SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", line), flush=True)
+    print(SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", line), flush=True)
 
-
-# ---------------- What the user has to type to call this program
 
 NAME = "seq2see"
 
 
 def program() -> str:
-    """`seq2see` where the shell finds it; otherwise the way this process was called (`.venv/bin/seq2see`)."""
+    """`seq2see` if the shell finds it; otherwise the way this process was called (`.venv/bin/seq2see`)."""
     called = Path(sys.argv[0])
     if which(NAME) is not None:
         return NAME
@@ -40,6 +38,6 @@ def program() -> str:
     return str(called) if called.name == NAME else NAME
 
 
-def typed(line: str) -> str:
+def as_typed(line: str) -> str:
     """A line that begins with `seq2see`, as it has to be typed here."""
     return f"{program()}{line.removeprefix(NAME)}"

@@ -1,1 +1,1 @@
-"""Tables become rows, rows become symbols, symbols become ids, ids become batches. Nothing here knows a model."""
+"""Data: tables, tokens, vocabularies, batches and media files."""

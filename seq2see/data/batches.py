@@ -1,9 +1,10 @@
-"""What a model is fed: padded ids with a mask, never an empty tensor."""
+"""Batches: padded ids with masks, and the plan of which rows form a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ PAD, UNK, SOS, EOS = 0, 1, 2, 3
 class Sequences:
     """Symbols of one column for a batch of rows.
 
-    ids: (batch, length), 0 where there is nothing; mask: (batch, length), True where a symbol is real;
-    symbols: the real symbols as they were written, whether the vocabulary has them or not, where that is known;
-    copyable: what the output would write for them, where a model may copy them.
-    The length is at least 1 even if every row is empty, so that no tensor downstream is.
+    ids: (batch, length), 0 for padding; mask: (batch, length), True where a symbol is real;
+    symbols: the real symbols as written, including unknown ones, if available;
+    copyable: their output symbols, if a model may copy them.
+    The length is at least 1 even if every row is empty, so that no tensor is empty.
     """
 
     ids: Int[Tensor, "batch length"]
@@ -54,7 +55,7 @@ class Labels:
 
 @dataclass
 class Numbers:
-    """One row of numbers for each row of the batch. values: (batch, numbers)"""
+    """A vector for each row. values: (batch, numbers)"""
 
     values: Float[Tensor, "batch numbers"]
 
@@ -67,10 +68,9 @@ Target = Sequences | Labels | Numbers
 
 @dataclass
 class Batch:
-    """Inputs by name, each a column of whatever its encoder reads, the target where it is known, and which rows of the
-    data set these are.
+    """Inputs by name, the target if known, and the rows of the data set.
 
-    alignment: (batch, steps, places), where each step should look, where that is known (zeros where it is not).
+    alignment: (batch, steps, places), where each step should look, zeros where unknown.
     """
 
     inputs: dict[str, Any]
@@ -91,7 +91,7 @@ class Batch:
 
 
 def pad(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[np.int64], *, eos: bool) -> Sequences:
-    """Rows `flat[start : start + length]` one above the other, `<eos>` behind each where asked for, in a single gather.
+    """Rows `flat[start : start + length]` as a padded batch, optionally with `<eos>`, in a single gather.
 
     flat: (symbols,); starts, lengths: (batch,)
     """
@@ -113,17 +113,15 @@ def pad_lists(rows: Sequence[Sequence[int]], *, eos: bool) -> Sequences:
     return pad(flat, lengths.cumsum() - lengths, lengths, eos=eos)
 
 
-# ---------------- Documents as they are stored and as a model is fed with them
-
-
 @dataclass
 class Nested:
     """Words of one column for a batch of documents.
 
-    ids: (batch, sentences, words), 0 where there is nothing; mask: True where a word is real; sentences have at least
-    one word, and come before the empty ones. symbols: the words as they were written, by document and sentence;
-    texts: the sentences as they were written; copyable: what the output would write for the words of each document,
-    one after the other, where a model may copy them. No axis is shorter than 1.
+    ids: (batch, sentences, words), 0 for padding; mask: True where a word is real; sentences have at least one word and
+    come
+    before the empty ones. symbols: the words as written, by document and sentence; texts: the sentences as written;
+    copyable: the output symbols of the words of each document in sequence, if a model may copy them. Every axis is at
+    least 1.
     """
 
     ids: Int[Tensor, "batch sentences words"]
@@ -143,7 +141,7 @@ class Nested:
 
 
 def flattened(sentences: Iterable[Sequence[int]]) -> list[int]:
-    """A document as a stored row.
+    """A document as a stored row: sentences separated by `<eos>`.
 
     >>> flattened([[5, 6], [7]])
     [5, 6, 3, 7, 3]
@@ -160,13 +158,91 @@ def nest(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[
     first = np.cumsum(lengths) - lengths
     ids = np.asarray(flat[np.repeat(starts - first, lengths) + np.arange(len(rows))], dtype=np.int64)
     ends = ids == EOS
-    before = np.cumsum(ends) - ends  # sentences that ended before this word, in the whole batch
-    opened = np.append(0, np.flatnonzero(ends) + 1)  # where each sentence begins
+    before = np.cumsum(ends) - ends  # sentences that ended before this word, over the whole batch
+    starts_of = np.append(0, np.flatnonzero(ends) + 1)  # where each sentence begins
     sentence = before - np.append(before, 0)[np.minimum(first, len(rows))][rows]
-    word = np.arange(len(rows)) - opened[before]
+    word = np.arange(len(rows)) - starts_of[before]
     shape = (len(lengths), max(int(sentence.max(initial=0)) + 1, 1), max(int(word.max(initial=0)), 1))
     out, real = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
-    where = rows[~ends], sentence[~ends], word[~ends]
-    out[where] = ids[~ends]
-    real[where] = True
+    position = rows[~ends], sentence[~ends], word[~ends]
+    out[position] = ids[~ends]
+    real[position] = True
     return Nested(torch.from_numpy(out), torch.from_numpy(real))
+
+
+Rows = NDArray[np.int64]
+POOL_BATCHES = 100
+
+
+class BatchPlan:
+    """Batches of rows of similar length under a budget of symbols including padding: rows x (longest of the first
+    column + longest of the second + ...).
+
+    widths: (rows, columns), symbols of each row by column, the output last. A row above the budget is a batch of its
+    own.
+    The seed and a position (epoch, index of the batch) determine the rows.
+    """
+
+    def __init__(self, widths: NDArray[np.integer], *, batch_tokens: int, batch_rows: int, seed: int = 1):
+        self.widths = np.asarray(widths, dtype=np.int64)
+        self.batch_tokens = batch_tokens
+        self.batch_rows = batch_rows
+        self.seed = seed
+        mean = max(float(self.widths.sum(1).mean()), 1.0) if len(self.widths) else 1.0
+        self._rows_per_batch = max(min(batch_rows, batch_tokens / mean), 1.0)
+        self._latest: tuple[int, list[Rows]] | None = None
+
+    def epoch(self, number: int) -> list[Rows]:
+        """All rows, once each, as batches in random order.
+
+        Rows are shuffled, divided into pools of about a hundred batches and sorted by length within each pool, so that
+        batches
+        differ between epochs.
+        """
+        if self._latest is None or self._latest[0] != number:
+            random = np.random.default_rng([abs(self.seed), int(self.seed < 0), number])
+            rows = random.permutation(len(self.widths))
+            pool = int(self._rows_per_batch * POOL_BATCHES)
+            batches = [
+                batch for i in range(0, len(rows), pool) for batch in self._batches(self._sorted(rows[i : i + pool]))
+            ]
+            self._latest = number, [batches[i] for i in random.permutation(len(batches))]
+        return self._latest[1]
+
+    def by_length(self) -> list[Rows]:
+        """All rows, once each, longest first: for evaluation, where memory runs out early or never."""
+        return self._batches(self._sorted(np.arange(len(self.widths))))[::-1]
+
+    def _sorted(self, rows: Rows, column: int = 0, *, falling: bool = False) -> Rows:
+        """Rows of similar lengths side by side; ties keep their random order.
+
+        One input: by its length, then the output's. Several: by the length of the first, in strips of equal size, each
+        sorted by
+        the rest. Neighbouring strips ascend and descend in turn, so that rows stay similar across their border.
+        """
+        widths = self.widths[rows]
+        inputs = self.widths.shape[1] - 1 - column
+        first = -widths[:, column] if falling else widths[:, column]
+        if inputs < 1:
+            return rows[np.argsort(first, kind="stable")]
+        if inputs == 1:
+            output = widths[:, -1]
+            return rows[np.lexsort((np.where(first % 2, -output, output), first))]
+        rows = rows[np.argsort(first, kind="stable")]
+        strips = max(round((len(rows) / self._rows_per_batch) ** (1 / inputs)), 1)
+        parts = np.array_split(rows, strips)
+        return np.concatenate([self._sorted(part, column + 1, falling=bool(i % 2)) for i, part in enumerate(parts)])
+
+    def _batches(self, rows: Rows) -> list[Rows]:
+        """Neighbouring rows as batches, each as large as the budget allows."""
+        if not len(rows):
+            return []
+        cuts = [0]
+        longest = [0] * self.widths.shape[1]
+        for i, widths in enumerate(self.widths[rows].tolist()):
+            longest = [max(pair) for pair in zip(longest, widths, strict=True)]
+            size = i - cuts[-1] + 1
+            if size > 1 and (size > self.batch_rows or size * sum(longest) > self.batch_tokens):
+                cuts.append(i)
+                longest = widths
+        return [rows[first:last] for first, last in pairwise([*cuts, len(rows)])]

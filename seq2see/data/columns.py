@@ -1,4 +1,4 @@
-"""Which column of a table is which input of a recipe, and the values themselves by the recipe's names."""
+"""Columns: which column of a table is which input of a recipe, and the values by the recipe's names."""
 
 from __future__ import annotations
 
@@ -16,27 +16,32 @@ from seq2see.errors import UserError, listing, nearest
 
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
-"""A row's links between input and output stand under this name, which can be no input's."""
+"""The name of a row's links between input and output; no input can have it."""
 Check = Callable[[str], str | None]
 Joined = Callable[[Sequence[str]], str]
-"""How a list of texts becomes one text, which its field takes apart again; a UserError where it could not."""
+"""Joins a list of texts to one text, which its field can split again; raises a UserError if that is impossible."""
 
 FILE, NUMBERS = "a file", "numbers"
-"""What of a row cannot be used, in reports that tell of all such rows together."""
+"""Kinds of unusable values, which are reported together."""
 
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 
 
 class NumbersError(RowError):
-    """A list in which there is something else than numbers."""
+    """A list that contains something other than numbers."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """mapping: {name in the recipe: column of the table}; note: what was guessed, for the user to read; lists: names
-    whose values may be lists of texts, with how these become one; files: names whose values are paths, with what tells
-    why a file cannot be used (None: it can); numbers: names whose values are rows of numbers, with the like; known:
-    values that no column holds and that every row has."""
+    """The columns of a recipe in a table.
+
+    mapping: {name in the recipe: column of the table}; note: what was guessed, for the user; lists: names whose values
+    may be
+    lists of texts, with the function that joins them; files: names whose values are paths, with a function that returns
+    why
+    a file cannot be used, or None; numbers: the same for rows of numbers; known: values that every row has without a
+    column.
+    """
 
     mapping: dict[str, str]
     note: str | None = None
@@ -46,10 +51,10 @@ class Resolution:
     known: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: Table, *, filled: Collection[str] = ()) -> Iterator[Values]:
-        """The table's rows by the recipe's names.
+        """The rows of a table by the recipe's names.
 
-        A value that is no text makes a bad row. One that is empty where it must be `filled` makes a row from which
-        there is nothing to learn: it is left out, and the table keeps count.
+        A value that is not text makes a bad row. A row with an empty value in one of the `filled` names is skipped and
+        counted.
         """
         used = 0
         for row in table:
@@ -66,7 +71,7 @@ class Resolution:
                 table.leave_out(self.mapping[blank], row.line)
                 continue
             written = {name: values[name] for name in self.files if name in values}
-            if not self._counted(table, row, values) or not self._usable(table, row, values):
+            if not self._valid_numbers(table, row, values) or not self._resolve_files(table, row, values):
                 continue
             used += 1
             yield Values({**values, **self.known}, table, row.line, written=written)
@@ -74,8 +79,8 @@ class Resolution:
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
-    def _counted(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
-        """Whether rows of numbers are such; a bad one is reported once all are known."""
+    def _valid_numbers(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
+        """Whether the rows of numbers are valid; problems are reported after the last row."""
         for name, check in self.numbers.items():
             reason = check(values[name]) if values.get(name, "").strip() else None
             if reason is not None:
@@ -83,18 +88,17 @@ class Resolution:
                 return False
         return True
 
-    def _usable(self, table: Table, row: Row, values: dict[str, str]) -> bool:
-        """Make paths whole, which are relative to their table, and look into the files; a bad one is reported once all
-        are known."""
-        bad: dict[str, str] = {}  # by column, which may be read and written
+    def _resolve_files(self, table: Table, row: Row, values: dict[str, str]) -> bool:
+        """Make paths absolute, relative to the table, and check the files; problems are reported after the last row."""
+        bad: dict[str, str] = {}  # by column: an input and the output may share one
         for name, check in self.files.items():
             if not values.get(name, "").strip():
                 continue
-            given, column = values[name], self.mapping[name]
-            values[name] = str(table.folder / given)
+            path, column = values[name], self.mapping[name]
+            values[name] = str(table.folder / path)
             reason = check(values[name]) if column not in bad else None
             if reason is not None:
-                bad[column] = f"column '{column}': {given}: {reason}"
+                bad[column] = f"column '{column}': {path}: {reason}"
         if bad:
             table.set_aside(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
@@ -112,9 +116,9 @@ class Resolution:
 
 
 class Values(dict[str, str]):
-    """One row by the recipe's names, and where it stands: 'pairs.tsv, line 12'.
+    """One row by the recipe's names, with its position: 'pairs.tsv, line 12'.
 
-    written: paths of files as the table has them, relative to its folder; the values themselves are whole paths.
+    written: file paths as the table has them; the values themselves are absolute.
     """
 
     __slots__ = ("line", "table", "written")
@@ -131,34 +135,34 @@ class Values(dict[str, str]):
 
 
 def as_written(row: Mapping[str, str], name: str) -> str:
-    """A value as the table has it: the same wherever the table and its files lie."""
+    """A value as the table has it, independent of where the table and its files lie."""
     return row.written.get(name, row[name]) if isinstance(row, Values) else row[name]
 
 
 def place_of(row: Mapping[str, str], number: int) -> str:
-    """Where a row stands in its file, or which one it is where rows come from elsewhere."""
+    """The position of a row in its file, or its number."""
     return getattr(row, "where", f"row {number}")
 
 
 def joined(items: Sequence[Any], by: Joined) -> str:
     """A list of texts as one text."""
-    texts = [_written(item) for item in items]
+    texts = [_as_text(item) for item in items]
     for item, text in zip(items, texts, strict=True):
         if text is None:
-            raise UserError(f"expected a list of texts, found {_named(item)} in it")
+            raise UserError(f"expected a list of texts, found {_type_name(item)} in it")
     return by([text for text in texts if text is not None])
 
 
 def _text(table: Table, row: Row, *, column: str) -> str:
     value: Any = row.values[column] if column in row.values else _item(table, row, column=column)
-    text = _written(value)
+    text = _as_text(value)
     if text is None:
-        raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {_named(value)}")
+        raise RowError(f"{table.place(row.line)}, column '{column}': expected text, found {_type_name(value)}")
     return text
 
 
-def _written(value: Any) -> str | None:
-    """Numbers are read as they are written; nothing else that is not text is."""
+def _as_text(value: Any) -> str | None:
+    """Text and numbers as text; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -166,13 +170,13 @@ def _written(value: Any) -> str | None:
     return str(value) if isinstance(value, int | float) else None
 
 
-def _named(value: Any) -> str:
+def _type_name(value: Any) -> str:
     names = {str: "text", list: "a list", dict: "an object", type(None): "nothing (null)"}
     return names.get(type(value), f"a {type(value).__name__}")
 
 
 def _item(table: Table, row: Row, *, column: str) -> Any:
-    """'history[-1]': one item of a column that holds lists, counted from 0 or, below 0, from the end."""
+    """'history[-1]': one item of a column of lists, counted from 0, or from the end if negative."""
     item = _ITEM.fullmatch(column)
     if item is None:
         return None
@@ -180,14 +184,14 @@ def _item(table: Table, row: Row, *, column: str) -> Any:
     value = row.values.get(base)
     place = f"{table.place(row.line)}, column '{base}'"
     if not isinstance(value, list):
-        raise RowError(f"{place}: expected a list to take item [{position}] of, found {_named(value)}")
+        raise RowError(f"{place}: expected a list for item [{position}], found {_type_name(value)}")
     if not -len(value) <= position < len(value):
-        raise RowError(f"{place}: there is no item [{position}] in a list of {len(value)}")
+        raise RowError(f"{place}: no item [{position}] in a list of {len(value)}")
     return value[position]
 
 
 def _base(column: str) -> str:
-    """The column of the table that an item's name speaks of."""
+    """The column that an item belongs to."""
     item = _ITEM.fullmatch(column)
     return item[1] if item else column
 
@@ -207,29 +211,30 @@ def resolve(
 ) -> Resolution:
     """Find the recipe's columns in a table.
 
-    wanted: (name in the recipe, column the recipe names), inputs first, the output last;
+    wanted: (name in the recipe, column named by the recipe), inputs first, the output last;
     given: columns in the order of `wanted` (--columns); optional: names that may be absent (outputs, at prediction).
 
-    The user's word comes first; then the recipe's names if the header has them; then, and said so, the table's columns
-    in their order if there are exactly as many as wanted. Lines of plain text are the only thing they can be.
-    A column written `history[-1]` is the last item of the lists that column `history` holds. Names for which the
-    recipe names one and the same column (an autoencoder's input and output) count as one.
+    The user's columns come first; then the recipe's names if the header has them; then, with a note, the table's
+    columns in
+    order if their number fits exactly. A column `history[-1]` is the last item of the lists in column `history`. Names
+    with
+    the same column (an autoencoder's input and output) count as one.
     """
     if isinstance(given, str):
-        raise UserError(f"columns: expected a list of names, got the text '{given}'")
+        raise UserError(f"columns: expected a list of names, got '{given}'")
     leaders: dict[str, str] = {}
     for name, column in wanted:
         leaders.setdefault(column, name)
     if len(leaders) < len(wanted) and (given is None or len(given) < len(wanted)):
         alone = [(name, column) for column, name in leaders.items()]
-        found = resolve(table_columns, alone, given, path=path, optional=set(optional) & set(leaders.values()))
+        resolution = resolve(table_columns, alone, given, path=path, optional=set(optional) & set(leaders.values()))
         shared = {name: leaders[column] for name, column in wanted}
-        mapping = {name: found.mapping[leader] for name, leader in shared.items() if leader in found.mapping}
-        return Resolution(mapping, found.note)
+        mapping = {name: resolution.mapping[leader] for name, leader in shared.items() if leader in resolution.mapping}
+        return Resolution(mapping, resolution.note)
     names = [name for name, _ in wanted]
     needed = [name for name in names if name not in optional]
     if given is not None:
-        return _as_given(table_columns, names, given, path=path, least=len(needed))
+        return _from_option(table_columns, names, given, path=path, least=len(needed))
     named = {name: column for name, column in wanted if present(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
@@ -242,40 +247,40 @@ def resolve(
     raise UserError(_not_found(table_columns, wanted, needed, path=path))
 
 
-def _as_given(
+def _from_option(
     table_columns: Sequence[str], names: list[str], given: Sequence[str], *, path: str | Path, least: int
 ) -> Resolution:
     if not least <= len(given) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
             f"--columns {pasted(given)}: {len(given)} columns given, {number} expected,"
-            f" in this order: {', '.join(names)}{_commas(table_columns[: len(names)], table_columns)}"
+            f" in this order: {', '.join(names)}{_comma_hint(table_columns[: len(names)], table_columns)}"
         )
     for column in given:
         if not present(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
-                f" the table has: {quoted(table_columns)}{_commas(table_columns[: len(given)], table_columns)}"
+                f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(given)], table_columns)}"
             )
     return Resolution(dict(zip(names, given, strict=False)))
 
 
 def quoted(names: Sequence[str], *, between: str = ", ") -> str:
-    """The first names, those that hold a comma, a quote or spaces at an end in quotes.
+    """The first names, quoted if they contain commas, quotes or outer spaces.
 
     >>> quoted(["a, b", "c"])
     '"a, b", c'
     """
 
-    def one(name: str) -> str:
+    def quote(name: str) -> str:
         plain = name == name.strip() and not any(mark in name for mark in ',"\r\n')
         return name if plain else '"' + name.replace('"', '""') + '"'
 
-    return listing(map(one, names), between=between)
+    return listing(map(quote, names), between=between)
 
 
 def pasted(names: Sequence[str]) -> str:
-    """Names as the value of --columns, such that a shell takes it for one word.
+    """Names as a value of --columns, quoted for the shell.
 
     >>> print(pasted(["heard", "spelt"]), pasted(["age, village", "spelt"]))
     heard,spelt '"age, village",spelt'
@@ -283,11 +288,11 @@ def pasted(names: Sequence[str]) -> str:
     return shlex.quote(quoted(names, between=","))
 
 
-def _commas(example: Sequence[str], table_columns: Sequence[str]) -> str:
-    """How to write names with commas in them, where there are any; example: as many names as are expected."""
+def _comma_hint(example: Sequence[str], table_columns: Sequence[str]) -> str:
+    """How to write names with commas, if there are any; example: as many names as are expected."""
     if not any("," in name for name in table_columns):
         return ""
-    return f"; a name that holds a comma is written in quotes, for example --columns {pasted(example)}"
+    return f"; quote names that contain commas, for example --columns {pasted(example)}"
 
 
 def _note(mapping: dict[str, str]) -> str:
@@ -307,16 +312,13 @@ def _not_found(
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
         f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
-        f" say which with --columns, in the recipe's order, for example --columns {example}"
+        f" give --columns in the recipe's order, for example --columns {example}"
     )
-
-
-# ---------------- Rows with equal inputs are references of each other
 
 
 @dataclass
 class Question:
-    """One distinct input, all outputs given for it, and the numbers of the rows they stand in."""
+    """One distinct input with all outputs given for it, and the numbers of their rows."""
 
     inputs: dict[str, str]
     references: list[str] = field(default_factory=list)
@@ -324,9 +326,10 @@ class Question:
 
 
 def group(rows: Iterable[Mapping[str, str]]) -> list[Question]:
-    """Distinct inputs in the order in which they first appear, each with its references in theirs.
+    """Distinct inputs in order of first occurrence, each with its references: rows with equal inputs are references
+    of each other.
 
-    Where there are no inputs at all (language models) every row stands alone.
+    Without inputs (language models) every row stands alone.
 
     >>> group([{"word": "a", "output": "AH"}, {"word": "a", "output": "EY"}])[0].references
     ['AH', 'EY']

@@ -1,4 +1,5 @@
-"""Formats of tables by suffix: plain text, JSON lines, Hugging Face datasets (delimited and Parquet: own files)."""
+"""Table formats by suffix: plain text, JSON lines, Hugging Face datasets (delimited and Parquet have their own
+files)."""
 
 from __future__ import annotations
 
@@ -14,16 +15,15 @@ from seq2see.files import text_file
 from seq2see.registry import Registry
 from seq2see.settings.data import DataSettings
 
-# ---------------- What a format of tables has to offer
-
 UNKNOWN = -1
 
 
 class Row(NamedTuple):
-    """Values by column, and the line of the file (the row's number in formats without lines) where they begin.
+    """Values by column, and the line where they begin (the row number in formats without lines).
 
-    size: characters of the row as it is written, or more: no value of it has more than these. It spares measuring every
-    value. Of rows that are read in blocks, where the whole block is within the limit of a value, it may be their mean.
+    size: an upper bound of the characters of any value, to avoid measuring each; for rows read in blocks it may be
+    their
+    mean if the whole block is within the limit of a value.
     """
 
     values: dict[str, Any]
@@ -32,15 +32,15 @@ class Row(NamedTuple):
 
 
 class Format(ABC):
-    """How one format is read and written. A reader hands rows it cannot read to `bad` and goes on if that returns."""
+    """Reader and writer of one format. A reader passes rows it cannot read to `bad` and continues if that returns."""
 
     unit = "line"
     headed = False
     """Whether the first line names the columns."""
     named = True
-    """Whether the file itself says how its columns are called."""
+    """Whether the file names its columns."""
     in_memory = False
-    """Whether the rows are held in memory, so that there is no file that they could have been unpacked from."""
+    """Whether the rows are held in memory, so that nothing was unpacked from a file."""
 
     def __init__(self, path: Path, settings: DataSettings, *, bad: Callable[[RowError], None]):
         self.path = path
@@ -49,7 +49,7 @@ class Format(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """What was decided while reading and the user should know."""
+        """Decisions made while reading that the user should know."""
         return []
 
     @abstractmethod
@@ -63,27 +63,25 @@ class Format(ABC):
     @staticmethod
     @abstractmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
-        """Write a table; `packed`: compressed by gzip."""
+        """Write a table; packed: compressed with gzip."""
 
 
 formats: Registry[type[Format]] = Registry("format of tables")
 
 
 def as_text(value: Any) -> str:
-    """A value as a field of text: nothing for None, JSON for what is neither text nor a number."""
+    """A value as text: empty for None, JSON for anything but text and numbers."""
     if value is None:
         return ""
     return str(value) if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
 
-
-# ---------------- Plain text
 
 COLUMN = "text"
 
 
 @formats.register("txt")
 class Plain(Format):
-    """Every line is a row, an empty one too: line 7 of the predictions answers line 7 of the file."""
+    """Every line is a row, including empty ones, so that line 7 of the predictions belongs to line 7 of the file."""
 
     named = False
 
@@ -100,19 +98,16 @@ class Plain(Format):
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
         if len(columns) != 1:
             raise UserError(
-                f"a .txt file holds one column, not {len(columns)} ({', '.join(columns)}); write .tsv, .csv or .jsonl"
+                f"a .txt file has one column, not {len(columns)} ({', '.join(columns)}); write .tsv, .csv or .jsonl"
             )
         with text_file(path, packed=packed) as file:
             for row in rows:
                 file.write(" ".join(as_text(row.get(columns[0])).splitlines()) + "\n")
 
 
-# ---------------- JSON lines
-
-
 @formats.register("jsonl")
 class JsonLines(Format):
-    """The first object's keys are the columns; later objects must have them and may have more."""
+    """The keys of the first object are the columns; later objects must have them and may have more."""
 
     _columns: list[str]
 
@@ -159,18 +154,18 @@ class JsonLines(Format):
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; a ValueError says what else the text is, or where it goes wrong."""
+    """A JSON object; a ValueError says what is wrong."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f", character {error.colno}: not JSON: {error.msg}") from None
     except RecursionError:
-        raise ValueError(": not JSON that can be read: nested too deeply") from None
-    except ValueError as error:  # a whole number of thousands of digits
-        raise ValueError(f": not JSON that can be read: {str(error).partition(';')[0]}") from None
+        raise ValueError(": JSON is nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValueError(f": cannot read JSON: {str(error).partition(';')[0]}") from None
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number or truth value")
-        raise ValueError(f': {kind}, where an object {{"column": value}} is expected')
+        raise ValueError(f': expected an object {{"column": value}}, found {kind}')
     if "\\u" in text and "\\ud" in text.lower():
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -179,24 +174,23 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-# ---------------- A Hugging Face dataset that `save_to_disk` left in a folder, through the `datasets` library
-
-
 @formats.register("folder")
 class SavedDataset(Format):
-    """Rows come from the mapped Arrow files of the folder: they are not all loaded."""
+    """A Hugging Face dataset saved with `save_to_disk`, read from memory-mapped Arrow files."""
 
     unit = "row"
 
     def columns(self) -> list[str]:
         splits = self.path / "dataset_dict.json"
         if splits.exists():
-            names = sorted(one.name for one in self.path.iterdir() if (one / "state.json").exists())
+            names = sorted(part.name for part in self.path.iterdir() if (part / "state.json").exists())
             example = f", for example {self.path / names[0]}" if names else ""
-            raise UserError(f"{self.path}: a dataset in parts ({', '.join(names)}): give the folder of one{example}")
+            raise UserError(
+                f"{self.path}: a dataset with several splits ({', '.join(names)}): give the folder of one{example}"
+            )
         if not (self.path / "state.json").exists():
             raise UserError(
-                f"{self.path}: a folder, but not of a Hugging Face dataset (no state.json in it); give a table's file"
+                f"{self.path}: a folder, but not of a Hugging Face dataset (it has no state.json); give a table file"
             )
         self._dataset = self._load()
         if not len(self._dataset):
@@ -208,7 +202,7 @@ class SavedDataset(Format):
         try:
             return datasets.load_from_disk(str(self.path))
         except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged folder
-            raise UserError(f"{self.path}: a damaged dataset folder: {error}") from None
+            raise UserError(f"{self.path}: damaged dataset folder: {error}") from None
 
     def rows(self) -> Iterator[Row]:
         number = 0
@@ -217,9 +211,9 @@ class SavedDataset(Format):
                 yield Row(dict(values), number)
         except UserError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above: text that is none, types that Python has not
+        except Exception as error:  # noqa: BLE001 - as above
             raise UserError(f"{self.path}, after row {number}: cannot be read: {error}") from None
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
-        raise UserError(f"{path}: a dataset folder is read, not written; write .parquet, .jsonl, .tsv or .csv")
+        raise UserError(f"{path}: dataset folders cannot be written; write .parquet, .jsonl, .tsv or .csv")

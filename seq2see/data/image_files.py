@@ -1,4 +1,4 @@
-"""Pictures as files: opened with care, brought to one size, changed at random while a model learns."""
+"""Image files: opened safely, resized, augmented at random. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -19,48 +19,44 @@ from seq2see.data.media_files import MediaError, MediaSettings, check_file, deco
 from seq2see.settings.base import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side
 
 MOST_PIXELS = 65_000_000
-"""Of a picture that is still read: as many as the cameras of phones take. A page of one grey, four times as large, is a
-file of kilobytes and takes gigabytes to decode."""
+"""Pixels of an image, as many as phone cameras take. A single-coloured image four times as large is a file of
+kilobytes that takes gigabytes to decode."""
 
 
 class AugmentSettings(Settings):
-    """How pictures are changed at random while a model is trained, so that it does not learn them by heart."""
+    """Random augmentation of images during training."""
 
-    flip: bool = Field(False, description="mirror every other picture (no text in it, no left and right in captions)")
-    crop: Share = Field(0.0, description="cut away up to so much of each side, at random")
-    rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="turn by up to so many degrees")
-    shear: Annotated[float, Field(ge=0, le=45)] = Field(
-        0.0, description="slant to either side by up to so many degrees"
-    )
-    stretch: Annotated[float, Field(ge=0, le=0.9)] = Field(
-        0.0, description="make it wider or narrower by up to this share"
-    )
-    blur: Amount = Field(0.0, description="smear it with a radius of up to so many pixels of the file")
-    light: Share = Field(0.0, description="change brightness and contrast by up to this share")
-    noise: Amount = Field(0.0, description="deviation of noise added to every pixel, of 255")
-    mask: Share = Field(0.0, description="share of the pixels that become black, at random")
+    flip: bool = Field(False, description="mirror every other image (not if it contains text or left and right matter)")
+    crop: Share = Field(0.0, description="maximum share cut off each side at random")
+    rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="maximum rotation in degrees")
+    shear: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="maximum slant to either side in degrees")
+    stretch: Annotated[float, Field(ge=0, le=0.9)] = Field(0.0, description="maximum relative change of the width")
+    blur: Amount = Field(0.0, description="maximum blur radius in pixels of the file")
+    light: Share = Field(0.0, description="maximum relative change of brightness and contrast")
+    noise: Amount = Field(0.0, description="standard deviation of noise on every pixel (of 255)")
+    mask: Share = Field(0.0, description="share of random pixels set to black")
 
 
 class ImageInput(MediaSettings):
-    """One input that is a picture: a PNG, JPEG, WebP, GIF, BMP or TIFF file, whatever it is called."""
+    """An image input: PNG, JPEG, WebP, GIF, BMP or TIFF files, whatever their names."""
 
     usual_encoder: ClassVar[str] = "convolutional"
-    kind: Literal["image"] = Field("image", description="what the column holds")
-    height: Side = Field(224, description="pixels every picture is brought to")
+    kind: Literal["image"] = Field("image", description="kind of the input")
+    height: Side = Field(224, description="height in pixels that images are resized to")
     width: Annotated[int, Field(ge=0, le=MOST_SIDE)] = Field(
-        224, description="... and across; 0: as many as its proportions give it (lines of text)"
+        224, description="width in pixels that images are resized to; 0: keep the aspect ratio (lines of text)"
     )
     fit: Literal["crop", "stretch", "pad"] = Field(
-        "crop", description="how a picture of other proportions fits: its middle, all of it out of shape, or with edges"
+        "crop", description="how to fit another aspect ratio: crop to the middle, stretch, or pad"
     )
-    colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
-    largest: Positive = Field(
-        12_000, description=f"pixels of the longest side of a file that is still read; {MOST_PIXELS:,} in all"
+    colour: Literal["rgb", "grey"] = Field("rgb", description="three channels or one")
+    largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MOST_PIXELS:,} in all")
+    widest: Count = Field(
+        0, description="with width 0: maximum width in pixels, wider images are squeezed; 0: no limit"
     )
-    widest: Count = Field(0, description="width 0: lines are squeezed to at most so many pixels; 0: no limit")
     direction: Literal["left-to-right", "right-to-left", "auto"] = Field(
         "left-to-right",
-        description="which column of places is the first; auto: as most letters of the training texts are written",
+        description="which column of places is the first; auto: the direction of the training texts",
     )
     augment: AugmentSettings = AugmentSettings()
 
@@ -72,37 +68,37 @@ class ImageInput(MediaSettings):
 Pixels = NDArray[np.uint8]
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
-"""The formats that are read, whatever a file is called. Pillow knows many more: some start other programs (EPS), others
-are hardly used and hardly looked after. A phone's MPO file is a JPEG."""
+"""Supported formats, whatever the file name. Pillow reads many more: some start other programs (EPS), others are
+rare and poorly maintained. A phone's MPO file is a JPEG."""
 
 MOST_BYTES = 4 * MOST_PIXELS
-"""Of a picture once it is decoded: MOST_PIXELS of 8 bits in four channels."""
+"""Bytes of a decoded image: MOST_PIXELS of 8 bits in four channels."""
 
 MOST_SIZED = 16_000_000
-"""Pixels of a picture of natural width once it is as high as a model reads it."""
+"""Pixels of an image of natural width at the input height."""
 
 
 def read_picture(path: str | Path, settings: ImageInput, random: np.random.Generator | None = None) -> Pixels:
-    """One picture as (channels, height, width), from 0 to 255; `random`: changed as `augment` says.
+    """One image as (channels, height, width), from 0 to 255; random: augment it.
 
-    Turned as its EXIF data say, transparent parts on white.
+    Rotated by its EXIF data, transparent parts on white.
     """
     with decoding():
         picture = _decoded(path, settings)
         if random is not None:
             picture = augmented(picture, settings.augment, random)
-        pixels = np.asarray(_sized(picture, settings))
+        pixels = np.asarray(_resize(picture, settings))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
     if random is not None and settings.augment.mask:
-        kept = random.random(pixels.shape[:2]) >= settings.augment.mask
-        pixels = pixels * (kept if pixels.ndim == 2 else kept[..., None]).astype(np.uint8)
+        visible = random.random(pixels.shape[:2]) >= settings.augment.mask
+        pixels = pixels * (visible if pixels.ndim == 2 else visible[..., None]).astype(np.uint8)
     return np.ascontiguousarray(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 
 def problem_of(path: str | Path, settings: ImageInput) -> str | None:
-    """Why a picture cannot be used; None where it can. It is read to its end, so that nothing comes up later."""
+    """Why an image cannot be used, or None. It is decoded completely, so that nothing fails later."""
     try:
         picture = _decoded(path, settings)
         if not settings.width:
@@ -113,26 +109,26 @@ def problem_of(path: str | Path, settings: ImageInput) -> str | None:
 
 
 def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
-    """(height, width) of a picture as a model reads it; only the file's head is read."""
+    """(height, width) of an image as a model reads it; only the header is read."""
     if settings.width:
         return settings.height, settings.width
     with _opened(path, settings) as picture, decoding():
         width, height = picture.size
-        aside = picture.getexif().get(0x0112) in range(5, 9)
-    if aside:
+        rotated = picture.getexif().get(0x0112) in range(5, 9)
+    if rotated:
         width, height = height, width
     return settings.height, _natural_width(height, width, settings)
 
 
 def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random.Generator) -> Image.Image:
-    """The picture changed at random."""
+    """The image augmented at random."""
     if settings.flip and random.random() < 0.5:
         picture = ImageOps.mirror(picture)
     if settings.rotate:
         angle = random.uniform(-settings.rotate, settings.rotate)
-        picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=_paper(picture))
+        picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=_background(picture))
     if settings.shear:
-        picture = _slanted(picture, random.uniform(-settings.shear, settings.shear))
+        picture = _shear(picture, random.uniform(-settings.shear, settings.shear))
     if settings.stretch:
         width = round(picture.width * random.uniform(1 - settings.stretch, 1 + settings.stretch))
         picture = picture.resize((max(width, 1), picture.height), Image.Resampling.BILINEAR)
@@ -150,25 +146,25 @@ def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random
     return picture
 
 
-def _slanted(picture: Image.Image, degrees: float) -> Image.Image:
-    """Its top moved to the right of its bottom, on paper that is wide enough for both."""
+def _shear(picture: Image.Image, degrees: float) -> Image.Image:
+    """The image with its top shifted to the right, widened so that nothing is cut off."""
     shift = math.tan(math.radians(degrees))
     wider = math.ceil(abs(shift) * picture.height)
     matrix = (1, shift, -wider if shift > 0 else 0, 0, 1, 0)
     size = (picture.width + wider, picture.height)
-    how = Image.Resampling.BILINEAR
-    return picture.transform(size, Image.Transform.AFFINE, matrix, how, fillcolor=_paper(picture))
+    resampling = Image.Resampling.BILINEAR
+    return picture.transform(size, Image.Transform.AFFINE, matrix, resampling, fillcolor=_background(picture))
 
 
 @contextmanager
 def _opened(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
-    """The open file, its format, size and frames checked before anything is decoded."""
-    file = check_file(path, "picture")
+    """The open file, its format, size and frames checked before decoding."""
+    file = check_file(path, "image")
     with decoding("cannot be read as a picture"):
         try:
             picture = Image.open(file, formats=FORMATS)
         except UnidentifiedImageError:
-            raise MediaError(f"not a picture of a format that is read; allowed: {', '.join(FORMATS)}") from None
+            raise MediaError(f"not an image in a supported format; allowed: {', '.join(FORMATS)}") from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise MediaError(f"too many pixels; allowed: at most {MOST_PIXELS:,} in all") from None
     with picture, decoding():
@@ -177,8 +173,8 @@ def _opened(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
 
 
 def _check(picture: Image.Image, settings: ImageInput) -> None:
-    """Refuse an open file that is too large or has several frames. Of the pictures in a phone's MPO file, a JPEG with
-    others behind it that were made of it or with it, the first is the one that was taken."""
+    """Refuse a file that is too large or has several frames. An MPO file is a JPEG followed by derived images; its
+    first image is used."""
     width, height = picture.size
     size, depth = f"{width:,} x {height:,} pixels", _depth(picture)
     if max(width, height) > settings.largest:
@@ -193,7 +189,7 @@ def _check(picture: Image.Image, settings: ImageInput) -> None:
 
 
 def _depth(picture: Image.Image) -> int:
-    """Bytes of each pixel, in the file or in memory, whichever is more: a PNG of 16 bits has 8 once it is read."""
+    """Bytes of each pixel, in the file or in memory, whichever is more: a 16-bit PNG has 8 once it is read."""
     tile = getattr(picture, "tile", None)
     stored = tile[0][3] if tile else ""
     mode = str(stored[0]) if isinstance(stored, tuple) and stored else str(stored)
@@ -202,17 +198,17 @@ def _depth(picture: Image.Image) -> int:
 
 
 def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
-    """The whole picture in its colours, turned as its EXIF data say."""
+    """The whole image in its colours, rotated by its EXIF data."""
     with _opened(path, settings) as picture:
-        if not settings.augment.crop and settings.width:  # JPEG can be decoded at a half or a quarter, in less time
+        if not settings.augment.crop and settings.width:  # JPEG decodes faster at a half or a quarter of its size
             picture.draft(None, (2 * settings.width, 2 * settings.height))
         picture.load()
         ImageOps.exif_transpose(picture, in_place=True)
-        return _coloured(picture, settings.colour)
+        return _convert_colour(picture, settings.colour)
 
 
-def _coloured(picture: Image.Image, colour: str) -> Image.Image:
-    """As RGB or grey, with as few copies in memory as that takes."""
+def _convert_colour(picture: Image.Image, colour: str) -> Image.Image:
+    """The image as RGB or grey, with as few copies in memory as possible."""
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         layer = picture if picture.mode == "RGBA" else picture.convert("RGBA")
         picture = Image.new("RGB", picture.size, "white")
@@ -226,7 +222,7 @@ def _coloured(picture: Image.Image, colour: str) -> Image.Image:
     return picture if picture.mode == wanted else picture.convert(wanted)
 
 
-def _sized(picture: Image.Image, settings: ImageInput) -> Image.Image:
+def _resize(picture: Image.Image, settings: ImageInput) -> Image.Image:
     if not settings.width:
         width = _natural_width(picture.height, picture.width, settings)
         return picture.resize((width, settings.height), Image.Resampling.BILINEAR)
@@ -234,32 +230,32 @@ def _sized(picture: Image.Image, settings: ImageInput) -> Image.Image:
 
 
 def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Image:
-    """A picture of that size: its middle (crop), all of it out of shape (stretch), or with edges (pad)."""
-    how, size = Image.Resampling.BILINEAR, (width, height)
+    """The image at that size: cropped (crop), distorted (stretch) or with borders (pad)."""
+    resampling, size = Image.Resampling.BILINEAR, (width, height)
     if picture.size == size:
         return picture
     if fit == "stretch":
-        return picture.resize(size, how)
+        return picture.resize(size, resampling)
     if fit == "crop":
-        return ImageOps.fit(picture, size, how)
-    return ImageOps.pad(picture, size, how, color=_paper(picture))
+        return ImageOps.fit(picture, size, resampling)
+    return ImageOps.pad(picture, size, resampling, color=_background(picture))
 
 
 def _natural_width(height: int, width: int, settings: ImageInput) -> int:
     natural = max(round(width * settings.height / max(height, 1)), 1)
     sized = min(natural, settings.widest) if settings.widest else natural
     if sized * settings.height > MOST_SIZED:
-        size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the height that is read"
-        raise MediaError(f"{size}; allowed: at most {MOST_SIZED:,} in all (`widest` squeezes it)")
+        size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the input height"
+        raise MediaError(f"{size}; allowed: at most {MOST_SIZED:,} in all (set `widest` to squeeze it)")
     return sized
 
 
-def _paper(picture: Image.Image) -> tuple[int, ...] | int:
+def _background(picture: Image.Image) -> tuple[int, ...] | int:
     return (255, 255, 255) if picture.mode == "RGB" else 255
 
 
 def data_url(pixels: Pixels) -> str:
-    """A picture (height, width), or (height, width, channels), as a PNG that a page can show without a request."""
+    """An image (height, width) or (height, width, channels) as a PNG data URL."""
     flat = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
     file = BytesIO()
     Image.fromarray(np.ascontiguousarray(flat)).save(file, format="PNG")

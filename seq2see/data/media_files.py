@@ -1,4 +1,4 @@
-"""What holds for every file that a decoder opens: one error for all that can be wrong, and regular files only."""
+"""Media files: errors and checks shared by image, sound and video files."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from seq2see.settings.encoders import EncoderSettings
 
 
 class MediaSettings(InputColumn):
-    """What all columns of files have."""
+    """Settings of all columns of files."""
 
     file: ClassVar[bool] = True
+
     column: str | None = Field(
-        None, description="column of the table, which holds paths relative to the table; not given: the input's name"
+        None, description="column of paths relative to the table (default: the name of the input)"
     )
-    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+    encoder: EncoderSettings | None = Field(None, description="settings that differ from the recipe's `encoder`")
 
 
 class MediaError(UserError):
-    """A file that cannot be used, and why: the message does not repeat the file's name."""
+    """A file that cannot be used, and why; the message does not repeat the file name."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A file, and the settings by which it is decoded; their kind says what it is."""
+    """A file and the settings with which it is decoded; their kind says what it is."""
 
     path: str
     settings: MediaSettings
 
     @cached_property
     def key(self) -> str:
-        """Equal for jobs with the same result, as long as the file stays as it is."""
+        """Equal for jobs with the same result, as long as the file does not change."""
         settings = self.settings.model_dump_json(exclude={"column", "encoder"})
         return f"{self.path}|{settings}"
 
 
 def check_file(path: str | Path, kind: str) -> Path:
-    """The path of a regular file; folders, pipes and devices are refused. kind: 'picture', for the message."""
+    """The path of a regular file; folders, pipes and devices are refused. kind: for the message."""
     file = Path(path)
     try:
         if file.is_dir():
@@ -61,9 +62,9 @@ def check_file(path: str | Path, kind: str) -> Path:
 
 @contextmanager
 def decoding(problem: str = "damaged or cut short") -> Iterator[None]:
-    """Turns whatever a decoder raises into a MediaError that begins with `problem`.
+    """Turn whatever a decoder raises into a MediaError that begins with `problem`.
 
-    Decoders meet bytes that nobody has thought of, and may raise anything then.
+    Decoders may raise anything on unexpected bytes.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Parquet, through pyarrow, one batch of rows at a time."""
+"""Parquet, read with pyarrow one batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from seq2see.errors import UserError, imported, listing
 TEXT = "BYTE_ARRAY"
 _ROWS = 4096
 MOST_BATCH = 1 << 26
-"""Bytes of rows that are made into Python's values together."""
+"""Bytes of rows that are converted to Python values together."""
 MOST_EXPANSION = 1_000
 """How many times larger than in the file a column may be, beyond MOST_BATCH."""
 MOST_VALUES = 1_000_000
-"""Values in the lists of a row, on average over a group of rows."""
+"""Values in the lists of a row, on average over a row group."""
 MOST_UNPACKED = 100
-"""How many times larger than the .gz file what is in it may be, beyond MOST_BATCH."""
+"""How many times larger than a .gz file its content may be, beyond MOST_BATCH."""
 PROBE_SECONDS = 60
 LONGEST_REASON = 200
 PROBE = """
@@ -40,8 +40,8 @@ for number in range(metadata.num_row_groups):
 
 @formats.register("parquet")
 class Parquet(Format):
-    """Text is read as it is stored, each different value once for many rows, so that what a page of kilobytes stands
-    for is known before it is made: a value that is repeated a million times costs as much as one."""
+    """Text is read dictionary-encoded, each distinct value once, so that the decoded size is known before values are
+    made: a small page may stand for a value repeated a million times."""
 
     unit = "row"
     _probed = False
@@ -62,15 +62,15 @@ class Parquet(Format):
             for batch in file.iter_batches(batch_size=self._rows_at_once(file.metadata)):
                 size = _size(batch)
                 if size <= MOST_BATCH and (rows := _values(batch)) is not None:
-                    mean = _mean(batch, size)
+                    mean = _mean_size(batch, size)
                     for line, values in enumerate(rows, start=number + 1):
                         yield Row(values, line, mean)
                 else:
-                    yield from self._one_by_one(batch, number)
+                    yield from self._single_rows(batch, number)
                 number += batch.num_rows
 
-    def _one_by_one(self, batch: Any, before: int) -> Iterator[Row]:
-        """Rows of which some are too large, or cannot be read."""
+    def _single_rows(self, batch: Any, before: int) -> Iterator[Row]:
+        """The rows of a batch in which some are too large or unreadable."""
         for i in range(batch.num_rows):
             row, place = batch.slice(i, 1), f"{self.path}, row {before + i + 1}"
             size = _size(row)
@@ -86,7 +86,7 @@ class Parquet(Format):
                 )
 
     def _rows_at_once(self, metadata: Any) -> int:
-        """Rows of a batch, by what the file says of its groups; groups that would not fit are refused."""
+        """Rows of a batch, from the sizes in the metadata; row groups that are too large are refused."""
         widest = 1
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
@@ -115,7 +115,7 @@ class Parquet(Format):
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
-        """The open file. A packed one is unpacked to disk first: Parquet is read from its end."""
+        """The open file. A .gz file is unpacked to disk first, because Parquet is read from its end."""
         arrow, parquet = _pyarrow()
         packed = self.path.suffix == ".gz"
         with opened(self.path) as source, tempfile.TemporaryFile() as unpacked:
@@ -125,7 +125,9 @@ class Parquet(Format):
             self._probe(place)
             try:
                 schema = parquet.ParquetFile(place).schema
-                texts = [one.path for one in map(schema.column, range(len(schema))) if one.physical_type == TEXT]
+                texts = [
+                    column.path for column in map(schema.column, range(len(schema))) if column.physical_type == TEXT
+                ]
                 place.seek(0)
                 yield parquet.ParquetFile(place, read_dictionary=texts)
             except UserError:
@@ -134,8 +136,8 @@ class Parquet(Format):
                 raise UserError(f"{self.path}: not a Parquet file, or a damaged one: {error}") from None
 
     def _probe(self, file: IO[bytes]) -> None:
-        """Have another process read what the file says of its columns, once: pyarrow aborts the process that reads it
-        where some of it is damaged, and no exception tells of that."""
+        """Read the metadata in a separate process once: on some damaged files pyarrow aborts the process without an
+        exception."""
         if self._probed:
             return
         file.seek(0)
@@ -143,19 +145,19 @@ class Parquet(Format):
         try:
             done = subprocess.run(command, stdin=file, capture_output=True, check=False, timeout=PROBE_SECONDS)
         except subprocess.TimeoutExpired:
-            message = f"what it says of its columns takes more than {PROBE_SECONDS} s to read"
+            message = f"reading its metadata takes more than {PROBE_SECONDS} s"
             raise UserError(f"{self.path}: {message}") from None
         file.seek(0)
         if done.returncode:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason is known"]
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["unknown reason"]
             raise UserError(f"{self.path}: not a Parquet file, or a damaged one: {lines[-1].strip()[:LONGEST_REASON]}")
         self._probed = True
 
     def _unpack(self, source: BinaryIO, unpacked: IO[bytes]) -> None:
-        most = max(MOST_BATCH, MOST_UNPACKED * self.path.stat().st_size)
+        limit = max(MOST_BATCH, MOST_UNPACKED * self.path.stat().st_size)
         while piece := source.read(1 << 20):
             unpacked.write(piece)
-            if unpacked.tell() > most:
+            if unpacked.tell() > limit:
                 raise UserError(f"{self.path}: unpacks to more than {MOST_UNPACKED} times its own size")
         unpacked.seek(0)
 
@@ -164,8 +166,8 @@ class Parquet(Format):
         import gzip
 
         arrow, parquet = _pyarrow()
-        whole = list(rows)  # the types of the columns follow from all of the values
-        table = arrow.table({name: [row.get(name) for row in whole] for name in columns})
+        records = list(rows)  # column types depend on all values
+        table = arrow.table({name: [row.get(name) for row in records] for name in columns})
         with gzip.open(path, "wb") if packed else path.open("wb") as file:
             parquet.write_table(table, file)
 
@@ -175,15 +177,15 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _values(rows: Any) -> list[dict[str, Any]] | None:
-    """Rows by column; None where a value cannot be read."""
+    """Rows by column; None if a value cannot be read."""
     try:
         for i, column in enumerate(rows.columns):
-            if hasattr(column, "dictionary_decode"):  # Python's values are made of plain text in a tenth of the time
+            if hasattr(column, "dictionary_decode"):  # plain strings convert ten times faster
                 rows = rows.set_column(i, rows.schema.names[i], column.dictionary_decode())
-        found: list[dict[str, Any]] = rows.to_pylist()
+        values: list[dict[str, Any]] = rows.to_pylist()
     except (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, ImportError, OSError):
-        return None  # text that is not UTF-8, dates beyond Python's, types that Python has not
-    return found
+        return None  # text that is not UTF-8, dates out of range, unsupported types
+    return values
 
 
 def _unreadable(row: Any) -> str:
@@ -192,26 +194,26 @@ def _unreadable(row: Any) -> str:
 
 
 def _size(rows: Any) -> int:
-    """Bytes of rows once every value is made, texts that they share counted for each."""
-    return sum(_decoded(column) for column in rows.columns)
+    """Bytes of the decoded rows, shared texts counted for each row."""
+    return sum(_decoded_size(column) for column in rows.columns)
 
 
-def _mean(rows: Any, size: int) -> int:
-    """The mean size of rows that are so many bytes together; UNKNOWN where one of them might hold a value that is too
-    long. Numbers count with 8 bytes, and so does nothing at all, which takes no room in the file."""
+def _mean_size(rows: Any, size: int) -> int:
+    """The mean size of rows that have so many bytes together; UNKNOWN if one of them might hold a value that is too
+    long. Numbers and nulls count 8 bytes."""
     size += 8 * rows.num_rows * sum(not hasattr(column, "dictionary_decode") for column in rows.columns)
     nested = any(column.type.num_fields for column in rows.columns)
     return UNKNOWN if nested or size > MOST_CELL else -(-size // max(rows.num_rows, 1))
 
 
-def _decoded(array: Any) -> int:
+def _decoded_size(array: Any) -> int:
     arrow, compute = imported("pyarrow", extra="parquet"), imported("pyarrow.compute", extra="parquet")
     kind, types = array.type, arrow.types
     if types.is_dictionary(kind) and (types.is_string(kind.value_type) or types.is_binary(kind.value_type)):
         each = compute.take(compute.binary_length(array.dictionary), array.indices)
         return int(compute.sum(compute.cast(each, arrow.int64())).as_py() or 0)
     if types.is_struct(kind):
-        return sum(map(_decoded, array.flatten()))
+        return sum(map(_decoded_size, array.flatten()))
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
-        return _decoded(array.flatten()) + 8 * len(array)
+        return _decoded_size(array.flatten()) + 8 * len(array)
     return int(array.nbytes)

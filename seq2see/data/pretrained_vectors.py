@@ -1,4 +1,4 @@
-"""Vectors learned elsewhere: text files as word2vec, GloVe and fastText write them, plain or .gz."""
+"""Pretrained word vectors: text files of word2vec, GloVe and fastText, plain or .gz."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from seq2see.data.sources import check_exists, lines, stop
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 
-MOST_SIZE = 10_000
-"""Numbers of a vector; every symbol of a vocabulary gets as many."""
+MAX_SIZE = 10_000
+"""Numbers of a vector."""
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """matrix: (symbols, size), a row per id; known: (symbols,), True where the file had a vector."""
+    """matrix: (symbols, size), one row per id; known: (symbols,), True where the file had a vector."""
 
     matrix: NDArray[np.float32]
     known: NDArray[np.bool_]
@@ -28,7 +28,7 @@ class Vectors:
 
     @property
     def coverage(self) -> float:
-        """Share of the symbols, special ones left out, that the file has."""
+        """Share of the symbols, without special ones, that the file has."""
         return self.found / self.total if self.total else 0.0
 
     @property
@@ -37,14 +37,14 @@ class Vectors:
 
 
 def read_vectors(path: str | Path, vocabulary: Vocabulary, *, generator: np.random.Generator | None = None) -> Vectors:
-    """The vectors of a vocabulary's symbols; a symbol whose own spelling the file lacks takes its lower-case form.
+    """The vectors of a vocabulary's symbols; a symbol that the file lacks uses its lower-case form.
 
-    Rows without a vector are drawn with the spread of those that have one, by the generator if one is given; zeros
-    otherwise. `<pad>` is always zeros.
+    Rows without a vector are drawn with the standard deviation of the others if a generator is given, otherwise zero.
+    `<pad>` is always zero.
     """
     path = Path(path)
     check_exists(path)
-    exact, lowered = _wanted(vocabulary)
+    exact, lowered = _ids_by_spelling(vocabulary)
     matrix: NDArray[np.float32] | None = None
     rank = np.zeros(len(vocabulary), dtype=np.int8)  # 2: own spelling found, 1: the lower-case form
     for line, word, size, numbers in _entries(path):
@@ -57,19 +57,19 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary, *, generator: np.rand
             matrix[others], rank[others] = vector, 1
             matrix[ids], rank[ids] = vector, 2
     if matrix is None:
-        raise UserError(f"{path}: no vectors in it")
+        raise UserError(f"{path}: contains no vectors")
     known = rank > 0
     if not known.any():
-        raise UserError(f"{path}: has a vector for none of the {len(exact):,} symbols; is it of another language?")
+        raise UserError(f"{path}: has no vector for any of the {len(exact):,} symbols; is it for another language?")
     if generator is not None:
-        spread = matrix[known].std()
-        matrix[~known] = generator.normal(0.0, spread, size=((~known).sum(), matrix.shape[1])).astype(np.float32)
+        deviation = matrix[known].std()
+        matrix[~known] = generator.normal(0.0, deviation, size=((~known).sum(), matrix.shape[1])).astype(np.float32)
         matrix[: min(1, len(vocabulary.specials))] = 0.0
     return Vectors(matrix, known, int(known.sum()), len(exact))
 
 
-def _wanted(vocabulary: Vocabulary) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Ids by spelling, and by lower-case form where that differs."""
+def _ids_by_spelling(vocabulary: Vocabulary) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """Ids by spelling, and by lower-case form if that differs."""
     lowered: dict[str, list[int]] = {}
     for symbol, i in vocabulary.ids.items():
         if symbol != symbol.lower():
@@ -78,7 +78,8 @@ def _wanted(vocabulary: Vocabulary) -> tuple[dict[str, int], dict[str, list[int]
 
 
 def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
-    """(line, word, size, numbers as text) for each vector. A word may hold spaces; the first vector gives the size."""
+    """(line, word, size, numbers as text) of each vector. A word may contain spaces; the first vector determines the
+    size."""
     size = 0
     for line, text in lines(path, encoding="utf-8", bad=stop):
         text = text.rstrip().replace("\t", " ")
@@ -89,11 +90,11 @@ def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
         if not text:
             continue
         size = size or fields
-        if size > MOST_SIZE:
-            raise UserError(f"{path}, line {line}: vectors of {size:,} numbers, at most {MOST_SIZE:,}")
+        if size > MAX_SIZE:
+            raise UserError(f"{path}, line {line}: vectors of {size:,} numbers, at most {MAX_SIZE:,}")
         if fields < size or not size:
             raise UserError(
-                f"{path}, line {line}: {fields} numbers found, {size or 'at least 1'} expected (as above it)"
+                f"{path}, line {line}: {fields} numbers found, {size or 'at least 1'} expected (as in the lines before)"
             )
         if fields == size:
             word, _, numbers = text.partition(" ")
@@ -104,7 +105,7 @@ def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
 
 
 def _is_header(text: str) -> bool:
-    """'400000 300': how many vectors of which size."""
+    """'400000 300': number and size of the vectors."""
     fields = text.split()
     return len(fields) == 2 and all(field.isascii() and field.isdigit() and len(field) < 16 for field in fields)
 
@@ -113,12 +114,12 @@ def _vector(numbers: str, size: int, *, path: Path, line: int) -> NDArray[np.flo
     try:
         vector = np.array(numbers.split(" "), dtype=np.float32)
     except ValueError:
-        wrong = next((one for one in numbers.split(" ") if not _is_number(one)), numbers)
+        wrong = next((text for text in numbers.split(" ") if not _is_number(text)), numbers)
         raise UserError(
             f"{path}, line {line}: '{wrong}' is not a number; {size} numbers expected after the word"
         ) from None
     if not np.isfinite(vector).all():
-        raise UserError(f"{path}, line {line}: a number that is not finite")
+        raise UserError(f"{path}, line {line}: non-finite number")
     return vector
 
 

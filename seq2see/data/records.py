@@ -1,4 +1,4 @@
-"""Rows that are held in memory, as lists of dicts or as a DataFrame, read like any other table."""
+"""Rows in memory: lists of dicts and DataFrames, read like any other table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seq2see.settings.data import DataSettings
 
 Record = dict[str, Any]
 Data = str | Path | Sequence[Mapping[str, Any]] | Any
-"""A table: the path of one, a list of dicts by column, or a DataFrame (pandas, polars, pyarrow, Hugging Face)."""
+"""A table: a path, a list of dicts by column, or a DataFrame (pandas, polars, pyarrow, Hugging Face)."""
 
 NAME = "the rows given"
 
@@ -27,7 +27,7 @@ def is_path(data: Data) -> TypeGuard[str | Path]:
 
 
 def is_frame(data: Any) -> bool:
-    """Whether something has rows and named columns, though it is no list."""
+    """Whether an object has rows and named columns but is not a list."""
     if isinstance(data, str | bytes | Path | Mapping | Sequence):
         return False
     pandas = hasattr(data, "columns") and hasattr(data, "to_dict")
@@ -35,7 +35,7 @@ def is_frame(data: Any) -> bool:
 
 
 def _rows_of(frame: Any) -> Iterable[Any]:
-    """The rows of a DataFrame, each library's in its own way."""
+    """The rows of a DataFrame, for each library."""
     rows: Iterable[Any]
     if hasattr(frame, "to_dicts"):  # polars
         rows = frame.to_dicts()
@@ -49,27 +49,27 @@ def _rows_of(frame: Any) -> Iterable[Any]:
 
 
 def records_of(data: Data, *, what: str = "data") -> list[Record]:
-    """The rows with plain values, missing ones as empty text; what: the argument, for messages."""
+    """The rows with plain values, missing ones as empty text; what: name of the argument, for messages."""
     rows: Iterable[Any]
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         rows = data
     elif is_frame(data):
         rows = _rows_of(data)
     else:
-        raise UserError(_expected(what, data))
-    found = [_record(row, number, what) for number, row in enumerate(rows, start=1)]
-    if not found:
+        raise UserError(_type_error(what, data))
+    records = [_record(row, number, what) for number, row in enumerate(rows, start=1)]
+    if not records:
         raise UserError(f"{what}: no rows")
-    for number, record in enumerate(found, start=1):
-        missing = [name for name in found[0] if name not in record]
+    for number, record in enumerate(records, start=1):
+        missing = [name for name in records[0] if name not in record]
         if missing:
             raise UserError(
                 f"{what}, row {number}: no column '{missing[0]}'{nearest(missing[0], record)}, which row 1 has"
             )
-    return found
+    return records
 
 
-def _expected(what: str, data: object) -> str:
+def _type_error(what: str, data: object) -> str:
     return (
         f"{what}: expected the path of a table, a list of rows ({{column: value}}) or a DataFrame, "
         f"got {type(data).__name__}"
@@ -78,15 +78,15 @@ def _expected(what: str, data: object) -> str:
 
 def _record(row: Any, number: int, what: str) -> Record:
     if not isinstance(row, Mapping):
-        raise UserError(f"{_expected(what, [])} with {type(row).__name__} as row {number}")
-    strange = [key for key in row if not isinstance(key, str)]
-    if strange:
-        raise UserError(f"{what}, row {number}: columns are named by text, got {strange[0]!r}")
+        raise UserError(f"{_type_error(what, [])} with {type(row).__name__} as row {number}")
+    invalid = [key for key in row if not isinstance(key, str)]
+    if invalid:
+        raise UserError(f"{what}, row {number}: column names must be text, got {invalid[0]!r}")
     return {key: _plain(value, f"{what}, row {number}, column '{key}'") for key, value in row.items()}
 
 
 def _plain(value: Any, place: str) -> Any:
-    """A value as JSON has it; nothing (None, NaN, NA) as empty text."""
+    """A value as in JSON; None, NaN and NA become empty text."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
@@ -101,7 +101,7 @@ def _plain(value: Any, place: str) -> Any:
 
 
 class InMemory(Format):
-    """The first row's keys are the columns."""
+    """The keys of the first row are the columns."""
 
     unit = "row"
     in_memory = True
@@ -119,16 +119,16 @@ class InMemory(Format):
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
-        raise NotImplementedError("rows in memory are written as JSON lines")
+        raise NotImplementedError("rows in memory cannot be written in place")
 
 
 def table_of(data: Data, *, settings: DataSettings, what: str = "data") -> Table:
-    """Rows in memory as a table; paths in it begin where the process runs."""
+    """Rows in memory as a table; paths in it are relative to the working folder."""
     return Table(Path(NAME), settings, partial(InMemory, records_of(data, what=what)))
 
 
 def as_lines(records: Sequence[Record], *, files: Sequence[str] = ()) -> bytes:
-    """Rows as the content of a .jsonl table that may lie anywhere; files: columns of paths, which are made whole."""
+    """Rows as the content of a .jsonl table; files: columns of paths, which become absolute."""
     lines = []
     for number, record in enumerate(records, start=1):
         paths = {key: str(Path(record[key]).absolute()) for key in files if record.get(key)}

@@ -1,7 +1,7 @@
-"""Where sentences end, and how a column that holds several texts is cut into them.
+"""Sentence splitting by rule, and columns that hold several texts.
 
-The rule needs no model and no language setting. Libraries that do more have not been kept up, or need a model for each
-language; a table whose sentences matter can say where they end instead (newline, tab, or a mark of its own).
+The rule needs no model and no language setting; libraries that do more are unmaintained or need a model for each
+language. A table can instead mark its sentences (newline, tab, or a separator of its own).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 # Some marks end a sentence even with no space after them; a full stop must have one (3.5, example.org).
 _END = re.compile(r"""[。！？｡]+["'”’»）)\]」』]*|[.!?…।॥۔؟።။։]+["'”’»)\]]*(?=\s|$)|\n\s*\n""")
-_DOUBTFUL = ".!?…"
+_AMBIGUOUS = ".!?…"
 _WORD = re.compile(r"""[^\s(\["'“‘«]+$""")
 _INITIAL = re.compile(r"[^\W\d_]")
 _ABBREVIATION = re.compile(
@@ -23,18 +23,18 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBER = re.compile(r"nos?|nr|figs?|eqs?|secs?|tabs?|vols?|chaps?|pp?")
 _NEXT = re.compile(r"\S|$")
 _LONGEST_WORD = 40
-"""Letters looked back for the word before a full stop: no abbreviation is longer, and a document may be."""
+"""Characters before a full stop that are searched for an abbreviation."""
 
 RULE = "rule"
 MARKS = {RULE: "\n\n", "newline": "\n", "tab": "\t"}
-"""What stands between sentences by the name a recipe gives it; any other text stands for itself."""
+"""Separators of sentences by their name in a recipe; any other text is itself the separator."""
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """The sentences of a plain text, in order, by a rule of thumb.
+    """The sentences of a text, in order, by rule.
 
-    A full stop does not end a sentence after an abbreviation or an initial, nor where a text that has capital letters
-    goes on without one. An empty line always ends one.
+    A full stop does not end a sentence after an abbreviation or an initial, nor before a lower-case word in a text with
+    capital letters. An empty line always ends one.
 
     >>> list(split_sentences("Dr. A. Smith paid 3.50 dollars. Then they left!"))
     ['Dr. A. Smith paid 3.50 dollars.', 'Then they left!']
@@ -42,40 +42,40 @@ def split_sentences(text: str) -> Iterator[str]:
     text = text.strip()
     has_capitals = text != text.lower()
     start = 0
-    for found in _END.finditer(text):
-        if not _goes_on(text, found, has_capitals=has_capitals):
-            sentence = text[start : found.end()].strip()
-            start = found.end()
+    for match in _END.finditer(text):
+        if not _continues(text, match, has_capitals=has_capitals):
+            sentence = text[start : match.end()].strip()
+            start = match.end()
             if sentence:
                 yield sentence
     if text[start:].strip():
         yield text[start:].strip()
 
 
-def _goes_on(text: str, found: re.Match[str], *, has_capitals: bool) -> bool:
-    """Whether what could be the end of a sentence is not."""
-    mark = found.group()
-    after = _NEXT.search(text, found.end())
-    next_one = after.group() if after is not None else ""
-    if mark[0] in _DOUBTFUL and has_capitals and next_one.islower():
+def _continues(text: str, match: re.Match[str], *, has_capitals: bool) -> bool:
+    """Whether the sentence continues after a possible end."""
+    mark = match.group()
+    after = _NEXT.search(text, match.end())
+    following = after.group() if after is not None else ""
+    if mark[0] in _AMBIGUOUS and has_capitals and following.islower():
         return True
-    before = text[max(0, found.start() - _LONGEST_WORD) : found.start()]
-    return mark[0] == "." and mark[:2] != ".." and _abbreviated(before, next_one)
+    before = text[max(0, match.start() - _LONGEST_WORD) : match.start()]
+    return mark[0] == "." and mark[:2] != ".." and _is_abbreviation(before, following)
 
 
-def _abbreviated(before: str, after: str) -> bool:
-    """Whether a full stop belongs to the word before it; one that stands alone, as in tokenised text, does not."""
-    found = _WORD.search(before)
-    if found is None or not after:
+def _is_abbreviation(before: str, after: str) -> bool:
+    """Whether a full stop belongs to the word before it; a separate one, as in tokenised text, does not."""
+    match = _WORD.search(before)
+    if match is None or not after:
         return False
-    word = found.group().lower()
+    word = match.group().lower()
     if _BEFORE_NUMBER.fullmatch(word):
         return after.isdigit()
     return bool(_ABBREVIATION.fullmatch(word) or _INITIAL.fullmatch(word))
 
 
 def cut(text: str, by: str) -> list[str]:
-    """The sentences of a value, by the rule or by what stands between them; empty ones do not count.
+    """The sentences of a value, by rule or separator; empty ones are dropped.
 
     >>> cut("good film ||| see it", "|||")
     ['good film', 'see it']
@@ -85,9 +85,9 @@ def cut(text: str, by: str) -> list[str]:
 
 
 def together(sentences: Iterable[str], by: str) -> str:
-    """One value from several sentences, which `cut` takes apart again; a mark inside a sentence becomes a space.
+    """Join sentences to one value, which `cut` splits again; a separator inside a sentence becomes a space.
 
-    (By the rule a sentence that is given may still be cut where it holds several.)
+    (By rule, a sentence may still be split if it contains several.)
 
     >>> together(["hello", "what\\nnow?"], "newline")
     'hello\\nwhat now?'

@@ -1,4 +1,4 @@
-"""Bytes of a table as numbered lines: compression, encoding, byte order marks, and files that are no text at all."""
+"""Bytes of a table as numbered lines: compression, encoding, byte order marks, binary files."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ MAGIC = {
     b"\x1f\x8b": "compressed by gzip: name it .gz",
     b"BZh": "compressed by bzip2: only gzip is read",
     b"\xfd7zXZ": "compressed by xz: only gzip is read",
-    b"\x89PNG": "a picture",
+    b"\x89PNG": "an image",
     b"%PDF": "a PDF document",
 }
 WIDE = ("utf-16", "utf-32")
 NOT_OF_FILES = ("unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined")
-"""Codecs of Python's that no file is written in: of its source code and of names of hosts."""
+"""Python codecs that are not encodings of text files."""
 AT_ONCE = ("utf-8", "ascii", "iso8859-1")
-"""Codecs by which many lines together are the same as each alone, and no half of a surrogate pair can come of them."""
+"""Codecs with which a block of lines decodes like each line alone, and which cannot produce surrogates."""
 _PROBE = 8192
 _BLOCK, _PIECE = 1 << 16, 1 << 20
-"""Bytes read at once: at first, and at most where lines are long."""
+"""Bytes read at once: initially, and at most for long lines."""
 
 
 MOST_ROW = 1 << 24
-"""Bytes of a line, of a quoted record or of a row: about 2.5 million words. What a small file unpacks to may have no
-end, so that no line is ever read without a limit."""
+"""Bytes of a line, quoted record or row: about 2.5 million words. A small file may unpack without end, so no line is
+read without a limit."""
 MOST_CELL = 1 << 23
 """Characters of one value."""
 MOST_COLUMNS = 10_000
 LONGEST_NAME = 1_000
-"""Characters of a column's name."""
+"""Characters of a column name."""
 
 
 class RowError(UserError):
-    """One row is at fault: with `data.on_error: skip` it is dropped and counted, otherwise it stops the reading."""
+    """An error in one row: with `data.on_error: skip` the row is dropped and counted, otherwise reading stops."""
 
 
 def stop(error: RowError) -> None:
-    """What to do with a bad row where none may be skipped."""
+    """Raise the error: the handler of bad rows where none may be skipped."""
     raise error
 
 
 def check_exists(path: Path) -> None:
-    """A UserError that names the file most like it where there is none."""
+    """Raise a UserError that suggests the most similar file name if the file does not exist."""
     if path.is_file() or path.is_dir():
         return
     if path.exists():
-        raise UserError(f"{path}: a device or a pipe; a table is read more than once, so that it has to be a file")
+        raise UserError(f"{path}: a device or a pipe; a table must be a file, because it is read more than once")
     folder = path.parent
     if not folder.is_dir():
         raise UserError(f"{path}: no such file: the folder {folder} does not exist")
@@ -70,7 +70,7 @@ def check_encoding(encoding: str) -> None:
         if codecs.lookup(encoding).name in NOT_OF_FILES:
             raise LookupError(encoding)
         b"a\xff".decode(encoding, "ignore")
-    except (LookupError, ValueError):  # ValueError: a NUL in the name, or a codec that reads no plain text
+    except (LookupError, ValueError):  # ValueError: a NUL in the name, or a codec that is not for text
         raise UserError(
             f"data.encoding: unknown encoding '{encoding}'; for example utf-8, utf-16, latin-1, cp1252"
         ) from None
@@ -78,7 +78,7 @@ def check_encoding(encoding: str) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz; what is wrong with the file itself becomes a UserError."""
+    """The bytes of a file, unpacked if its name ends in .gz; problems of the file become UserErrors."""
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as file:
@@ -91,13 +91,13 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path}: the gzip file is damaged or cut short: {error}") from None
     except PermissionError:
-        raise UserError(f"{path}: not allowed to read it") from None
+        raise UserError(f"{path}: permission denied") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
-    """Numbered lines (from 1) without their ends. What does not decode goes to `bad`, which raises or skips it."""
+    """Numbered lines (from 1) without line ends. Undecodable lines go to `bad`, which raises or skips."""
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with opened(path) as file:
         start = file.read(_PROBE)
@@ -111,16 +111,16 @@ def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iter
 
 
 def _ends_in_returns(start: str) -> bool:
-    """Whether lines end as on old Macintoshes, in a carriage return alone; one elsewhere is part of its line."""
+    """Whether lines end in a carriage return alone, as on old Macintoshes; elsewhere it is part of the line."""
     return "\r" in start[:-1] and "\n" not in start
 
 
 def _too_long(path: Path, number: int) -> str:
-    return f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the most that a row may have"
+    return f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the limit of a row"
 
 
 def _pieces(path: Path, readline: Callable[[int], str], bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
-    """Numbered lines with their ends. One that is too long goes to `bad`; if that returns, the rest of it is skipped in
+    """Numbered lines with their ends. A line that is too long goes to `bad`; if that returns, its rest is skipped in
     pieces, so that memory stays bounded."""
     number = 0
     while line := readline(MOST_ROW + 1):
@@ -136,9 +136,9 @@ def _pieces(path: Path, readline: Callable[[int], str], bad: Callable[[RowError]
 def _narrow_lines(
     path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None], *, returns: bool
 ) -> Iterator[tuple[int, str]]:
-    """Lines of encodings in which a newline is one byte. Those in which that byte means nothing else are decoded block
-    by block, all others (and a block with an error in it) line by line: an error knows its line, and the rest of the
-    file can still be read."""
+    """Lines of encodings in which a newline is one byte. Those in which that byte means nothing else are decoded in
+    blocks, all others (and blocks with errors) line by line, so that an error has a line number and the rest can be
+    read."""
     if returns:
         yield from _decoded(path, _split_at_returns(path, file, bad), encoding, bad)
         return
@@ -153,17 +153,17 @@ def _narrow_lines(
         if text is None:
             yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
             continue
-        found = text.removesuffix("\n").split("\n")
-        yield from enumerate([line.rstrip("\r") for line in found] if "\r" in text else found, start=first)
+        parts = text.removesuffix("\n").split("\n")
+        yield from enumerate([line.rstrip("\r") for line in parts] if "\r" in text else parts, start=first)
 
 
 def _blocks(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, many at once, with the number of the first. One that is too long goes to `bad`; if that returns, the
-    rest of it is skipped, so that memory stays bounded."""
+    """Blocks of complete lines with the number of the first. A line that is too long goes to `bad`; if that returns,
+    its rest is skipped, so that memory stays bounded."""
     number, rest, most = 1, b"", min(_PIECE, MOST_ROW)
     while piece := file.read(min(max(_BLOCK, len(rest)), most)):
         rest += piece
-        if len(rest) > MOST_ROW and rest.find(b"\n", 0, MOST_ROW + 1) < 0:  # the others were read at once, with `piece`
+        if len(rest) > MOST_ROW and rest.find(b"\n", 0, MOST_ROW + 1) < 0:
             bad(RowError(_too_long(path, number)))
             number += 1
             while (end := rest.find(b"\n")) < 0 and rest:
@@ -204,20 +204,20 @@ def _undecodable(error: UnicodeError, encoding: str) -> str:
 
 
 def _split_at_returns(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
-    """Lines of bytes with any kind of end. Latin-1 is the encoding that gives every byte back as it was."""
+    """Lines of bytes with any kind of line end; Latin-1 preserves every byte."""
     text = io.TextIOWrapper(file, encoding="latin-1")
     try:
         for number, line in _pieces(path, text.readline, bad):
             yield number, line.encode("latin-1")
     finally:
-        with suppress(ValueError):  # whoever stops reading may have closed the file before
+        with suppress(ValueError):  # the file may already be closed
             text.detach()
 
 
 def _wide_lines(
     path: Path, file: BinaryIO, encoding: str, bad: Callable[[RowError], None], *, returns: bool
 ) -> Iterator[tuple[int, str]]:
-    """Encodings in which a newline is not one byte are decoded as a whole stream."""
+    """Encodings in which a newline is not one byte are decoded as a stream."""
     number = 0
     try:
         with io.TextIOWrapper(file, encoding=encoding, newline=None if returns else "\n") as text:
@@ -230,7 +230,7 @@ def _wide_lines(
 def _refuse_binary(path: Path, start: bytes, *, wide: bool) -> None:
     for magic, what in MAGIC.items():
         if start.startswith(magic):
-            raise UserError(f"{path}: not a table of text but {what}")
+            raise UserError(f"{path}: not a text table but {what}")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not wide:
         raise UserError(f"{path}: the text is encoded in UTF-16; set data.encoding=utf-16")
     if b"\0" in start and not wide:

@@ -1,4 +1,4 @@
-"""Rows set aside for dev by a rule that looks at the row alone, so that it holds in any order and on any machine."""
+"""Train/dev split by hashing the row alone, so that it does not depend on order or machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from seq2see.data.columns import as_written
 from seq2see.errors import UserError, counted
 
 Values = TypeVar("Values", bound=Mapping[str, str])
-_WHOLE = 1 << 64
+_RANGE = 1 << 64
 
 
 @dataclass(frozen=True)
 class Split:
-    """A row is for dev if the number its inputs are hashed to is below a threshold: equal inputs stay on one side.
+    """A row is for dev if the hash of its inputs is below a threshold, so equal inputs stay on one side.
 
-    names: whose values are hashed; rows, dev_rows: how many there are, and how many of them are set aside.
+    names: the inputs that are hashed; rows, dev_rows: their numbers.
     """
 
     threshold: int
@@ -43,7 +43,7 @@ class Split:
 
 
 def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:
-    """A number below 2 ** 64 that depends on the values alone, the same on every machine, in every folder and run."""
+    """A hash below 2 ** 64 of the values alone, the same on every machine, in every folder and run."""
     digest = blake2b(digest_size=8)
     for name in names:
         value = as_written(row, name).encode("utf-8", "surrogatepass")
@@ -52,15 +52,16 @@ def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:
 
 
 def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:
-    """Find the threshold that sets about `share` of the rows aside, and not more than `most`, in one streaming pass.
+    """Find the threshold that holds out about `share` of the rows and at most `most`, in one streaming pass.
 
-    names: the inputs, or the output where there are none. The rows with the lowest numbers are taken: at least one
-    where there are two different inputs. Not many more than `most` numbers are ever held in memory.
+    names: the inputs, or the output if there are none. The rows with the lowest hashes are held out: at least one if
+    there
+    are two different inputs. Not many more than `most` hashes are held in memory.
     """
-    limit = int(share * _WHOLE)
+    limit = int(share * _RANGE)
     counts: dict[int, int] = {}
-    held = total = 0
-    lowest, lowest_rows, highest = _WHOLE, 0, -1
+    kept_rows = total = 0
+    lowest, lowest_rows, highest = _RANGE, 0, -1
     for row in rows:
         total += 1
         number = number_of(row, names)
@@ -69,20 +70,20 @@ def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share:
             lowest, lowest_rows = number, lowest_rows + 1 if number == lowest else 1
         if number < limit:
             counts[number] = counts.get(number, 0) + 1
-            held += 1
-            if held > 2 * most + 1000:
-                counts, limit = _lowest(counts, most=most, limit=limit)
-                held = sum(counts.values())
-    counts, limit = _lowest(counts, most=most, limit=limit)
+            kept_rows += 1
+            if kept_rows > 2 * most + 1000:
+                counts, limit = _lowest_hashes(counts, most=most, limit=limit)
+                kept_rows = sum(counts.values())
+    counts, limit = _lowest_hashes(counts, most=most, limit=limit)
     if not counts and share and most and lowest != highest:
         counts = {lowest: lowest_rows}
     if sum(counts.values()) == total:
-        counts.pop(highest, None)  # something must be left to train on
+        counts.pop(highest, None)  # keep some rows for training
     return Split(max(counts, default=-1) + 1, tuple(names), total, sum(counts.values()))
 
 
-def _lowest(counts: dict[int, int], *, most: int, limit: int) -> tuple[dict[int, int], int]:
-    """The lowest numbers whose rows are not more than `most`, and the limit that further numbers have to stay below."""
+def _lowest_hashes(counts: dict[int, int], *, most: int, limit: int) -> tuple[dict[int, int], int]:
+    """The lowest hashes with at most `most` rows, and the limit for further hashes."""
     kept: dict[int, int] = {}
     rows = 0
     for number in sorted(counts):
@@ -95,7 +96,7 @@ def _lowest(counts: dict[int, int], *, most: int, limit: int) -> tuple[dict[int,
 
 @dataclass(frozen=True)
 class Tail:
-    """Where the dev part of a contiguous text begins: a line, and a character of it where a single line is cut."""
+    """The start of the dev part of a contiguous text: a line, and a character if a single line is cut."""
 
     line: int
     character: int
@@ -120,18 +121,19 @@ class Tail:
 
 
 def set_tail_aside(lines: Callable[[], Iterable[str]], *, share: float) -> Tail:
-    """The last `share` of a text, from the beginning of a line; a single line is cut inside. Two streaming passes.
+    """Hold out the last `share` of a text, from the start of a line; a single line is cut inside. Two streaming
+    passes.
 
-    lines: gives the lines, without their newlines, anew at each call.
+    lines: returns the lines, without newlines, at each call.
     """
     total = sum(len(line) + 1 for line in lines())
     if total < 3:
-        raise UserError("the text is too short to set a part of it aside for dev; give --dev")
-    aim = total - max(int(total * share), 1)
-    whole = before = 0
+        raise UserError("the text is too short to hold out a part for dev; give --dev")
+    start = total - max(int(total * share), 1)
+    lines_before = before = 0
     for line in lines():
-        if before + len(line) + 1 > aim:
+        if before + len(line) + 1 > start:
             break
         before += len(line) + 1
-        whole += 1
-    return Tail(whole, 0, total, total - before) if whole else Tail(0, aim, total, total - aim)
+        lines_before += 1
+    return Tail(lines_before, 0, total, total - before) if lines_before else Tail(0, start, total, total - start)

@@ -1,4 +1,4 @@
-"""Rows of ids of different lengths, in memory or mapped from disk, behind one interface."""
+"""Stored ids: rows of different lengths in memory or memory-mapped from disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLUSH = 1 << 18
 
 
 class Ragged:
-    """Rows one behind the other.
+    """Rows stored one after the other.
 
     flat: (symbols,) int32; offsets: (rows + 1,) int64; row i is flat[offsets[i] : offsets[i + 1]].
     """
@@ -41,21 +41,21 @@ class Ragged:
         return np.diff(self.offsets)
 
     def pad(self, rows: Sequence[int] | NDArray[np.integer], *, eos: bool) -> Sequences:
-        """The given rows as a padded batch."""
-        chosen = np.asarray(rows, dtype=np.int64)
-        starts = np.asarray(self.offsets[chosen])
-        return pad(self.flat, starts, np.asarray(self.offsets[chosen + 1]) - starts, eos=eos)
+        """The selected rows as a padded batch."""
+        selected = np.asarray(rows, dtype=np.int64)
+        starts = np.asarray(self.offsets[selected])
+        return pad(self.flat, starts, np.asarray(self.offsets[selected + 1]) - starts, eos=eos)
 
     @classmethod
     def open(cls, path: Path) -> Ragged:
-        """Map what a RaggedWriter left under this path (`path.ids`, `path.offsets`)."""
+        """Map what a RaggedWriter wrote under this path (`path.ids`, `path.offsets`)."""
         ids, offsets = _files(path)
         flat = np.memmap(ids, dtype=np.int32, mode="r") if ids.stat().st_size else np.empty(0, dtype=np.int32)
         return cls(flat, np.memmap(offsets, dtype=np.int64, mode="r"))
 
 
 class RaggedWriter:
-    """Takes rows one at a time and keeps little of them in memory where a path is given."""
+    """Writes rows one at a time; with a path, only a buffer is held in memory."""
 
     def __init__(self, path: Path | None = None):
         self._path = path
@@ -64,7 +64,7 @@ class RaggedWriter:
         self._end = 0
         self._open: tuple[BinaryIO, BinaryIO] | None = None
         if path is not None:
-            with _to(path):
+            with _writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 ids, offsets = _files(path)
                 self._open = ids.open("wb"), offsets.open("wb")
@@ -76,7 +76,7 @@ class RaggedWriter:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files; what was not finished is of no use."""
+        """Close the files; unfinished ones are useless."""
         for file in self._open or ():
             with suppress(OSError):
                 file.close()
@@ -90,17 +90,17 @@ class RaggedWriter:
 
     def _flush(self, files: tuple[BinaryIO, BinaryIO]) -> None:
         for file, buffer in zip(files, (self._flat, self._offsets), strict=True):
-            with _to(Path(file.name), closing=files):
+            with _writing(Path(file.name), closing=files):
                 buffer.tofile(file)
             del buffer[:]
 
     def finish(self) -> Ragged:
-        """Close the files, if there are any, and give the rows."""
+        """Close the files and return the rows."""
         if self._open is None or self._path is None:
             return Ragged(np.array(self._flat, dtype=np.int32), np.array(self._offsets, dtype=np.int64))
         self._flush(self._open)
         for file in self._open:
-            with _to(Path(file.name), closing=self._open):
+            with _writing(Path(file.name), closing=self._open):
                 file.close()
         return Ragged.open(self._path)
 
@@ -110,8 +110,8 @@ def _files(path: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def _to(path: Path, *, closing: Sequence[BinaryIO] = ()) -> Iterator[None]:
-    """What keeps a file from being written is the user's to mend."""
+def _writing(path: Path, *, closing: Sequence[BinaryIO] = ()) -> Iterator[None]:
+    """Turn errors of writing a file into UserErrors."""
     try:
         yield
     except OSError as error:

@@ -1,52 +1,51 @@
-"""Tables by the suffix of their name, read row by row as often as needed and never as a whole."""
+"""Tables by suffix, read row by row and never as a whole; data sets by name."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2see.data import (  # noqa: F401  each registers its formats
-    delimited,
-    parquet,
-)
+from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Format, Row, formats
 from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 from seq2see.settings.data import DataSettings
 
-LISTED = 50
-"""Rows that cannot be used and are told one by one."""
-KEPT = 1_000
-"""... and of which the reason is kept; the others are counted."""
+MAX_LISTED = 50
+"""Unusable rows that are listed one by one."""
+MAX_KEPT = 1_000
+"""Unusable rows whose reason is kept; the others are counted."""
 SKIPPED = "skipped"
 MOST_EXPANSION, MOST_UNPACKED = 200, 1 << 28
-"""What is in a table may be so many times larger than its file, and so many characters in any case: texts compress to a
-tenth, and a file that unpacks to a thousand times its size was made to."""
+"""Limits of what a compressed table may unpack to: relative to its file size, and in characters. Text compresses to
+a tenth; a file that unpacks to a thousand times its size is an attack."""
 
 
 @dataclass
 class Blanks:
-    """Rows in which one column is empty: how many, and the line of the first."""
+    """Rows in which one column is empty: their number, and the line of the first."""
 
     rows: int
     first: int
 
 
 class Table:
-    """A table on disk. Iterating reads it anew.
+    """A table on disk; every iteration reads it again.
 
-    What is kept of the latest reading: `skipped`, why bad rows were dropped; `blanks`, rows left out by column;
-    `unusable`, reasons by what cannot be used of a row (a file, numbers), which are told together.
+    Of the latest reading it keeps `skipped`, why bad rows were dropped; `blanks`, rows with an empty cell by column;
+    and
+    `unusable`, reasons by kind (a file, numbers), which are reported together.
     """
 
     def __init__(self, path: Path, settings: DataSettings, kind: Callable[..., Format]):
         self.path = path
         self.settings = settings
-        self._forget()
+        self._reset()
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
         if len(self.columns) > MOST_COLUMNS:
@@ -57,73 +56,71 @@ class Table:
             if len(name) > LONGEST_NAME:
                 raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {LONGEST_NAME:,}")
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self.skipped: list[str] = []
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
         self._dropped = Counter[str]()
 
     def bad(self, error: RowError) -> None:
-        """Stop at a bad row, or note it, as the settings say."""
+        """Raise the error of a bad row, or record it, as the settings say."""
         if self.settings.on_error == "stop":
             raise error
         self._dropped[SKIPPED] += 1
-        if len(self.skipped) < KEPT:
+        if len(self.skipped) < MAX_KEPT:
             self.skipped.append(str(error))
 
     @property
     def folder(self) -> Path:
-        """Where the paths in it begin."""
+        """The folder that paths in the table are relative to."""
         return self.path if self.path.is_dir() else self.path.parent
 
     def set_aside(self, what: str, reason: str) -> None:
-        """Note a row of which something cannot be used."""
+        """Record a row with something unusable."""
         self._dropped[what] += 1
         kept = self.unusable.setdefault(what, [])
-        if len(kept) < KEPT:
+        if len(kept) < MAX_KEPT:
             kept.append(reason)
 
     def judge(self) -> None:
-        """All rows are read: stop if some cannot be used and the settings say so, with every one of them listed."""
+        """Raise an error that lists all unusable rows, if the settings say so; call it after the last row."""
         if self.unusable and self.settings.on_error == "stop":
-            advice = (
-                "mend them, or leave these rows out: --set data.on_error=skip in training, --on-error skip elsewhere"
-            )
-            raise UserError("\n".join([*map(self._listed, self.unusable), advice]))
+            advice = "fix them, or skip these rows: --set data.on_error=skip in training, --on-error skip elsewhere"
+            raise UserError("\n".join([*map(self._list_rows, self.unusable), advice]))
 
-    def _listed(self, what: str) -> str:
+    def _list_rows(self, what: str) -> str:
         reasons = self.unusable[what]
-        listed = [f"  {reason}" for reason in reasons[:LISTED]]
-        if self._dropped[what] > LISTED:
-            listed.append(f"  and {self._dropped[what] - LISTED:,} more")
+        listed = [f"  {reason}" for reason in reasons[:MAX_LISTED]]
+        if self._dropped[what] > MAX_LISTED:
+            listed.append(f"  and {self._dropped[what] - MAX_LISTED:,} more")
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
     def leave_out(self, column: str, line: int) -> None:
-        """Count a row that was left out because this column is empty in it."""
+        """Count a row that was skipped because this column is empty."""
         self.blanks.setdefault(column, Blanks(0, line)).rows += 1
 
     @property
     def notes(self) -> list[str]:
-        """What to tell the user of the latest reading, once it is at its end."""
-        found = list(self._format.notes)
-        found += [
+        """Messages about the latest reading, complete after the last row."""
+        notes = list(self._format.notes)
+        notes += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
             f" the first at {self._format.unit} {blanks.first}"
             for column, blanks in self.blanks.items()
         ]
         if self.skipped:
-            found.append(f"{counted(self._dropped[SKIPPED], 'bad row')} skipped; the first: {self.skipped[0]}")
-        return found + [f"left out: {self._listed(what)}" for what in self.unusable]
+            notes.append(f"{counted(self._dropped[SKIPPED], 'bad row')} skipped; the first: {self.skipped[0]}")
+        return notes + [f"left out: {self._list_rows(what)}" for what in self.unusable]
 
     @property
     def headed(self) -> bool:
-        """Whether the first line was taken for the names of the columns."""
+        """Whether the first line was read as column names."""
         return self._format.headed
 
     @property
     def named(self) -> bool:
-        """Whether its columns have names of their own (the lines of a .txt have none)."""
+        """Whether the columns have names of their own (the lines of a .txt file have none)."""
         return self._format.named
 
     def place(self, line: int) -> str:
@@ -136,9 +133,9 @@ class Table:
         return f"{self.place(row.line)}, column '{name}': {longest:,} characters, at most {MOST_CELL:,}"
 
     def __iter__(self) -> Iterator[Row]:
-        self._forget()
+        self._reset()
         row, characters = None, 0
-        most = math.inf if self._format.in_memory else max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
+        limit = math.inf if self._format.in_memory else max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
         for row in self._format.rows():
             size = row.size
             if not 0 <= size <= MOST_CELL:
@@ -148,7 +145,7 @@ class Table:
                     continue
                 size = sum(sizes)
             characters += size
-            if characters > most:
+            if characters > limit:
                 raise UserError(
                     f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
                     f"bytes; at most {MOST_EXPANSION} times as many, beyond {MOST_UNPACKED:,}"
@@ -164,7 +161,7 @@ class Table:
 
 
 def _characters(value: Any) -> int:
-    """How much room a value takes, lists with all that is in them."""
+    """The size of a value, including everything in a list."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, list):
@@ -178,7 +175,7 @@ def _bytes(path: Path) -> int:
 
 
 def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
-    """Open a table; a missing, empty or unreadable one, and a first row that is wrong, are reported at once."""
+    """Open a table; a missing, empty or unreadable one and a bad first row are reported at once."""
     path = Path(path)
     settings = settings or DataSettings()
     check_exists(path)
@@ -189,7 +186,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
 
 
 def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Write a table in the format its suffix names. The file appears whole or not at all."""
+    """Write a table in the format of its suffix. The file appears complete or not at all."""
     path = Path(path)
     kind = kind_of(path)
     if not path.parent.is_dir():
@@ -205,13 +202,74 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
 
 
 def kind_of(path: Path) -> type[Format]:
-    """The format a file's suffix names."""
+    """The format of a file's suffix."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     name = suffix.lower().removeprefix(".")
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
-            f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table is one of {', '.join(known)},"
+            f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
             " each also with .gz, or the folder of a Hugging Face dataset"
         )
     return formats[name]
+
+
+VARIABLE, DEFAULT_FOLDER = "SEQ2SEE_DATA", "../shared/data"
+"""The environment variable with the folder of data sets, and the folder used without it."""
+
+MARKS = ("state.json", "dataset_dict.json")
+"""Files in the folder of a Hugging Face dataset."""
+
+
+def locate(name: str | Path) -> tuple[Path, Path | None]:
+    """(training table, dev table or None) for a path or the name of a data set.
+
+    `name` is a file, a folder with train.* and dev.*, or either of these inside the folder of data sets. A local folder
+    without a table does not hide the data set of that name, because people name runs after their data. A path that does
+    not
+    exist is returned unchanged; reading it reports the error.
+    """
+    for path in (Path(name), data_folder() / name):
+        train = table_in(path, "train") if path.is_dir() else None
+        if train is not None:
+            return train, table_in(path, "dev")
+        if path.is_file() or any((path / mark).exists() for mark in MARKS):
+            return path, None
+    if Path(name).exists():
+        return Path(name), None
+    known = data_sets()
+    if len(Path(name).parts) == 1 and not Path(name).suffix and known:
+        raise UserError(
+            f"{name}: no such file or data set{nearest(str(name), known)};"
+            f" data sets in {data_folder()}: {', '.join(known)}"
+        )
+    return Path(name), None
+
+
+def data_folder() -> Path:
+    """The folder of data sets."""
+    return configured_folder() or Path(DEFAULT_FOLDER)
+
+
+def configured_folder() -> Path | None:
+    """The folder of data sets if the user configured one. The default is a guess: good enough to look up names, but
+    its contents are not listed to others."""
+    folder = os.environ.get(VARIABLE)
+    return Path(folder) if folder else None
+
+
+def data_sets() -> list[str]:
+    """Names of the data sets in that folder that have a training table."""
+    if not data_folder().is_dir():
+        return []
+    return sorted(path.name for path in data_folder().iterdir() if path.is_dir() and table_in(path, "train"))
+
+
+def table_in(folder: Path, stem: str) -> Path | None:
+    """The table in a folder whose name without suffixes is `stem`."""
+    known = {name for name in formats if name != "folder"}
+    for path in sorted(folder.glob(f"{stem}.*")):
+        parts = path.name.removeprefix(f"{stem}.").split(".")
+        if parts[0] in known and parts[1:] in ([], ["gz"]):
+            return path
+    return None

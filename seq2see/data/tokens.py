@@ -1,4 +1,4 @@
-"""Tokens: text to symbols and back, by words, characters, symbols or byte pairs."""
+"""Tokenisation: text to symbols and back, by words, characters, spaces or byte-pair encoding."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, whole_characters, write_bytes
 from seq2see.registry import Registry
 
-# ---------------- Words and punctuation apart, and back together, by rules that hold across languages
-
-# Scripts written without spaces: every character is a symbol of its own, and they join without spaces.
+# Scripts written without spaces: every character is a token.
 UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-# Punctuation that leans on the symbol before it, besides closing brackets and quotes (Unicode Pe, Pf).
-LEANS_BACK = frozenset(".,;:!?%…‰°·؟،؛।॥։፡።၊။៖")
-# Punctuation that leans on the symbol after it, besides opening brackets and quotes (Unicode Ps, Pi).
-LEANS_ON = frozenset("¿¡$£#@")
+# Punctuation without a space before it, besides closing brackets and quotes (Unicode Pe, Pf).
+NO_SPACE_BEFORE = frozenset(".,;:!?%…‰°·؟،؛।॥։፡።၊။៖")
+# Punctuation without a space after it, besides opening brackets and quotes (Unicode Ps, Pi).
+NO_SPACE_AFTER = frozenset("¿¡$£#@")
 JOINER = "\u200d"
 NO_SPACE = frozenset("/\\\n")
 QUOTES = frozenset("\"'")
@@ -37,11 +35,11 @@ CJK_PUNCTUATION = frozenset("、。・「」『』（）！？，：；")
 
 
 @cache
-def _marks() -> str:
-    """Combining marks as ranges of a character class: \\w leaves them out, and so would tear Devanagari apart."""
+def _combining_marks() -> str:
+    """Combining marks as ranges of a character class: \\w excludes them and would split Devanagari."""
     points = [i for i in range(0x300, 0x1F000) if unicodedata.category(chr(i)).startswith("M")]
-    points += [0x200C, ord(JOINER)]  # shape letters inside a word, and join emoji
-    points += [*range(0x1F3FB, 0x1F400), *range(0xE0100, 0xE01F0)]  # colours of skin, variants of signs
+    points += [0x200C, ord(JOINER)]  # joiners inside words and emoji
+    points += [*range(0x1F3FB, 0x1F400), *range(0xE0100, 0xE01F0)]  # skin tones, variation selectors
     ranges: list[list[int]] = []
     for i in sorted(p for p in points if p <= sys.maxunicode):
         if ranges and ranges[-1][1] == i - 1:
@@ -53,13 +51,13 @@ def _marks() -> str:
 
 @cache
 def _pattern(*, ascii_only: bool) -> re.Pattern[str]:
-    """An acronym (U.S.), a word (don't, well-known, 3.5), a run of one sign (...); marks go with what they stand on."""
+    """An acronym (U.S.), a word (don't, well-known, 3.5) or a run of one sign (...), with its combining marks."""
     acronym = r"(?:[^\W\d_]\.){2,}"
     inside = r"(?:['’\-‑]|(?<=\d)[.,:](?=\d))"
     sign = r"([^\w\s])\1*"
     if ascii_only:
         return re.compile(rf"{acronym}|\w+(?:{inside}\w+)*|{sign}")
-    marks = f"[{_marks()}]"
+    marks = f"[{_combining_marks()}]"
     letter = rf"(?:(?![{UNSPACED}])(?:\w|{marks}))"
     marked = rf"(?:{marks}+(?:(?<={JOINER})[^\w\s])?)*"
     return re.compile(rf"{acronym}|{letter}+(?:{inside}{letter}+)*|[{UNSPACED}]{marks}*|{sign}{marked}")
@@ -78,34 +76,34 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 17)
 def _symbols(part: str) -> tuple[str, ...]:
-    """Symbols of what stands between spaces, which most often has been seen before."""
+    """Symbols of a part between spaces; cached, because most parts recur."""
     return tuple(match.group() for match in _pattern(ascii_only=part.isascii()).finditer(part))
 
 
 def join_words(symbols: Sequence[str]) -> str:
-    """Words with single spaces between, punctuation where it leans.
+    """Words joined with spaces, without a space before closing and after opening punctuation.
 
-    Closing brackets and marks such as `. , ; : ! ? %` lean back, opening ones lean on the next word, straight quotes
-    open and close in turn, slashes lean both ways, and Chinese and Japanese characters stand side by side.
+    Straight quotes open and close in turn, slashes have no spaces, and Chinese and Japanese characters stand side by
+    side.
 
     >>> join_words(["Don't", "stop", "(", "at", "3.5", "km", ")", "!"])
     "Don't stop (at 3.5 km)!"
     """
     pieces: list[str] = []
     open_quotes: set[str] = set()
-    glued = True
+    attached = True
     before = ""
     for symbol in symbols:
-        back, on = _leaning(symbol, open_quotes)
-        if not (glued or back or (_unspaced(before) and _unspaced(symbol))):
+        back, on = _attachment(symbol, open_quotes)
+        if not (attached or back or (_unspaced(before) and _unspaced(symbol))):
             pieces.append(" ")
         pieces.append(symbol)
-        glued, before = on, symbol
+        attached, before = on, symbol
     return "".join(pieces)
 
 
-def _leaning(symbol: str, open_quotes: set[str]) -> tuple[bool, bool]:
-    """Whether a symbol leans on the one before it, and on the one after it."""
+def _attachment(symbol: str, open_quotes: set[str]) -> tuple[bool, bool]:
+    """Whether a symbol attaches to the one before it, and to the one after it."""
     if not symbol or symbol[0].isalnum():
         return False, False
     sign = symbol[0]
@@ -119,8 +117,8 @@ def _leaning(symbol: str, open_quotes: set[str]) -> tuple[bool, bool]:
         return False, False
     category = unicodedata.category(sign)
     return (
-        sign in LEANS_BACK or category in ("Pe", "Pf") or sign in CJK_PUNCTUATION,
-        (sign in LEANS_ON and len(symbol) == 1) or category in ("Ps", "Pi") or sign in CJK_PUNCTUATION,
+        sign in NO_SPACE_BEFORE or category in ("Pe", "Pf") or sign in CJK_PUNCTUATION,
+        (sign in NO_SPACE_AFTER and len(symbol) == 1) or category in ("Ps", "Pi") or sign in CJK_PUNCTUATION,
     )
 
 
@@ -133,17 +131,16 @@ def _unspaced(symbol: str) -> bool:
     return bool(symbol) and not symbol.isascii() and _unspaced_pattern().match(symbol) is not None
 
 
-# ---------------- Text to symbols and back
-
 Case = Literal["keep", "lower"]
 UnicodeForm = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 
 
 def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool = True) -> str:
-    """Case first, then the Unicode form: lowering can take text out of it (the Turkish dotted capital I).
+    """Case first, then the Unicode form: lower-casing can denormalise text (the Turkish dotted capital I).
 
-    punctuation false: its marks go, and what they parted is one word (dog's: dogs). Halves of surrogate pairs, which no
-    tokeniser, file or terminal takes, are read as U+FFFD.
+    punctuation false: punctuation is removed and joins what it separated (dog's: dogs). Lone surrogates, which no
+    tokeniser,
+    file or terminal accepts, become U+FFFD.
     """
     text = whole_characters(text)
     if not punctuation:
@@ -154,7 +151,7 @@ def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool 
 
 
 class Splitter(ABC):
-    """How text becomes symbols of one kind, and symbols text."""
+    """Splits text into symbols of one kind, and joins them."""
 
     @abstractmethod
     def split(self, text: str) -> list[str]:
@@ -170,31 +167,31 @@ class Splitter(ABC):
 
 
 class LearnedSplitter(Splitter):
-    """A splitter that learns its symbols from text first, and keeps what it learned in a file."""
+    """A splitter that learns its symbols from text, and saves them to a file."""
 
     @abstractmethod
     def learn(self, texts: Iterable[str], *, size: int, min_count: int) -> None:
-        """Learn at most `size` symbols (0: a number that fits the kind) from normalised texts."""
+        """Learn at most `size` symbols (0: the default of the kind) from normalised texts."""
 
     @abstractmethod
     def known(self) -> list[str]:
-        """All symbols it can produce, in order of id, special ones left out."""
+        """All symbols it can produce, in order of id, without special ones."""
 
     @abstractmethod
     def save(self, path: Path) -> None:
-        """Write what was learned."""
+        """Save what was learned."""
 
     @abstractmethod
     def load(self, path: Path) -> None:
-        """Read what was learned; a UserError names a missing or damaged file."""
+        """Load what was learned; raises a UserError for a missing or damaged file."""
 
 
 splitters: Registry[type[Splitter]] = Registry("kind of tokens")
 
 
 @splitters.register("word")
-class Words(Splitter):
-    """Unicode words, and punctuation apart from them."""
+class WordSplitter(Splitter):
+    """Unicode words and punctuation."""
 
     def split(self, text: str) -> list[str]:
         return split_words(text)
@@ -204,8 +201,8 @@ class Words(Splitter):
 
 
 @splitters.register("character")
-class Characters(Splitter):
-    """Every code point, spaces included (outer ones do not count)."""
+class CharacterSplitter(Splitter):
+    """Code points, including inner spaces."""
 
     def split(self, text: str) -> list[str]:
         return list(text.strip())
@@ -218,8 +215,8 @@ class Characters(Splitter):
 
 
 @splitters.register("symbol")
-class Spaced(Splitter):
-    """What stands between spaces: phonemes, text split beforehand."""
+class SpaceSplitter(Splitter):
+    """Symbols between spaces: phonemes, pre-tokenised text."""
 
     def split(self, text: str) -> list[str]:
         return text.split()
@@ -229,13 +226,9 @@ class Spaced(Splitter):
 
 
 def make(tokens: str) -> Splitter:
-    """A splitter by the name a recipe gives it."""
-    if tokens == "bpe" and tokens not in splitters:
-        import seq2see.data.tokens  # noqa: F401  late: the tokenizers library is slow to import
+    """A splitter by its name in a recipe."""
     return splitters[tokens]()
 
-
-# ---------------- Byte-pair encoding, learned from the table
 
 SPACE = "▁"
 DEFAULT_SIZE = 8000
@@ -243,22 +236,23 @@ CACHED_WORDS = 1 << 17
 
 
 @splitters.register("bpe")
-class Pieces(LearnedSplitter):
-    """Pieces of words; `▁` stands for the space before a word, so joining gives back the text up to spaces.
+class BpeSplitter(LearnedSplitter):
+    """Byte-pair encoding; `▁` marks the space before a word, so joining restores the text up to spaces.
 
-    Punctuation is split off before pieces are learned. A `▁` in the text itself becomes `_`.
+    Punctuation is split off before pieces are learned. A `▁` in the text becomes `_`.
     """
 
     def __init__(self) -> None:
         self._use(Tokenizer(BPE(vocab={"<unk>": 0}, merges=[], unk_token="<unk>")))
 
     def _use(self, tokenizer: Tokenizer) -> None:
-        tokenizer.pre_tokenizer = _pieces_of_lines()
+        tokenizer.pre_tokenizer = _pre_tokenizer()
         self._tokenizer = tokenizer
         self._cached = lru_cache(maxsize=CACHED_WORDS)(self._word)
 
     def _word(self, word: str) -> tuple[str, ...]:
-        """Pieces of one word. What the alphabet lacks keeps its own spelling, so that it can be copied and shown."""
+        """Pieces of one word. Characters outside the alphabet keep their spelling, so that they can be copied and
+        shown."""
         encoding = self._tokenizer.encode(word, add_special_tokens=False)
         return tuple(
             word[start:end] if piece == "<unk>" else piece
@@ -274,18 +268,18 @@ class Pieces(LearnedSplitter):
 
     def learn(self, texts: Iterable[str], *, size: int, min_count: int) -> None:
         """Learn at most `size` pieces (0: 8,000); what occurs once is not merged, or all words would stay whole."""
-        most = (size or DEFAULT_SIZE) + len(SPECIALS)
+        limit = (size or DEFAULT_SIZE) + len(SPECIALS)
         trainer = BpeTrainer(
-            vocab_size=most,
+            vocab_size=limit,
             min_frequency=max(2, min_count),
-            limit_alphabet=most - len(SPECIALS),
+            limit_alphabet=limit - len(SPECIALS),
             special_tokens=list(SPECIALS),
             show_progress=False,
         )
         learner = Tokenizer(BPE(unk_token="<unk>"))
-        learner.pre_tokenizer = _pieces_of_lines()
+        learner.pre_tokenizer = _pre_tokenizer()
         learner.train_from_iterator((text.replace(SPACE, "_") for text in texts), trainer=trainer)
-        # The model alone is kept: a trained tokenizer would also find special symbols that are spelled out in the text.
+        # Keep the model only: a trained tokenizer would also match special symbols spelled out in the text.
         self._use(Tokenizer(learner.model))
 
     def known(self) -> list[str]:
@@ -296,31 +290,30 @@ class Pieces(LearnedSplitter):
         write_bytes(path, (self._tokenizer.to_str(pretty=True) + "\n").encode("utf-8"))
 
     def load(self, path: Path) -> None:
-        """Only pieces and merges are taken from the file: patterns and filters that a tokenizer's file may also hold
-        are not run."""
+        """Only pieces and merges are read: patterns and filters that a tokenizer file may contain are not run."""
         stored = read_json(path, most=256 * MEBIBYTE, what="a BPE file")
         try:
-            vocabulary, merges = _learned(stored)
+            vocabulary, merges = _stored_model(stored)
             self._use(Tokenizer(BPE(vocab=vocabulary, merges=merges, unk_token="<unk>")))
         except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
             raise UserError(f"{path}: damaged BPE file: {error}") from None
 
 
-def _learned(stored: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """The pieces with their ids, and the merges in their order; ValueError where a file does not hold them."""
+def _stored_model(stored: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The pieces with their ids, and the merges in order; ValueError if the file does not contain them."""
     model = stored.get("model") if isinstance(stored, dict) else None
     pieces, merges = (model.get(key) if isinstance(model, dict) else None for key in ("vocab", "merges"))
     if not isinstance(pieces, dict) or not isinstance(merges, list) or "<unk>" not in pieces:
-        raise ValueError("'model' with 'vocab' (<unk> among it) and 'merges' expected")
+        raise ValueError("expected 'model' with 'vocab' (including <unk>) and 'merges'")
     ids = list(pieces.values())
-    if not all(type(one) is int for one in ids) or sorted(ids) != list(range(len(ids))):
-        raise ValueError("'vocab' gives every piece a number of its own, from 0")
-    pairs = [tuple(one.split(" ")) if isinstance(one, str) else tuple(one) for one in merges]
+    if not all(type(i) is int for i in ids) or sorted(ids) != list(range(len(ids))):
+        raise ValueError("'vocab' must number the pieces from 0")
+    pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in merges]
     for pair in pairs:
-        if len(pair) != 2 or not all(isinstance(one, str) and one in pieces for one in (*pair, "".join(pair))):
-            raise ValueError(f"no merge of two pieces into a third: {shortened(pair)}")
+        if len(pair) != 2 or not all(isinstance(piece, str) and piece in pieces for piece in (*pair, "".join(pair))):
+            raise ValueError(f"not a merge of two known pieces: {shortened(pair)}")
     return pieces, [(first, second) for first, second in pairs]
 
 
-def _pieces_of_lines() -> Steps:
+def _pre_tokenizer() -> Steps:
     return Steps([Metaspace(replacement=SPACE, prepend_scheme="always"), Punctuation(behavior="isolated")])

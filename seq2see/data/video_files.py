@@ -1,4 +1,4 @@
-"""Videos as files: opened with care, frames chosen by a rule and brought to one size."""
+"""Video files: opened safely, frames selected and resized. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ Part = Annotated[float, Field(ge=0, le=1)]
 
 
 class VideoAugmentSettings(Settings):
-    """How clips are changed at random while a model is trained: all frames of a clip alike, but for `jitter`."""
+    """Random augmentation of clips during training: the same for all frames of a clip, except `jitter`."""
 
-    flip: bool = Field(False, description="mirror every other clip (no left and right in captions, no text in it)")
-    shift: Share = Field(0.0, description="move the picture by up to this share of its sides, at random")
-    light: Share = Field(0.0, description="change brightness and contrast by up to this share")
-    jitter: Share = Field(0.0, description="so large a share of the frames is left out or stands there twice")
+    flip: bool = Field(False, description="mirror every other clip (not if it contains text or left and right matter)")
+    shift: Share = Field(0.0, description="maximum random shift relative to the sides")
+    light: Share = Field(0.0, description="maximum relative change of brightness and contrast")
+    jitter: Share = Field(0.0, description="share of frames that are dropped or repeated at random")
 
 
 class VideoInput(MediaSettings):
-    """One input that is a video: an MP4, MOV, Matroska, WebM, AVI, MPEG, MPEG-TS, Ogg, FLV, WMV or GIF file (extra
-    `video`), without its sound."""
+    """A video input: MP4, MOV, Matroska, WebM, AVI, MPEG, MPEG-TS, Ogg, FLV, WMV or GIF files (extra `video`),
+    without sound."""
 
     usual_encoder: ClassVar[str] = "video"
     reversible: ClassVar[bool] = True
-    kind: Literal["video"] = Field("video", description="what the column holds")
-    every: Positive = Field(1, description="every so many-th frame is read")
-    rate: Amount = Field(0.0, description="so many frames a second are read; 0: as `every` says")
-    frames: Count = Field(0, description="so many frames are read, spread evenly over the clip; 0: as `rate` says")
-    most: Positive = Field(256, description="at most so many: of longer clips this many, spread evenly")
-    start: Amount = Field(0.0, description="seconds at which reading begins")
-    end: Amount = Field(0.0, description="seconds at which it ends; 0: with the clip")
-    height: Side = Field(112, description="pixels every frame is brought to")
-    width: Side = Field(112, description="... and across")
+    kind: Literal["video"] = Field("video", description="kind of the input")
+    every: Positive = Field(1, description="read every n-th frame")
+    rate: Amount = Field(0.0, description="frames to read per second; 0: use `every`")
+    frames: Count = Field(0, description="number of frames to read, spread evenly over the clip; 0: use `rate`")
+    most: Positive = Field(256, description="maximum number of frames; longer clips are sampled evenly")
+    start: Amount = Field(0.0, description="start in seconds")
+    end: Amount = Field(0.0, description="end in seconds; 0: the end of the clip")
+    height: Side = Field(112, description="height in pixels that frames are resized to")
+    width: Side = Field(112, description="width in pixels that frames are resized to")
     fit: Literal["crop", "stretch", "pad"] = Field(
-        "crop", description="how a frame of other proportions fits: its middle, all of it out of shape, or with edges"
+        "crop", description="how to fit another aspect ratio: crop to the middle, stretch, or pad"
     )
     region: tuple[Part, Part, Part, Part] = Field(
-        (0.0, 0.0, 1.0, 1.0), description="the part of each frame that is read: left, top, right, bottom, from 0 to 1"
+        (0.0, 0.0, 1.0, 1.0), description="region of each frame to read: left, top, right, bottom, from 0 to 1"
     )
-    colour: Literal["rgb", "grey"] = Field("rgb", description="three channels, or one")
-    longest: Weight = Field(60.0, description="seconds of the longest file that is still read")
-    largest: Positive = Field(4096, description="pixels of the longest side of a file that is still read")
+    colour: Literal["rgb", "grey"] = Field("rgb", description="three channels or one")
+    longest: Weight = Field(60.0, description="maximum length of a file in seconds")
+    largest: Positive = Field(4096, description="maximum side of a frame in pixels")
     augment: VideoAugmentSettings = VideoAugmentSettings()
 
     @property
@@ -75,23 +75,23 @@ FORMATS = {
     "asf": "WMV",
     "gif": "GIF",
 }
-"""The formats that are read, by FFmpeg's names and as people know them, whatever a file is called. FFmpeg knows many
-more; some (playlists: HLS, DASH, concat) open other files and addresses that they name."""
+"""Supported formats, by FFmpeg's names and their common names, whatever the file name. FFmpeg reads many more; some
+(playlists: HLS, DASH, concat) open other files and addresses."""
 
 PICTURES, SOUNDS = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"II*\0", b"MM\0*"), (b"fLaC", b"ID3")
-"""How files begin that are no videos."""
+"""How image and sound files begin."""
 
 MOST_FRAMES = 200_000
-"""Of a file, however few of them are chosen: an hour at 50 a second."""
+"""Frames of a file, however few are selected: an hour at 50 per second."""
 
 MOST_DECODED = 20_000_000_000
-"""Pixels that may be decoded to reach the last frame that is chosen: five minutes of 1920 x 1080 at 30 a second. A file
-of megabytes may hold a thousand times as many."""
+"""Pixels that may be decoded up to the last selected frame: five minutes of 1920 x 1080 at 30 per second. A file of
+megabytes may contain a thousand times as many."""
 
 
 @dataclass(frozen=True)
 class Clip:
-    """pixels: (frames, channels, height, width), from 0 to 255; times: (frames,), the second each is shown at."""
+    """pixels: (frames, channels, height, width), from 0 to 255; times: (frames,), in seconds."""
 
     pixels: Pixels
     times: NDArray[np.float32]
@@ -102,13 +102,13 @@ class Clip:
 
 
 def read_video(path: str | Path, settings: VideoInput) -> Clip:
-    """The frames of a file that the settings choose, turned as the file says.
+    """The frames of a file that the settings select, rotated as the file says.
 
-    A file is decoded from its beginning: most frames are known by what changed since the last, so leaving some out
-    saves only their conversion.
+    A file is decoded from its start: most frames are differences from the one before, so skipping some saves only their
+    conversion.
     """
     with _opened(path, settings) as (container, stream):
-        wanted = chosen(_shown_at(container, stream, settings), settings)
+        wanted = chosen(_frame_times(container, stream, settings), settings)
         if not len(wanted):
             raise MediaError(f"no frame from {settings.start:g} s on{_until(settings)}")
         _check_pixels(stream.codec_context, int(wanted[-1]) + 1)
@@ -118,30 +118,30 @@ def read_video(path: str | Path, settings: VideoInput) -> Clip:
         for number, frame in enumerate(container.decode(stream)):
             if number > wanted[-1]:
                 break
-            _check_side(frame, settings)  # it may change on the way
+            _check_side(frame, settings)  # the size may change between frames
             if number in wanted:
-                pixels.append(_brought(frame, settings))
+                pixels.append(_convert_frame(frame, settings))
                 times.append(float(frame.time or 0.0))
     if not pixels:
-        raise MediaError("damaged: none of its frames can be decoded")
+        raise MediaError("damaged: no frame can be decoded")
     where = np.minimum(np.searchsorted(np.unique(wanted), wanted), len(pixels) - 1)
     return Clip(np.stack(pixels)[where], np.asarray(times, dtype=np.float32)[where])
 
 
 def times_in(path: str | Path, settings: VideoInput) -> NDArray[np.float64]:
-    """(frames,), the second each frame of a file is shown at, of those that a model reads; nothing is decoded."""
+    """(frames,), the times in seconds of the frames that a model reads; nothing is decoded."""
     with _opened(path, settings) as (container, stream):
-        times = _shown_at(container, stream, settings)
+        times = _frame_times(container, stream, settings)
         return times[chosen(times, settings)]
 
 
 def frames_in(path: str | Path, settings: VideoInput) -> int:
-    """Frames of a file as a model reads it; nothing is decoded."""
+    """The number of frames that a model reads; nothing is decoded."""
     return len(times_in(path, settings))
 
 
 def problem_of(path: str | Path, settings: VideoInput) -> str | None:
-    """Why a video cannot be used; None where it can. It is read to the last frame that is wanted."""
+    """Why a video cannot be used, or None. It is decoded up to the last selected frame."""
     try:
         read_video(path, settings)
     except MediaError as error:
@@ -150,7 +150,7 @@ def problem_of(path: str | Path, settings: VideoInput) -> str | None:
 
 
 def chosen(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -> NDArray[np.int64]:
-    """The numbers of the frames that are read, of a file whose frames are shown at these seconds.
+    """The indices of the selected frames, given the times of all frames in seconds.
 
     >>> times = np.arange(10) / 5
     >>> chosen(times, VideoInput(every=3)).tolist(), chosen(times, VideoInput(frames=2)).tolist()
@@ -158,22 +158,22 @@ def chosen(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -
     """
     seconds = np.asarray(times, dtype=np.float64)
     inside = (seconds >= settings.start - 1e-6) & ((seconds < settings.end) if settings.end else True)
-    found = np.flatnonzero(inside)
-    if not len(found):
-        return found
+    selected = np.flatnonzero(inside)
+    if not len(selected):
+        return selected
     if settings.frames:
-        return found[_spread(len(found), settings.frames)]
+        return selected[_evenly(len(selected), settings.frames)]
     if settings.rate:
-        first = seconds[found[0]]
-        ticks = first + np.arange(int((seconds[found[-1]] - first) * settings.rate + 1e-6) + 1) / settings.rate
-        found = np.unique(found[np.searchsorted(seconds[found], ticks - 1e-6).clip(max=len(found) - 1)])
+        first = seconds[selected[0]]
+        ticks = first + np.arange(int((seconds[selected[-1]] - first) * settings.rate + 1e-6) + 1) / settings.rate
+        selected = np.unique(selected[np.searchsorted(seconds[selected], ticks - 1e-6).clip(max=len(selected) - 1)])
     else:
-        found = found[:: settings.every]
-    return found if len(found) <= settings.most else found[_spread(len(found), settings.most)]
+        selected = selected[:: settings.every]
+    return selected if len(selected) <= settings.most else selected[_evenly(len(selected), settings.most)]
 
 
-def _spread(number: int, wanted: int) -> NDArray[np.int64]:
-    """So many numbers below `number`, each from the middle of its share; some stand there twice if it is smaller."""
+def _evenly(number: int, wanted: int) -> NDArray[np.int64]:
+    """`wanted` indices below `number`, each from the middle of its share; some repeat if there are fewer."""
     return np.asarray((np.arange(wanted) + 0.5) * number / wanted, dtype=np.int64)
 
 
@@ -181,8 +181,8 @@ def _until(settings: VideoInput) -> str:
     return f" and before {settings.end:g} s" if settings.end else ""
 
 
-def _brought(frame: Any, settings: VideoInput) -> Pixels:
-    """One frame as (channels, height, width): turned, cut to the region, of the size that is wanted."""
+def _convert_frame(frame: Any, settings: VideoInput) -> Pixels:
+    """One frame as (channels, height, width): rotated, cropped to the region and resized."""
     array = frame.to_ndarray(format="gray" if settings.colour == "grey" else "rgb24")
     turned = np.rot90(array, round(frame.rotation / 90)) if frame.rotation else array
     high, wide = turned.shape[:2]
@@ -197,7 +197,7 @@ def _brought(frame: Any, settings: VideoInput) -> Pixels:
 
 
 def _check_side(size: Any, settings: VideoInput) -> None:
-    """size: whatever has a width and a height."""
+    """Refuse a frame or stream that is too large; size: anything with a width and a height."""
     if max(size.width, size.height) > settings.largest:
         pixels = f"{size.width:,} x {size.height:,} pixels"
         raise MediaError(f"{pixels}; allowed: at most {settings.largest:,} on a side (`largest`)")
@@ -209,25 +209,25 @@ def _check_pixels(size: Any, frames: int) -> None:
         raise MediaError(f"{pixels}; allowed: at most {MOST_DECODED:,} pixels in all")
 
 
-def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
-    """The second at which each frame is shown, from 0 on, by what the file says of its packets."""
-    held, found, shown = _held(container, stream), 0, list[int | None]()
+def _frame_times(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
+    """The time of each frame in seconds, from 0 on, by the packets of the file."""
+    promised, number, times_shown = _promised_frames(container, stream), 0, list[int | None]()
     for packet in container.demux(stream):
         if not packet.size:
             continue
-        found += 1
-        if found > MOST_FRAMES:
+        number += 1
+        if number > MOST_FRAMES:
             raise MediaError(f"more than {MOST_FRAMES:,} frames; allowed: at most that")
         if not packet.is_discard:
-            shown.append(packet.pts)
-    if not shown:
-        raise MediaError("a video without any frames")
-    if found < held:
-        raise MediaError(f"damaged or cut short: {found:,} of {held:,} frames are there")
+            times_shown.append(packet.pts)
+    if not times_shown:
+        raise MediaError("a video without frames")
+    if number < promised:
+        raise MediaError(f"damaged or cut short: {number:,} of {promised:,} frames are there")
     rate = float(stream.guessed_rate or stream.average_rate or 25)
-    known = [time for time in shown if time is not None]
-    if len(known) < len(shown):
-        times = np.arange(len(shown)) / rate
+    known = [time for time in times_shown if time is not None]
+    if len(known) < len(times_shown):
+        times = np.arange(len(times_shown)) / rate
     else:
         times = (np.sort(np.asarray(known, dtype=np.float64)) - min(known)) * float(stream.time_base)
     seconds = times[-1] + 1 / rate
@@ -237,7 +237,7 @@ def _shown_at(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.f
 
 
 def _check_kind(file: Path) -> None:
-    """Refuse pictures and sounds with a better message than FFmpeg's."""
+    """Refuse images and sounds with a better message than FFmpeg's."""
     with decoding(), file.open("rb") as opened:
         head = opened.read(12)
     if head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:] == b"WEBP"):
@@ -246,17 +246,17 @@ def _check_kind(file: Path) -> None:
         raise MediaError("no pictures in it: it has no video stream")
 
 
-def _held(container: Any, stream: Any) -> int:
-    """Packets that a file says it holds, before any is read; 0 where it does not say. Of MP4 that is cut without being
-    coded anew, these are the packets that its edit list leaves, which may be fewer than its frames."""
+def _promised_frames(container: Any, stream: Any) -> int:
+    """The number of packets that the header promises; 0 if it does not say. For MP4 that was cut without
+    re-encoding, the packets that its edit list leaves."""
     return len(stream.index_entries) if container.format.name.startswith("mov") else int(stream.frames)
 
 
 @contextmanager
 def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]:
-    """The open file and its first stream of pictures, decoded in the thread that asks: many files are read at once.
+    """The open file and its first video stream, decoded in the calling thread, because many files are read at once.
 
-    FFmpeg may open this file and nothing else: no other protocol, no format that names other files.
+    FFmpeg may open only this file: no other protocol, no format that names other files.
     """
     av = imported("av", extra="video")
     file = check_file(path, "video")
@@ -269,38 +269,36 @@ def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]
             raise MediaError("no pictures in it: it has no video stream")
         stream = container.streams.video[0]
         if stream.codec_context is None:
-            raise MediaError("its pictures are coded in a way that FFmpeg does not know")
+            raise MediaError("its video codec is unknown to FFmpeg")
         _check_side(stream.codec_context, settings)
         stream.codec_context.options = {"max_pixels": str(settings.largest**2)}
         stream.thread_type = "NONE"
         yield container, stream
 
 
-# ---------------- Decoded clips kept in memory
-
 MOST = 2 << 30
-"""Bytes of clips that are kept, however much memory there is."""
+"""Bytes of cached clips, however much memory there is."""
 
 
 class KeptClips:
-    """The clips read last, up to so many bytes of them; a file that has changed since is read anew."""
+    """A cache of the latest clips, up to a number of bytes; a changed file is read again."""
 
     def __init__(self, most: int):
         self.most, self.bytes = most, 0
         self._clips: OrderedDict[str, Clip] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, path: str, how: str, read: Callable[[], Clip]) -> Clip:
-        """The clip of a file read in that way; `read` is called where it is not kept."""
+    def get(self, path: str, settings: str, read: Callable[[], Clip]) -> Clip:
+        """The clip of a file read with these settings; calls `read` if it is not cached."""
         stamp = _stamp(path)
-        key = f"{stamp}|{how}"
+        key = f"{stamp}|{settings}"
         with self._lock:
             if key in self._clips:
                 self._clips.move_to_end(key)
                 return self._clips[key]
         clip = read()
         clip.pixels.flags.writeable = False
-        if _stamp(path) != stamp:  # gone or changed while it was read
+        if _stamp(path) != stamp:  # deleted or changed while it was read
             return clip
         with self._lock:
             if key not in self._clips:
@@ -313,13 +311,13 @@ class KeptClips:
 
 def _stamp(path: str) -> str:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return path
-    return f"{Path(path).absolute()}|{found.st_size}|{found.st_mtime_ns}"
+    return f"{Path(path).absolute()}|{status.st_size}|{status.st_mtime_ns}"
 
 
-def _room() -> int:
+def _cache_size() -> int:
     """A quarter of the machine's memory, at most MOST."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -328,5 +326,5 @@ def _room() -> int:
     return min(MOST, whole // 4)
 
 
-KEPT = KeptClips(_room())
-"""Of this process: what a first look into the files of a table decodes, training need not decode again."""
+KEPT = KeptClips(_cache_size())
+"""The cache of this process: training need not decode again what the check of a table decoded."""

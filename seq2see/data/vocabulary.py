@@ -1,4 +1,4 @@
-"""Symbols and their ids, kept as a text file a person can read."""
+"""Vocabulary: symbols and their ids, stored as readable text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 HEADER = "# symbols"
 MOST_BYTES = 256 * MEBIBYTE
 LONGEST_COUNT = 18
-"""Digits of a count that 64 bits hold."""
+"""Digits of a count that fits in 64 bits."""
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r"}
 
 
 class Vocabulary:
-    """Symbols <-> ids, the special ones first where there are any.
+    """Symbols <-> ids, special ones first.
 
-    A special name that occurs in the data itself is an unknown symbol there: text cannot smuggle in an `<eos>`.
+    A special symbol that occurs in the data is unknown there, so text cannot inject an `<eos>`.
 
     >>> Vocabulary.build(Counter("banana")).encode("nab")
     [5, 4, 6]
@@ -35,13 +35,13 @@ class Vocabulary:
         self.ids: dict[str, int] = {symbol: first + i for i, symbol in enumerate(symbols)}
         if len(self.ids) != len(symbols) or any(symbol in self.ids for symbol in self.specials):
             twice = [symbol for symbol, n in Counter(self.symbols).items() if n > 1]
-            raise ValueError(f"symbols given twice: {twice[:5]}")
+            raise ValueError(f"duplicate symbols: {twice[:5]}")
 
     @classmethod
     def build(
         cls, counts: Mapping[str, int], *, size: int = 0, min_count: int = 1, specials: bool = True
     ) -> Vocabulary:
-        """The most frequent symbols, ties in the order of the alphabet; size 0: no limit, special ones never count."""
+        """The most frequent symbols, ties in alphabetical order; size 0: no limit; special symbols do not count."""
         reserved = SPECIALS if specials else ()
         kept = [symbol for symbol, n in counts.items() if n >= min_count and symbol not in reserved]
         kept.sort(key=lambda symbol: (-counts[symbol], symbol))
@@ -64,19 +64,19 @@ class Vocabulary:
         return [find(symbol, 1) for symbol in symbols]
 
     def decode(self, ids: Iterable[int], words: Sequence[str] = ()) -> list[str]:
-        """Symbols; words: what ids beyond the vocabulary stand for, where an input's own words can be copied."""
+        """Symbols; words: the symbols of ids beyond the vocabulary, for copied words."""
         known = len(self.symbols)
         return [self.symbols[i] if i < known else words[i - known] for i in ids]
 
     def save(self, path: Path) -> None:
-        """A header with the number of symbols, then `symbol<tab>count`, line by line in the order of ids."""
+        """Write a header with the number of symbols, then `symbol<tab>count` in order of ids."""
         lines = [f"{HEADER}\t{len(self)}"]
         lines += [f"{_escape(symbol)}\t{n}" for symbol, n in zip(self.symbols, self.counts, strict=True)]
         write_bytes(path, ("\n".join(lines) + "\n").encode("utf-8"))
 
     @classmethod
     def load(cls, path: Path, *, specials: bool = True) -> Vocabulary:
-        """Read what `save` wrote. A UserError names the file, and the line where it is damaged."""
+        """Read a saved vocabulary. A UserError names the file and the damaged line."""
         lines = _lines(path)
         try:
             symbols, numbers = _parse(lines)
@@ -100,7 +100,7 @@ class _Damaged(Exception):
 
 def _lines(path: Path) -> list[str]:
     if not path.exists():
-        raise UserError(f"{path}: the vocabulary is missing")
+        raise UserError(f"{path}: vocabulary file is missing")
     try:
         text = read_bytes(path, most=MOST_BYTES, what="a vocabulary").decode("utf-8")
     except UnicodeDecodeError as error:

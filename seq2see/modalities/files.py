@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image_files import ImageInput, Pixels, problem_of, read_picture, size_of
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.resampling import Samples
-from seq2see.data.sound_files import SoundInput, decoded, samples_of
+from seq2see.data.sound_files import Samples, SoundInput, decoded, samples_of
 from seq2see.data.store import Ragged
 from seq2see.data.video_files import KEPT, Clip, VideoInput, read_video, times_in
 from seq2see.errors import UserError

@@ -17,8 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.log_mel import frames_in, hertz, hop_of, log_mels, mel, middles_of
 from seq2see.data.media_files import MediaError
-from seq2see.data.resampling import Samples, resample
-from seq2see.data.sound_files import SoundAugmentSettings, SoundInput
+from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram

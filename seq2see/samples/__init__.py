@@ -1,7 +1,63 @@
-"""Small data to try recipes on, without a download: tables, and the files they speak of, written into a folder."""
+"""Small data sets to try recipes on: drawn here or taken from packages, written as tables with their files."""
 
 from __future__ import annotations
 
-from seq2see.samples.base import SAMPLES, Sample, Written
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
-__all__ = ["SAMPLES", "Sample", "Written"]
+from seq2see.errors import UserError
+from seq2see.files import unwritable
+
+Written = Mapping[str, int]
+"""{file name of a table: number of rows}"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A small data set.
+
+    writer: 'module:function', imported on first use; the function takes a folder, creates it, writes `train.tsv` and
+    `dev.tsv` and returns their numbers of rows.
+    """
+
+    writer: str
+    about: str
+    recipes: tuple[str, ...]
+
+    def write(self, folder: str | Path) -> Written:
+        """Write the data set into a folder, which is created if needed."""
+        folder = Path(folder)
+        if folder.is_file():
+            raise UserError(f"{folder} is a file; give a folder")
+        module, _, function = self.writer.partition(":")
+        write: Callable[[Path], Written] = getattr(import_module(f"{__name__}.{module}"), function)
+        try:
+            return write(folder)
+        except OSError as error:
+            raise unwritable(folder, error) from None
+
+
+SAMPLES = {
+    "shapes": Sample(
+        "shapes:write_images",
+        "3,300 images of two coloured shapes, with captions that name the larger one first",
+        ("image-captioning",),
+    ),
+    "easy-vqa": Sample(
+        "packaged:write_easy_vqa",
+        "5,000 images of a coloured shape and 48,248 questions about them (extra `samples`)",
+        ("visual-question-answering",),
+    ),
+    "digits": Sample(
+        "packaged:write_digits",
+        "1,797 handwritten digits, as images and as rows of numbers (extra `samples`)",
+        ("autoencoder", "image-autoencoder"),
+    ),
+    "moving-shapes": Sample(
+        "shapes:write_videos",
+        "1,200 videos of a moving coloured shape, with captions and labels (extra `video`)",
+        ("video-captioning", "video-classification", "arrow-of-time"),
+    ),
+}

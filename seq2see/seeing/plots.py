@@ -207,8 +207,8 @@ def small_multiples(rows: Sequence[PlotRow], *, title: str | None = None, theme:
     figure = Figure(figsize=size, facecolor=colours.paper, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     names = list(dict.fromkeys(name for row in rows for plot in row.plots.values() for name in plot))
     grid = figure.subplots(len(rows), wide, sharey="row", squeeze=False)
-    for row, row in zip(rows, grid, strict=True):
-        for (head, plot), axes in zip(row.plots.items(), row, strict=False):
+    for row, line in zip(rows, grid, strict=True):
+        for (head, plot), axes in zip(row.plots.items(), line, strict=False):
             for name, values in plot.items():
                 draw_line(axes, name, values, names.index(name), colours)
             if row.log:
@@ -220,7 +220,7 @@ def small_multiples(rows: Sequence[PlotRow], *, title: str | None = None, theme:
                 axes.annotate(
                     row.line_label, **end, xytext=(-2, 3), ha="right", va="bottom", fontsize=8, color=colours.muted
                 )
-            style_axes(axes, colours, xlabel=row.xlabel, ylabel=row.ylabel if axes is row[0] else "", title=head)
+            style_axes(axes, colours, xlabel=row.xlabel, ylabel=row.ylabel if axes is line[0] else "", title=head)
     if title:
         figure.suptitle(title, color=colours.ink, fontsize=12, fontweight="bold", x=0.02, ha="left")
     handles = {text: line for axes in grid.flat for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}

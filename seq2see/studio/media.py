@@ -23,8 +23,7 @@ from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
 from seq2see.data.image_files import ImageInput, Pixels
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.resampling import Samples
-from seq2see.data.sound_files import SoundInput
+from seq2see.data.sound_files import Samples, SoundInput
 from seq2see.data.video_files import Clip, VideoInput
 from seq2see.errors import UserError
 from seq2see.modalities.files import FileDecoder, MediaField

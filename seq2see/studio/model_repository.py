@@ -13,7 +13,7 @@ from typing import Any
 
 from seq2see.api import Model, load
 from seq2see.data.columns import OUTPUT
-from seq2see.data.locate import named
+from seq2see.data.tables import configured_folder
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
 from seq2see.modalities.files import MediaField
@@ -264,7 +264,7 @@ def find_examples(model: Model, folder: Path, files: Sequence[Path] = ()) -> Exa
     """
     if not model.recipe.inputs:
         return Examples()
-    roots = [root.resolve() for root in (folder, *files, *filter(None, [named()]))]
+    roots = [root.resolve() for root in (folder, *files, *filter(None, [configured_folder()]))]
     finder = _ExampleFinder(model, folder, roots)
     for source in (finder.from_examples, finder.from_table, finder.from_report):
         try:

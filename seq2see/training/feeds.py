@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batch_sampler import BatchPlan
+from seq2see.data.batches import BatchPlan
 from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.dataset import Dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -75,7 +76,7 @@ def test_it_trains_judges_and_draws(
         run = call("demo", "--port", port, "--minutes", 0.005, "--out", out, "--words", "ban,zzz")
     assert run.code == 0, run.err
     assert served == [([f"demo={out}"], 0)], "where the port is taken, any that is free"
-    assert "words it has not seen" in run.lines[0]
+    assert re.match(r"\d+% of \d+ unseen words", run.lines[0])
     assert run.lines[1].split()[0] == "ban"
     assert "not in the dictionary" in run.lines[2]
     assert sorted(path.name for path in (out / "looks").iterdir()) == [

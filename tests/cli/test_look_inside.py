@@ -67,7 +67,7 @@ def storyteller(home: Path, pairs: Path) -> Path:
 def test_every_map_is_in_the_numbers(call: Call, transformer: Path, tmp_path: Path, beam: int) -> None:
     run = call("look", transformer, "abcd", "--beam", beam, "--out", tmp_path / "look.json")
     assert run.code == 0
-    assert "further maps" not in run.err
+    assert "--map all" not in run.err
     looks = json.loads((tmp_path / "look.json").read_text("utf-8"))
     own = [f"{part}.self-{layer}" for part in ("source", "output") for layer in (1, 2)]
     assert list(looks["maps"]) == ["source", "source.layer-1", *own]
@@ -103,10 +103,10 @@ def test_one_map_can_be_asked_for(call: Call, transformer: Path, tmp_path: Path,
 def test_a_picture_says_what_else_there_is(call: Call, transformer: Path, tmp_path: Path) -> None:
     run = call("look", transformer, "abcd", "--out", tmp_path / "look.svg")
     further = "source.layer-1, source.self-1, source.self-2, output.self-1, output.self-2"
-    assert f"--map NAME or --map all: {further}" in run.err
+    assert run.err.endswith(f": {further}\n")
     assert "source.self-1" not in (tmp_path / "look.svg").read_text("utf-8")
     run = call("look", transformer, "abcd", "--map", "all", "--out", tmp_path / "all.svg")
-    assert "further maps" not in run.err
+    assert "--map all" not in run.err
     assert all(name in (tmp_path / "all.svg").read_text("utf-8") for name in ("source.self-1", "output.self-2"))
     run = call("look", transformer, "abcd", "--map", "source.self-3", "--out", tmp_path / "none.svg")
     assert run.code == 2
@@ -142,7 +142,7 @@ def test_a_language_model_without_a_recurrence_looks_at_what_it_writes(
     short = call("look", storyteller, "--max-length", 3, "--out", path)
     assert (short.code, len(json.loads(path.read_text("utf-8"))["outputs"]) <= 3) == (0, True), short.err
     run = call("look", storyteller, "--max-length", 3, "--target", "abcd", "--out", path)
-    assert (run.code, "--max-length: no meaning with --target" in run.err) == (2, True)
+    assert (run.code, "--max-length" in run.err) == (2, True)
     run = call("look", storyteller, "--target", "abcd" * 20, "--out", tmp_path / "long.svg")
-    assert "drawn: the first 48 of 81 symbols" in run.err
+    assert "first 48 of 81 symbols" in run.err
     assert ">looked at, the first 48 of 81 →<" in (tmp_path / "long.svg").read_text("utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli.terminal import emit
+from seq2see.cli.terminal import print_json
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -115,5 +115,5 @@ def test_score_of_a_language_model(call: Call, babbler: Path, home: Path) -> Non
 
 
 def test_json_knows_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
-    emit({"perplexity": float("inf"), "parts": [1.5, float("nan")]})
+    print_json({"perplexity": float("inf"), "parts": [1.5, float("nan")]})
     assert json.loads(capsys.readouterr().out) == {"perplexity": None, "parts": [1.5, None]}

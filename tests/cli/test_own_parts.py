@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.cli.app import bring
+from seq2see.cli.app import import_plugins
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
@@ -189,7 +189,7 @@ def test_a_part_that_was_changed_is_another_one(here: Path, spelling: Path, pair
     child = "from base_part import Window\nfrom seq2see.encoders import encoders\n"
     (here / "child_part.py").write_text(child + "@encoders.register('child')\nclass Child(Window): ...\n")
     (here / "slow_part.py").write_text(SLOWER.format(name="slowly"))
-    bring(["child_part", "slow_part"])
+    import_plugins(["child_part", "slow_part"])
 
     def marks() -> list[str]:
         used = (["encoder.kind=child"], ["decoder.kind=slowly"], [])

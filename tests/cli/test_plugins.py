@@ -82,7 +82,7 @@ def test_nothing_but_the_option_brings_code(here: Path, spelling: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("missing_score", None, "no such module: there is no missing_score.py in "),
+        ("missing_score", None, "no such module: missing_score.py"),
         (
             "broken_score",
             "import torch\nx = nothing\n",
@@ -90,9 +90,9 @@ def test_nothing_but_the_option_brings_code(here: Path, spelling: Path) -> None:
         ),
         ("unclosed_score", "x = (\n", "SyntaxError: "),
         ("twice_score", MODULE.format(name="dot"), "two classes want the score name 'dot'"),
-        ("file_score.py", None, "not the name of a module, as `import` takes it (did you mean 'file_score'?)"),
-        ("a b", None, "--plugin a b: not the name of a module"),
-        ("numpy", "x = 1\n", "numpy.py is not what `import numpy` finds"),
+        ("file_score.py", None, "(did you mean 'file_score'?)"),
+        ("a b", None, "--plugin a b: "),
+        ("numpy", "x = 1\n", "not numpy.py"),
     ],
 )
 def test_what_is_wrong_with_a_plugin_is_the_users_to_mend(

@@ -13,7 +13,7 @@ import pytest
 
 from seq2see import progress
 from seq2see.cli import inputs
-from seq2see.cli.app import guarded
+from seq2see.cli.app import exit_code
 from seq2see.errors import Notice
 from seq2see.progress import Meter
 from tests.cli.conftest import Run
@@ -67,7 +67,7 @@ def test_warnings_of_libraries_are_left_to_those_who_debug(capsys: pytest.Captur
         warnings.warn("theirs", FutureWarning, stacklevel=1)
 
     before = warnings.showwarning
-    assert guarded(work) == 0
+    assert exit_code(work) == 0
     assert capsys.readouterr().err == "ours\n"
     assert warnings.showwarning is before
 

@@ -210,4 +210,4 @@ def test_what_is_no_recipe_may_have_been_a_model(call: Call) -> None:
     run = call("show", "runs/gone")
     assert run.code == 2
     assert "unknown recipe 'runs/gone'" in run.err
-    assert run.err.rstrip().endswith("or a model's folder")
+    assert run.err.rstrip().endswith("or a model folder")

@@ -1,8 +1,8 @@
-"""Which column is which: the user's word, the recipe's names, or the only ones there are."""
+"""Columns of a recipe in a table, and rows with equal inputs as references of each other."""
 
 from __future__ import annotations
 
-from seq2see.data.columns import resolve
+from seq2see.data.columns import group, resolve
 from seq2see.data.tables import read
 from tests.data.helpers import Put, error_of, skipping
 
@@ -121,12 +121,12 @@ def test_an_item_of_a_list_is_a_column_too(put: Put) -> None:
     found = resolve(table.columns, wanted, path=path)
     assert found.note is None
     assert list(found.rows(table)) == [{"utterance": "b", "output": "c"}]
-    assert table.skipped == [f"{path}, line 2, column 'history': there is no item [-1] in a list of 0"]
+    assert table.skipped == [f"{path}, line 2, column 'history': no item [-1] in a list of 0"]
     given = resolve(table.columns, wanted, ["history[0]", "response"], path=path)
     assert next(given.rows(table))["utterance"] == "a"
     flat = read(put("y.tsv", "history\tresponse\nx\ty\n"))
     message = error_of(lambda: list(resolve(flat.columns, wanted, path=flat.path).rows(flat)))
-    assert message.endswith("y.tsv, line 2, column 'history': expected a list to take item [-1] of, found text")
+    assert "y.tsv, line 2, column 'history': " in message
     stranger = resolve(["question", "answer"], wanted, path="x.csv")
     assert stranger.mapping == {"utterance": "question", "output": "answer"}
     assert resolve(["history", "reply"], wanted, path="x").mapping == {"utterance": "history[-1]", "output": "reply"}
@@ -141,3 +141,26 @@ def test_names_of_one_column_count_as_one() -> None:
     assert resolve(["words", "other"], wanted, ["words"], path="x.tsv").mapping == both
     assert resolve(["a", "b"], wanted, ["a", "b"], path="x.tsv").mapping == {"source": "a", "output": "b"}
     assert "no column 'text'" in error_of(lambda: resolve(["a", "b"], wanted, path="x.tsv"))
+
+
+def test_distinct_inputs_in_order_with_all_their_references() -> None:
+    rows = [
+        {"word": "A", "output": "AH"},
+        {"word": "B", "output": "B IY"},
+        {"word": "A", "output": "EY"},
+        {"word": "A", "output": "AH"},
+    ]
+    found = group(rows)
+    assert [question.inputs for question in found] == [{"word": "A"}, {"word": "B"}]
+    assert [question.references for question in found] == [["AH", "EY", "AH"], ["B IY"]]
+    assert [question.rows for question in found] == [[0, 2, 3], [1]]
+
+
+def test_all_inputs_count() -> None:
+    rows = [{"a": "x", "b": "y", "output": "1"}, {"a": "x", "b": "z", "output": "2"}]
+    assert len(group(rows)) == 2
+
+
+def test_without_outputs_or_without_inputs() -> None:
+    assert [question.references for question in group([{"word": "A"}, {"word": "A"}])] == [[]]
+    assert len(group([{"output": "same"}, {"output": "same"}])) == 2

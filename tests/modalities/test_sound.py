@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from seq2see.data.log_mel import log_mels
-from seq2see.data.resampling import resample
-from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, decoded, problem_of, samples_of
+from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, decoded, problem_of, resample, samples_of
 from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.files import MediaField

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 import seq2see
 from seq2see import api
 from seq2see.cli import main
-from seq2see.data.locate import VARIABLE
+from seq2see.data.tables import VARIABLE
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import find_examples, load_models

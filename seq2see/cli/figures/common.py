@@ -1,4 +1,4 @@
-"""What every figure is told, and where it ends up."""
+"""Options and helpers that all figures share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.inputs import reading
-from seq2see.cli.parser import Given, Parser, add_beam, add_data, add_json, add_plugin
-from seq2see.cli.terminal import emit, say
+from seq2see.cli.inputs import load_model
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_plugin
+from seq2see.cli.terminal import print_json, say
 from seq2see.errors import UserError, nearest
 from seq2see.progress import Meter
 
@@ -24,47 +24,50 @@ THEMES = ("light", "dark")
 
 
 def add_drawing(parser: Parser) -> None:
+    """--out, --title, --theme and --json."""
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, required=True, help="picture (.png, .svg), page (.html) or numbers (.json)"
+        "--out",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="output file: image (.png, .svg), page (.html) or data (.json)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="the title of the picture")
+    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
     add_theme(parser)
     add_json(parser)
 
 
 def add_theme(parser: Parser) -> None:
+    """--theme."""
     parser.add_argument(
-        "--theme", metavar="NAME", help="light or dark; not given: light, a page as the reader's system asks"
+        "--theme", metavar="NAME", help="light or dark (default: light; pages follow the reader's system)"
     )
 
 
-def check_drawing(given: Given) -> None:
-    """Whatever is wrong with where the picture goes is said before anything takes time."""
-    suffix = given.out.suffix.lower()
+def check_drawing(args: Arguments) -> None:
+    """Check the output options before anything takes time."""
+    suffix = args.out.suffix.lower()
     if suffix not in FORMATS:
         close = nearest(suffix, FORMATS)
-        raise UserError(f"--out {given.out}: unknown suffix '{given.out.suffix}'{close}; allowed: {', '.join(FORMATS)}")
-    if given.out.is_dir():
-        raise UserError(f"--out {given.out}: a folder; a figure is a file")
-    if given.theme is not None and given.theme not in THEMES:
+        raise UserError(f"--out {args.out}: unknown suffix '{args.out.suffix}'{close}; allowed: {', '.join(FORMATS)}")
+    if args.out.is_dir():
+        raise UserError(f"--out {args.out} is a folder; give a file")
+    if args.theme is not None and args.theme not in THEMES:
         raise UserError(
-            f"--theme: unknown theme '{given.theme}'{nearest(given.theme, THEMES)}; allowed: {', '.join(THEMES)}"
+            f"--theme: unknown theme '{args.theme}'{nearest(args.theme, THEMES)}; allowed: {', '.join(THEMES)}"
         )
-    if suffix == ".json" and given.theme is not None:
-        raise UserError("--theme: no meaning here: a .json file has no colours")
+    if suffix == ".json" and args.theme is not None:
+        raise UserError("--theme: a .json file has no colours")
 
 
-def finish(chart: Chart, given: Given) -> None:
-    """Save the figure, and tell its numbers."""
-    path = chart.save(given.out, theme=given.theme)
-    if given.json:
-        emit(chart.to_dict())
+def finish(chart: Chart, args: Arguments) -> None:
+    """Save the figure and print its numbers."""
+    path = chart.save(args.out, theme=args.theme)
+    if args.json:
+        print_json(chart.to_dict())
     else:
         print(chart.text(), end="")
-    say(f"the figure: {path}")
-
-
-# ---------------- Several models by name
+    say(f"figure saved to {path}")
 
 
 def add_models(parser: Parser) -> None:
@@ -73,61 +76,63 @@ def add_models(parser: Parser) -> None:
         "models",
         metavar="[NAME=]MODEL",
         nargs="+",
-        help="folders that train wrote, each with what to call it; several joined by + are an ensemble",
+        help="model folders, each with an optional name; join several with + for an ensemble",
     )
     add_data(parser)
     add_beam(parser)
     add_plugin(parser)
 
 
-def named(given: Sequence[str]) -> dict[str, str]:
-    """Folders by name: the one given before `=`, or the folder's own, or all of its path where two are called alike.
+def named_paths(arguments: Sequence[str]) -> dict[str, str]:
+    """Folders by name: the name before `=`, or the folder's own, or its whole path if two have the same name.
 
     >>> named(["plain=runs/none", "runs/translation"])
     {'plain': 'runs/none', 'translation': 'runs/translation'}
     """
-    pairs = [_pair(one) for one in given]
+    pairs = [_pair(argument) for argument in arguments]
     short = [name or Path(folder).name or folder for name, folder in pairs]
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for (name, folder), brief in zip(pairs, short, strict=True):
         label = name or (brief if short.count(brief) == 1 else folder)
-        if label in found:
-            raise UserError(f"MODEL: '{label}' is given twice; NAME=MODEL calls one of them otherwise")
-        found[label] = folder
-    return found
+        if label in paths:
+            raise UserError(f"MODEL: two models are called '{label}'; rename one with NAME=MODEL")
+        paths[label] = folder
+    return paths
 
 
-def _pair(given: str) -> tuple[str, str]:
-    name, sign, folder = given.partition("=")
-    return ("", given) if not sign or Path(given).exists() else (name.strip(), folder)
+def _pair(argument: str) -> tuple[str, str]:
+    name, sign, folder = argument.partition("=")
+    return ("", argument) if not sign or Path(argument).exists() else (name.strip(), folder)
 
 
-def answers(given: Given, metric: str | None) -> tuple[str, dict[str, Rows]]:
-    """(the metric, the rows of each model as they were answered); no metric given: the first model's leading one."""
-    from seq2see.data.locate import locate
+def answers(args: Arguments, metric: str | None) -> tuple[str, dict[str, Rows]]:
+    """(the metric, the outputs of each model); default metric: the main one of the first model."""
+    from seq2see.data.tables import locate
     from seq2see.pipeline.evaluator import answered
     from seq2see.pipeline.measures import check_metrics, metrics_of
 
-    table, dev = locate(given.data)
-    found: dict[str, Rows] = {}
-    models: dict[str, Model] = {name: reading(folder, given.on_error) for name, folder in named(given.models).items()}
+    table, dev = locate(args.data)
+    outputs: dict[str, Rows] = {}
+    models: dict[str, Model] = {
+        name: load_model(folder, args.on_error) for name, folder in named_paths(args.models).items()
+    }
     for name, model in models.items():
         metric = metric or metrics_of(model.recipe)[0]
-        _check(name, model, given)
+        _check(name, model, args)
         check_metrics([metric], model.recipe, key="--metric")
     assert metric is not None
     with closing(Meter()) as meter:
         for name, model in models.items():
-            rows = model.rows_of(dev or table, given.columns)
+            rows = model.rows_of(dev or table, args.columns)
             model.seen(rows)
-            found[name] = answered(model.bundles, rows, metric=metric, beam=given.beam, progress=meter)
-    return metric, found
+            outputs[name] = answered(model.bundles, rows, metric=metric, beam=args.beam, progress=meter)
+    return metric, outputs
 
 
-def _check(name: str, model: Model, given: Given) -> None:
+def _check(name: str, model: Model, args: Arguments) -> None:
     recipe = model.recipe
     if not recipe.texts:
-        read = ", ".join(f"{key} ({one.kind})" for key, one in recipe.inputs.items()) or "nothing"
-        raise UserError(f"{name}: inputs are counted in symbols, and this model reads {read}")
-    if recipe.output.one_step and given.beam is not None:
-        raise UserError(f"--beam: no meaning for {name}: {recipe.output.said} is not searched for")
+        kinds = ", ".join(f"{key} ({settings.kind})" for key, settings in recipe.inputs.items()) or "nothing"
+        raise UserError(f"{name}: input lengths are counted in symbols, but this model reads {kinds}")
+    if recipe.output.one_step and args.beam is not None:
+        raise UserError(f"--beam: {name} has no search: its output is {recipe.output.said}")

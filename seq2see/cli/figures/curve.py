@@ -1,6 +1,6 @@
-"""`seq2see figure curve`: Learning curves: a measure over training, of one run or of several.
+"""`seq2see figure curve`: Learning curves: a measure over training, of one or several runs.
 
-The numbers are those of each run's metrics.jsonl, which may still be growing.
+The numbers come from each run's metrics.jsonl, which may still be growing.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seq2see.cli.figures.common import add_drawing, check_drawing, finish, named
-from seq2see.cli.parser import Given, Parser
+from seq2see.cli.figures.common import add_drawing, check_drawing, finish, named_paths
+from seq2see.cli.parser import Arguments, Parser
 from seq2see.errors import UserError, nearest
 
 EXAMPLES = (
@@ -21,53 +21,59 @@ AXES = ("update", "epoch", "seconds")
 
 def arguments(parser: Parser) -> None:
     parser.add_argument(
-        "runs", metavar="[NAME=]RUN", nargs="+", help="folders that train wrote (or is writing), with what to call them"
+        "runs", metavar="[NAME=]RUN", nargs="+", help="run folders, finished or in progress, each with an optional name"
     )
     parser.add_argument(
-        "--measure", metavar="KEY", help="a number of metrics.jsonl: dev.bleu, loss; not given: what the run is led by"
+        "--measure",
+        metavar="KEY",
+        help="key of metrics.jsonl such as dev.bleu or loss (default: the metric that selects the best model)",
     )
-    parser.add_argument("--against", metavar="KEY", default="update", help=f"{', '.join(AXES)} (update)")
+    parser.add_argument(
+        "--against", metavar="KEY", default="update", help=f"x axis: {', '.join(AXES)} (default: update)"
+    )
     add_drawing(parser)
 
 
-def run(given: Given) -> None:
-    check_drawing(given)
-    if given.against not in AXES:
-        close = nearest(given.against, AXES)
-        raise UserError(f"--against: unknown '{given.against}'{close}; allowed: {', '.join(AXES)}")
-    folders = {name: Path(folder) for name, folder in named(given.runs).items()}
+def run(args: Arguments) -> None:
+    check_drawing(args)
+    if args.against not in AXES:
+        close = nearest(args.against, AXES)
+        raise UserError(f"--against: unknown axis '{args.against}'{close}; allowed: {', '.join(AXES)}")
+    folders = {name: Path(folder) for name, folder in named_paths(args.runs).items()}
     for name, folder in folders.items():
         if not (folder / "metrics.jsonl").is_file():
-            raise UserError(f"{name}: {folder} is no run's folder: it has no metrics.jsonl")
+            raise UserError(f"{name}: {folder} is not a run folder: it has no metrics.jsonl")
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
     from seq2see.seeing.plots import measure_label, read_curve
 
-    measure = given.measure or f"dev.{_leading(next(iter(folders.values())))}"
+    measure = args.measure or f"dev.{_main_metric(next(iter(folders.values())))}"
     curves = {
-        name: read_curve(folder / "metrics.jsonl", measure=measure, against=given.against)
+        name: read_curve(folder / "metrics.jsonl", measure=measure, against=args.against)
         for name, folder in folders.items()
     }
-    title = given.title or f"{measure_label(measure)} while learning"
+    title = args.title or f"{measure_label(measure)} during training"
 
     def draw(theme: str) -> Any:
-        return line_plot(curves, xlabel=_said(given.against), ylabel=measure_label(measure), title=title, theme=theme)
+        return line_plot(
+            curves, xlabel=_axis_label(args.against), ylabel=measure_label(measure), title=title, theme=theme
+        )
 
     rows = [
-        {"run": name, given.against: across, measure: up}
+        {"run": name, args.against: x, measure: y}
         for name, curve in curves.items()
-        for across, up in zip(*curve, strict=True)
+        for x, y in zip(*curve, strict=True)
     ]
-    finish(Chart("curve", title, {"measure": measure, "against": given.against}, rows, draw), given)
+    finish(Chart("curve", title, {"measure": measure, "against": args.against}, rows, draw), args)
 
 
-def _leading(folder: Path) -> str:
-    """The metric that picks the best model of a run."""
+def _main_metric(folder: Path) -> str:
+    """The metric that selects the best model of a run."""
     from seq2see.pipeline.measures import followed
     from seq2see.recipe import load_recipe
 
     return followed(load_recipe(folder / "recipe.yaml", complete=True))[1]
 
 
-def _said(against: str) -> str:
+def _axis_label(against: str) -> str:
     return {"update": "updates", "epoch": "epochs", "seconds": "seconds of training"}[against]

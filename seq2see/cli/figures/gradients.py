@@ -1,9 +1,9 @@
-"""`seq2see figure gradients`: How far back the loss of the last output is felt, for the plain cell, GRU and LSTM.
+"""`seq2see figure gradients`: Gradients through time, for the plain RNN cell, GRU and LSTM.
 
-A recipe is trained with each cell, with and without clipping, from the same seed. Above: the norm of the gradient of
-the last output's loss at each symbol that was read, by its steps back from the end, before and after training. Below:
-the norm of the whole gradient at each update, and what clipping leaves of it. A recipe that reads from left to right
-without attention (--set attention=none --set encoder.bidirectional=false) shows nothing but the way through time.
+A recipe is trained with each cell, with and without clipping, from the same seed. Top: the norm of the gradient of
+the last output's loss at each input symbol, by its distance from the end, before and after training. Bottom: the
+norm of the whole gradient at each update, and after clipping. To see the path through time alone, use a
+unidirectional recipe without attention (--set attention=none --set encoder.bidirectional=false).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figures.common import add_drawing, check_drawing, finish
-from seq2see.cli.parser import Given, Parser, add_changes, add_columns, whole
+from seq2see.cli.parser import Arguments, Parser, add_columns, add_overrides, integer
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,55 +25,64 @@ NAMES = {"rnn": "plain cell", "gru": "GRU", "lstm": "LSTM"}
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE", help="a name that `seq2see tasks` lists, or a YAML file")
-    parser.add_argument("--data", metavar="TABLE", required=True, help="rows to learn from, or the name of a data set")
-    parser.add_argument("--dev", metavar="TABLE", help="rows whose gradients are taken; not given: some are set aside")
+    parser.add_argument("recipe", metavar="RECIPE", help="name listed by `seq2see tasks`, or YAML file")
+    parser.add_argument(
+        "--data", metavar="TABLE", required=True, help="training data: a table, or the name of a data set"
+    )
+    parser.add_argument(
+        "--dev", metavar="TABLE", help="rows whose gradients are measured (default: rows held out from --data)"
+    )
     add_columns(parser)
-    add_changes(parser)
-    parser.add_argument("--updates", metavar="N", type=whole, default=100, help="updates of each of the six runs (100)")
-    parser.add_argument("--rows", metavar="N", type=whole, default=64, help="the N longest rows are asked (64)")
+    add_overrides(parser)
+    parser.add_argument(
+        "--updates", metavar="N", type=integer, default=100, help="updates of each of the six runs (default: 100)"
+    )
+    parser.add_argument(
+        "--rows", metavar="N", type=integer, default=64, help="measure the N longest rows (default: 64)"
+    )
     add_drawing(parser)
 
 
-def run(given: Given) -> None:
-    check_drawing(given)
+def run(args: Arguments) -> None:
+    check_drawing(args)
     for name in ("updates", "rows"):
-        if getattr(given, name) < 1:
-            raise UserError(f"--{name} must be 1 or more, got {getattr(given, name)}")
-    from seq2see.data.locate import locate
+        if getattr(args, name) < 1:
+            raise UserError(f"--{name} must be 1 or more, got {getattr(args, name)}")
+    from seq2see.data.tables import locate
     from seq2see.training.gradients import gradient_courses
 
-    table, beside = locate(given.data)
+    table, dev = locate(args.data)
     courses = gradient_courses(
-        given.recipe,
+        args.recipe,
         table,
-        dev=beside if given.dev is None else locate(given.dev)[0],
-        columns=given.columns,
-        overrides=given.changes,
-        updates=given.updates,
-        rows=given.rows,
+        dev=dev if args.dev is None else locate(args.dev)[0],
+        columns=args.columns,
+        overrides=args.changes,
+        updates=args.updates,
+        rows=args.rows,
     )
-    finish(chart_of(courses, title=given.title), given)
+    finish(chart_of(courses, title=args.title), args)
 
 
 def chart_of(courses: list[Course], *, title: str | None = None) -> Chart:
-    """Two strips of a plot for each cell."""
+    """Two rows with a plot for each cell."""
     from seq2see.seeing.charts import Chart
 
-    title = title or "How far back the last output is felt"
+    title = title or "Gradients through time"
     rows: list[dict[str, Any]] = []
     for course in courses:
         what: dict[str, Any] = {"cell": course.cell, "clip": course.clip}
-        for update, found in course.through.items():
+        for update, norms_by_step in course.through.items():
             rows += [
-                {**what, "update": update, "back": n, "norm": one, "rows": of} for n, (one, of) in enumerate(found)
+                {**what, "update": update, "back": n, "norm": norm, "rows": number}
+                for n, (norm, number) in enumerate(norms_by_step)
             ]
         both = zip(course.norms, course.seen, strict=True)
         rows += [{**what, "update": n, "norm": norm, "seen": seen} for n, (norm, seen) in enumerate(both, start=1)]
-    return Chart("gradients", title, {}, rows, lambda theme: _drawn(courses, title, theme))
+    return Chart("gradients", title, {}, rows, lambda theme: _draw(courses, title, theme))
 
 
-def _drawn(courses: list[Course], title: str, theme: str) -> Any:
+def _draw(courses: list[Course], title: str, theme: str) -> Any:
     from seq2see.seeing.plots import PlotRow, small_multiples
 
     through: dict[str, dict[str, Any]] = {}
@@ -86,14 +95,14 @@ def _drawn(courses: list[Course], title: str, theme: str) -> Any:
         updates = list(range(1, len(course.norms) + 1))
         lines = norms.setdefault(head, {})
         if course.clip:
-            lines["what the optimiser sees, clipped"] = (updates, course.seen)
+            lines["after clipping"] = (updates, course.seen)
         else:
-            lines["the same, not clipped"] = (updates, course.norms)
+            lines["without clipping"] = (updates, course.norms)
     clip = max(course.clip for course in courses)
     above = PlotRow(through, "symbols back from the end of the input", "|gradient of the last loss|", log=True)
     below = PlotRow(norms, "update", "|gradient|", log=True, line=clip, line_label=f"clip {clip:g}")
     return small_multiples([above, below], title=title, theme=theme)
 
 
-def _curve(found: list[tuple[float, int]]) -> Any:
-    return list(range(len(found))), [norm for norm, _ in found]
+def _curve(points: list[tuple[float, int]]) -> Any:
+    return list(range(len(points))), [norm for norm, _ in points]

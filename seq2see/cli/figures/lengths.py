@@ -1,7 +1,7 @@
-"""`seq2see figure lengths`: Quality against the length of the input, of one or more models on the same rows.
+"""`seq2see figure lengths`: Quality by input length, for one or more models on the same rows.
 
-Rows are parted by the length of their inputs, into parts of about equally many; each point has the 95 % interval of
-rows drawn anew. Where there are several models the numbers tell how far each is ahead of the first, and how sure.
+Rows are divided by input length into bins of about equal size; each point has a 95 % bootstrap interval. With several
+models the data also show how far each is ahead of the first, and how certain that is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figures.common import add_drawing, add_models, answers, check_drawing, finish
-from seq2see.cli.parser import Given, Parser, listed, whole
+from seq2see.cli.parser import Arguments, Parser, comma_separated, integer
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,42 +24,44 @@ EXAMPLES = (
 
 def arguments(parser: Parser) -> None:
     add_models(parser)
-    parser.add_argument("--metric", metavar="M", help="what is measured; not given: the first model's leading metric")
-    parser.add_argument("--bins", metavar="N", type=whole, help="parts of about equally many rows (6)")
+    parser.add_argument("--metric", metavar="M", help="metric (default: the main metric of the first model)")
     parser.add_argument(
-        "--edges", metavar="A,B", type=listed, help="instead: the first length of each part but the first (10,20,30)"
+        "--bins", metavar="N", type=integer, help="number of bins with about equally many rows (default: 6)"
+    )
+    parser.add_argument(
+        "--edges", metavar="A,B", type=comma_separated, help="bin edges instead of --bins, for example 10,20,30"
     )
     add_drawing(parser)
 
 
-def run(given: Given) -> None:
-    check_drawing(given)
-    if given.bins is not None and given.edges is not None:
-        raise UserError("--bins and --edges: give one of them")
-    if given.bins is not None and given.bins < 1:
-        raise UserError(f"--bins must be 1 or more, got {given.bins}")
-    edges = None if given.edges is None else [_length(edge) for edge in given.edges]
+def run(args: Arguments) -> None:
+    check_drawing(args)
+    if args.bins is not None and args.edges is not None:
+        raise UserError("give either --bins or --edges, not both")
+    if args.bins is not None and args.bins < 1:
+        raise UserError(f"--bins must be 1 or more, got {args.bins}")
+    edges = None if args.edges is None else [_length(edge) for edge in args.edges]
     from seq2see.evaluation.by_length import length_curves
 
-    metric, rows = answers(given, given.metric)
-    points = length_curves(metric, rows, bins=given.bins or 6, edges=edges)
+    metric, rows = answers(args, args.metric)
+    points = length_curves(metric, rows, bins=args.bins or 6, edges=edges)
     unit = next(iter(rows.values())).input_unit or "word"
-    finish(chart_of(points, metric=metric, unit=unit, title=given.title), given)
+    finish(chart_of(points, metric=metric, unit=unit, title=args.title), args)
 
 
 def _length(edge: str) -> int:
     if not edge.isdecimal() or int(edge) < 1:
-        raise UserError(f"--edges: lengths are whole numbers from 1 on, got '{edge}'")
+        raise UserError(f"--edges: positive integers expected, got '{edge}'")
     return int(edge)
 
 
 def chart_of(points: list[LengthPoint], *, metric: str, unit: str, title: str | None = None) -> Chart:
-    """Each model a line with a band."""
+    """One line with a band for each model."""
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
 
     names = list(dict.fromkeys(point.model for point in points))
-    title = title or f"{metric} by the length of the input"
+    title = title or f"{metric} by input length"
     noun = "words" if unit in ("word", "bpe") else f"{unit}s"
 
     def draw(theme: str) -> Any:
@@ -70,6 +72,6 @@ def chart_of(points: list[LengthPoint], *, metric: str, unit: str, title: str | 
 
 
 def _series(points: list[LengthPoint]) -> Any:
-    across, up = [point.mean_length for point in points], [point.value for point in points]
+    x, y = [point.mean_length for point in points], [point.value for point in points]
     low, high = [point.low for point in points], [point.high for point in points]
-    return (across, up) if None in low else (across, up, low, high)
+    return (x, y) if None in low else (x, y, low, high)

@@ -1,7 +1,7 @@
-"""`seq2see figure map`: Inputs' vectors (the encoder's summaries) in two dimensions, with their nearest neighbours.
+"""`seq2see figure map`: Encoded inputs (the encoder's summaries) in two dimensions, with nearest neighbours.
 
-The axes are the first two principal components; neighbours go by the cosine of the whole vectors. Names stand at as
-many points as fit: the middle, the outliers, and what lies between.
+The axes are the first two principal components; neighbours are by cosine similarity of the whole vectors. As many
+points as fit are named: the centre, the outliers, and some between.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figures.common import add_drawing, check_drawing, finish
-from seq2see.cli.inputs import one_model
-from seq2see.cli.parser import Given, Parser, add_columns, add_model, whole
+from seq2see.cli.inputs import load_single_model
+from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, integer
 from seq2see.cli.terminal import say
 from seq2see.errors import UserError, counted, nearest
 
@@ -26,102 +26,103 @@ EXAMPLES = (
     "seq2see figure map runs/translation --file sentences.txt --neighbours 1 --out map.png",
     "seq2see figure map runs/document-classification --file test.tsv --by label --rows 500 --out map.html",
 )
-MOST_GROUPS, OTHERS = 6, "others"
-"""Colours and marks that can be told apart, and what the groups beyond them are called."""
+MAX_GROUPS, OTHERS = 6, "others"
 
 
 def arguments(parser: Parser) -> None:
     add_model(parser, ensembles=False)
     parser.add_argument(
-        "--file", metavar="TABLE", type=Path, required=True, help="inputs: columns of a table, or lines of a .txt"
+        "--file", metavar="TABLE", type=Path, required=True, help="inputs: a table, or lines of a .txt file"
     )
     add_columns(parser)
-    parser.add_argument("--neighbours", metavar="K", type=whole, default=1, help="lines to the K nearest others (1)")
     parser.add_argument(
-        "--by", metavar="COLUMN", help="a column of the table that colours the points (6 values at most)"
+        "--neighbours", metavar="K", type=integer, default=1, help="draw lines to the K nearest neighbours (default: 1)"
     )
-    parser.add_argument("--rows", metavar="N", type=whole, default=0, help="the first N different inputs; 0: all (0)")
+    parser.add_argument("--by", metavar="COLUMN", help="column that colours the points (at most 6 values)")
+    parser.add_argument(
+        "--rows", metavar="N", type=integer, default=0, help="use the first N distinct inputs; 0 for all (default: 0)"
+    )
     add_drawing(parser)
 
 
-def run(given: Given) -> None:
-    check_drawing(given)
+def run(args: Arguments) -> None:
+    check_drawing(args)
     for name in ("neighbours", "rows"):
-        if getattr(given, name) < 0:
-            raise UserError(f"--{name} must be 0 or more, got {getattr(given, name)}")
-    model = one_model(given.model, "figure map")
+        if getattr(args, name) < 0:
+            raise UserError(f"--{name} must be 0 or more, got {getattr(args, name)}")
+    model = load_single_model(args.model, "figure map")
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
     from seq2see.pipeline.vectors import map_of
 
-    items = _items(model, given)
+    items = _items(model, args)
     names = [" | ".join(item.inputs.values()) for item in items]
     if len(items) < 3:
-        raise UserError(f"{given.file}: a map needs three different inputs or more, got {len(items)}")
-    groups = None if given.by is None else fewer([str(item.row[given.by]) for item in items])
-    found = map_of(model.encode([dict(item.inputs) for item in items]), neighbours=given.neighbours)
-    title = given.title or f"What {Path(given.model).name} makes of inputs"
-    finish(chart_of(found, names, groups=groups, title=title), given)
+        raise UserError(f"{args.file}: a map needs at least three distinct inputs, got {len(items)}")
+    groups = None if args.by is None else merge_groups([str(item.row[args.by]) for item in items])
+    vectors = map_of(model.encode([dict(item.inputs) for item in items]), neighbours=args.neighbours)
+    title = args.title or f"Inputs encoded by {Path(args.model).name}"
+    finish(chart_of(vectors, names, groups=groups, title=title), args)
 
 
-def _items(model: Model, given: Given) -> list[Item]:
-    """The different inputs in the order of the table: what stands there twice would be its own neighbour."""
-    from seq2see.cli.inputs import source
+def _items(model: Model, args: Arguments) -> list[Item]:
+    """The distinct inputs in the order of the table; duplicates would be their own neighbours."""
+    from seq2see.cli.inputs import read_inputs
 
-    read = source(model, None, given.file, given.columns)
-    if given.by is not None and given.by not in read.columns:
-        allowed = ", ".join(read.columns) or "none, as it has no columns"
+    table = read_inputs(model, None, args.file, args.columns)
+    if args.by is not None and args.by not in table.columns:
+        allowed = ", ".join(table.columns) or "none"
         raise UserError(
-            f"--by: {given.file} has no column '{given.by}'{nearest(given.by, read.columns)}; it has: {allowed}"
+            f"--by: {args.file} has no column '{args.by}'{nearest(args.by, table.columns)}; it has: {allowed}"
         )
-    found: dict[tuple[str, ...], Item] = {}
-    again = empty = 0
-    for item in read.items:
+    items: dict[tuple[str, ...], Item] = {}
+    duplicates = empty = 0
+    for item in table.items:
         if any(not item.inputs[name].strip() for name in model.recipe.needed):
             empty += 1
             continue
         key = tuple(item.inputs.values())
-        again += key in found
-        found.setdefault(key, item)
-        if len(found) == given.rows:
+        duplicates += key in items
+        items.setdefault(key, item)
+        if len(items) == args.rows:
             break
     if empty:
-        say(f"{counted(empty, 'row')} with an empty input left out")
-    if again:
-        say(f"{counted(again, 'row')} with an input that was there before left out")
-    return list(found.values())
+        say(f"{counted(empty, 'row')} with an empty input skipped")
+    if duplicates:
+        say(f"{counted(duplicates, 'row')} with a duplicate input skipped")
+    return list(items.values())
 
 
-def fewer(groups: list[str]) -> list[str]:
-    """As many groups as a figure can tell apart; those of fewest inputs become one.
+def merge_groups(groups: list[str]) -> list[str]:
+    """The groups, with the smallest merged if there are too many to draw.
 
     >>> fewer(["a", "b", "a"]), fewer(list("aabbccddeefg"))[-3:]
     (['a', 'b', 'a'], ['e', 'others', 'others'])
     """
-    often = Counter(groups)
-    if len(often) <= MOST_GROUPS:
+    counts = Counter(groups)
+    if len(counts) <= MAX_GROUPS:
         return groups
-    named = {name for name, _ in often.most_common(MOST_GROUPS - 1)}
-    joined = ", ".join(name for name in often if name not in named)
-    say(f"--by: a map tells {MOST_GROUPS} groups apart, so these are drawn as '{OTHERS}': {joined}")
+    named = {name for name, _ in counts.most_common(MAX_GROUPS - 1)}
+    joined = ", ".join(name for name in counts if name not in named)
+    say(f"--by: a map can show {MAX_GROUPS} groups; these are drawn as '{OTHERS}': {joined}")
     return [group if group in named else OTHERS for group in groups]
 
 
-def chart_of(found: VectorMap, names: list[str], *, groups: list[str] | None, title: str) -> Chart:
-    """Points, and for each of them the neighbours in words."""
+def chart_of(vectors: VectorMap, names: list[str], *, groups: list[str] | None, title: str) -> Chart:
+    """Points, each with the names of its neighbours."""
     from seq2see.seeing.charts import Chart
     from seq2see.seeing.maps import map_plot
 
     def draw(theme: str) -> Any:
-        near = [[other for other, _ in others] for others in found.neighbours]
-        look: dict[str, Any] = {"shares": found.shares, "neighbours": near, "groups": groups}
-        return map_plot(found.points, names, title=title, theme=theme, **look)
+        near = [[other for other, _ in others] for others in vectors.neighbours]
+        options: dict[str, Any] = {"shares": vectors.shares, "neighbours": near, "groups": groups}
+        return map_plot(vectors.points, names, title=title, theme=theme, **options)
 
     rows: list[dict[str, Any]] = []
-    for number, (name, (x, y), near) in enumerate(zip(names, found.points.tolist(), found.neighbours, strict=True)):
+    for number, (name, (x, y), near) in enumerate(zip(names, vectors.points.tolist(), vectors.neighbours, strict=True)):
         row = {"input": name, "x": x, "y": y}
         row |= {} if groups is None else {"group": groups[number]}
         rows.append(
             row | {"neighbours": [names[other] for other, _ in near], "cosines": [cosine for _, cosine in near]}
         )
-    return Chart("map", title, {"variance": list(found.shares)}, rows, draw)
+    return Chart("map", title, {"variance": list(vectors.shares)}, rows, draw)

@@ -1,7 +1,7 @@
-"""`seq2see figure pca`: An autoencoder beside principal components of the same code size.
+"""`seq2see figure pca`: An autoencoder compared with PCA of the same code size.
 
-Errors on the rows of --data with their 95 % intervals, some rows as each gives them back, and for a linear autoencoder
-the angles between what it can write and the principal subspace: all 0 where it has found that.
+Shows errors on --data with 95 % intervals, some reconstructed rows, and for a linear autoencoder the principal angles
+between its output space and the principal subspace: all 0 if it has found that subspace.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figures.common import add_drawing, check_drawing, finish
-from seq2see.cli.inputs import one_model
-from seq2see.cli.parser import Given, Parser, add_data, add_model, whole
+from seq2see.cli.inputs import load_single_model
+from seq2see.cli.parser import Arguments, Parser, add_data, add_model, integer
 from seq2see.cli.terminal import say
 from seq2see.errors import UserError
 
@@ -30,72 +30,84 @@ def arguments(parser: Parser) -> None:
     add_model(parser, ensembles=False)
     add_data(parser)
     parser.add_argument(
-        "--train", metavar="TABLE", help="rows whose components are taken; not given: those the model learned from"
+        "--train", metavar="TABLE", help="rows to compute the components from (default: the model's training data)"
     )
-    parser.add_argument("--shape", metavar="HxW", type=_shape, help="draw rows of numbers as pictures, in grey")
-    parser.add_argument("--examples", metavar="N", type=whole, help="rows that are drawn (10 pictures, 4 lines)")
+    parser.add_argument("--shape", metavar="HxW", type=_shape, help="draw rows of numbers as grey images of this shape")
+    parser.add_argument(
+        "--examples", metavar="N", type=integer, help="number of rows to draw (default: 10 images or 4 lines)"
+    )
     add_drawing(parser)
 
 
 def _shape(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
-    if found is None:
-        raise UserError(f"--shape: height x width expected, as in 8x8, got '{text}'")
-    return int(found[1]), int(found[2])
+    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
+    if match is None:
+        raise UserError(f"--shape: expected HEIGHTxWIDTH such as 8x8, got '{text}'")
+    return int(match[1]), int(match[2])
 
 
-def run(given: Given) -> None:
-    check_drawing(given)
-    if given.examples is not None and given.examples < 1:
-        raise UserError(f"--examples must be 1 or more, got {given.examples}")
-    model = one_model(given.model, "figure pca", on_error=given.on_error)
-    from seq2see.data.locate import locate
+def run(args: Arguments) -> None:
+    check_drawing(args)
+    if args.examples is not None and args.examples < 1:
+        raise UserError(f"--examples must be 1 or more, got {args.examples}")
+    model = load_single_model(args.model, "figure pca", on_error=args.on_error)
+    from seq2see.data.tables import locate
     from seq2see.pipeline.pca import beside_pca, check_autoencoder
 
     check_autoencoder(model.recipe)
-    table, dev = locate(given.data)
-    rows = model.rows_of(dev or table, given.columns)
-    learned = _learned(given)
-    if learned is None:
-        say("the rows the model learned from are not known: components are taken of --data itself (--train says which)")
-    found = beside_pca(model.bundle, rows if learned is None else model.rows_of(learned, given.columns), rows)
-    shape = given.shape or found.shape
-    if given.shape is not None and given.shape[0] * given.shape[1] != found.given.shape[1]:
-        raise UserError(f"--shape {given.shape[0]}x{given.shape[1]}: a row has {found.given.shape[1]:,} numbers")
-    number = given.examples or (10 if shape else 4)
-    title = given.title or f"{Path(given.model).name} beside PCA, codes of {found.size} numbers"
-    finish(chart_of(found, shape=shape, examples=min(number, len(rows)), title=title), given)
+    table, dev = locate(args.data)
+    rows = model.rows_of(dev or table, args.columns)
+    training = _training_table(args)
+    if training is None:
+        say("the training data of the model is unknown: components are computed from --data (or give --train)")
+    comparison = beside_pca(model.bundle, rows if training is None else model.rows_of(training, args.columns), rows)
+    shape = args.shape or comparison.shape
+    if args.shape is not None and args.shape[0] * args.shape[1] != comparison.given.shape[1]:
+        raise UserError(f"--shape {args.shape[0]}x{args.shape[1]}: a row has {comparison.given.shape[1]:,} numbers")
+    number = args.examples or (10 if shape else 4)
+    title = args.title or f"{Path(args.model).name} compared with PCA, code size {comparison.size}"
+    finish(chart_of(comparison, shape=shape, examples=min(number, len(rows)), title=title), args)
 
 
-def _learned(given: Given) -> str | Path | None:
-    """The table whose components are taken, where one is given or known."""
-    from seq2see.data.locate import locate
+def _training_table(args: Arguments) -> str | Path | None:
+    """The table to compute components from, if one is given or known."""
+    from seq2see.data.tables import locate
     from seq2see.training.run import SOURCES, known_sources
 
-    if given.train is not None:
-        return locate(given.train)[0]
-    path = Path(given.model) / SOURCES
-    found = known_sources(path).data if path.is_file() else None
-    return found if found is not None and Path(found).exists() else None
+    if args.train is not None:
+        return locate(args.train)[0]
+    path = Path(args.model) / SOURCES
+    known = known_sources(path).data if path.is_file() else None
+    return known if known is not None and Path(known).exists() else None
 
 
-def chart_of(found: BesidePca, *, shape: tuple[int, ...] | None, examples: int, title: str) -> Chart:
+def chart_of(comparison: BesidePca, *, shape: tuple[int, ...] | None, examples: int, title: str) -> Chart:
     """Errors, angles and some rows."""
     from seq2see.evaluation import mean_interval
     from seq2see.seeing import Column, Row
     from seq2see.seeing.charts import Chart
     from seq2see.seeing.plots import pca_comparison_plot
 
-    errors = {name: mean_interval(each.tolist()) for name, each in found.errors().items()}
-    marks = [Row(name, one.value, one.low, one.high, strong=name == "autoencoder") for name, one in errors.items()]
+    errors = {name: mean_interval(each.tolist()) for name, each in comparison.errors().items()}
+    marks = [
+        Row(name, error.value, error.low, error.high, strong=name == "autoencoder") for name, error in errors.items()
+    ]
     few = slice(examples)
-    drawn = {"given": [*found.given[few]], "autoencoder": [*found.made[few]], "PCA": [*found.principal[few]]}
+    drawn = {
+        "input": [*comparison.given[few]],
+        "autoencoder": [*comparison.made[few]],
+        "PCA": [*comparison.principal[few]],
+    }
 
     def draw(theme: str) -> Any:
         column = Column("mean squared error, 95 % interval over rows", marks, from_zero=True)
-        return pca_comparison_plot(column, drawn, angles=found.angles, shape=shape, title=title, theme=theme)
+        return pca_comparison_plot(column, drawn, angles=comparison.angles, shape=shape, title=title, theme=theme)
 
-    about: dict[str, Any] = {"size": found.size, "measured": len(found.given), "angles": list(found.angles)}
-    about |= {"no_angles": found.why_not} if found.why_not else {}
-    rows = [{"model": name, "mse": one.value, "low": one.low, "high": one.high} for name, one in errors.items()]
+    about: dict[str, Any] = {
+        "size": comparison.size,
+        "measured": len(comparison.given),
+        "angles": list(comparison.angles),
+    }
+    about |= {"no_angles": comparison.why_not} if comparison.why_not else {}
+    rows = [{"model": name, "mse": error.value, "low": error.low, "high": error.high} for name, error in errors.items()]
     return Chart("pca", title, about, rows, draw)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from seq2see.data.batch_sampler import BatchPlan
+from seq2see.data.batches import BatchPlan
 
 Widths = NDArray[np.int64]
 
