@@ -1,4 +1,4 @@
-"""What a person can see: where a model looked, and what it said. Pure records, no torch."""
+"""Results: where a model looked (Looks) and what it predicted (Prediction). Plain records without torch."""
 
 from __future__ import annotations
 
@@ -12,38 +12,42 @@ from numpy.typing import NDArray
 
 Weights = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
-"""A picture (height, width, channels), one channel or three, from 0 to 255."""
+"""An image (height, width, channels) with one channel or three, from 0 to 255."""
 
 HEADS = 3
-"""Dimensions of a map with heads."""
+"""Number of dimensions of a map with heads."""
 
 TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
-"""Frequencies that are named beside a spectrogram, in kHz."""
+"""Frequencies named on the axis of a spectrogram, in kHz."""
 
-CROWDED = 14
-"""So many names of frequencies would stand close above each other."""
+MAX_TICKS = 14
+"""Names of frequencies that fit on the axis."""
 
 
 @dataclass(frozen=True)
 class Video:
-    """What a model saw of a video: frames (frames, height, width, channels) from 0 to 255, and the second at which each
-    is shown."""
+    """A video as the model read it: frames (frames, height, width, channels) from 0 to 255, and their times in
+    seconds."""
 
     frames: Pixels
     times: list[float]
 
     def sample(self, number: int) -> Video:
-        """The film in so many frames, evenly chosen, where places stand for several."""
+        """The video in `number` frames, evenly selected, for places that cover several frames."""
         if number == len(self.times):
             return self
-        chosen = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
-        return Video(self.frames[chosen], [self.times[frame] for frame in chosen])
+        selected = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
+        return Video(self.frames[selected], [self.times[frame] for frame in selected])
 
 
 @dataclass(frozen=True)
 class Spectrogram:
-    """What a model heard of a sound: energies (frames, mels), logarithms of how loud each band is; hop: seconds from
-    one frame to the next; middles: (mels,), the frequency in the middle of each band, in Hz."""
+    """A sound as the model read it.
+
+    energies: (frames, mels), log energy of each band; hop: seconds between frames; middles: (mels,), centre frequency
+    of each
+    band in Hz.
+    """
 
     energies: NDArray[np.float32]
     hop: float
@@ -54,44 +58,46 @@ class Spectrogram:
         return len(self.energies) * self.hop
 
     def ticks(self) -> tuple[list[float], list[str]]:
-        """(where in the bands, what to call it) of frequencies that lie among them.
+        """(positions among the bands, names) of round frequencies.
 
         >>> Spectrogram(np.zeros((4, 3), np.float32), 0.01, np.array([500, 1000, 3000], np.float32)).ticks()
         ([0.5, 1.5, 2.0], ['0.5', '1', '2'])
         """
         inside = [tick for tick in TICKS if self.middles[0] <= 1000 * tick <= self.middles[-1]]
-        found = np.interp([1000 * tick for tick in inside], self.middles, np.arange(len(self.middles)) + 0.5)
-        places: list[float] = found.tolist()
-        apart = [  # where low ones would run into each other, the highest of them is named
+        positions = np.interp([1000 * tick for tick in inside], self.middles, np.arange(len(self.middles)) + 0.5)
+        places: list[float] = positions.tolist()
+        spaced = [  # of crowded low frequencies only the highest is named
             number
             for number, place in enumerate(places)
-            if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / CROWDED
+            if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / MAX_TICKS
         ]
-        return [places[number] for number in apart], [f"{inside[number]:g}" for number in apart]
+        return [places[number] for number in spaced], [f"{inside[number]:g}" for number in spaced]
 
 
 Shown = Pixels | Video | Spectrogram
-"""An input as a person can see it."""
+"""An input that can be shown."""
 
 
 @dataclass
 class Looks:
-    """Where the model looked: named maps of weights, each (steps, places), or (heads, steps, places).
+    """Where the model looked: named maps of weights, each (steps, places) or (heads, steps, places).
 
-    A decoder whose every layer looks shows the last one's looks under an input's name, the others as `name.layer-1`, ..
+    A decoder with attention in every layer has the last layer's map under the input's name, the others as
+    `name.layer-1`, ...
 
-    inputs: for each map the symbols of the places;
-    outputs: the symbols of the steps, `<eos>` included, one row for a label;
-    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many of them lie in each
-    of the larger places that hold them, words in sentences);
-    chosen: for the maps of a hard choice the one place each step went by, whose weight is its probability;
-    rows: what asks, for the maps in which it is not the output: where an encoder looked while it read, where a decoder
-    looked at what it had written;
-    reason: why there is no map, where there is none;
-    probabilities: of the outputs, where they are known;
-    pictures: of inputs that are pictures, videos or sounds, what shows them as the model was shown them (cut,
-    stretched); called when there is something to draw, so that looks are as small for a picture as for a word;
-    beside: texts that were read and not looked at (the question asked about a picture), by input, as they were given.
+    inputs: for each map the symbols of its places;
+    outputs: the symbols of the steps, including `<eos>`; one row for a label;
+    layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many places lie in each
+    larger
+    place, such as words in sentences);
+    chosen: for the maps of a hard choice the place selected at each step, whose weight is its probability;
+    rows: the queries, for maps in which these are not the outputs: self-attention of an encoder or decoder;
+    reason: why there is no map, if there is none;
+    probabilities: of the outputs, if known;
+    pictures: for inputs that are images, videos or sounds, functions that return them as the model read them; called
+    only to
+    draw, so that looks stay small;
+    beside: texts that were read but not attended to (the question about an image), by input.
     """
 
     maps: dict[str, Weights] = field(default_factory=dict)
@@ -110,37 +116,37 @@ class Looks:
     def name(self) -> str:
         """The name of the default map."""
         if not self.maps:
-            raise LookupError(self.reason or "this model has no attention: there is nothing to look at")
+            raise LookupError(self.reason or "this model has no attention: it looks at no place")
         return self.default if self.default is not None else next(iter(self.maps))
 
     @property
     def weights(self) -> Weights:
-        """The default map, (steps, places); of heads their mean."""
+        """The default map, (steps, places), averaged over heads."""
         return flat(self.maps[self.name])
 
     @property
     def heads(self) -> Weights | None:
-        """Each head of the default map, (heads, steps, places); None where there are none to tell apart."""
+        """The heads of the default map, (heads, steps, places); None if it has no heads."""
         weights = self.maps[self.name]
         return weights if weights.ndim == HEADS else None
 
     def onto_itself(self, name: str) -> bool:
-        """Whether that map is of a sequence that looks at itself: what asks is what is looked at."""
+        """Whether that map is self-attention: its queries are its places."""
         return name in self.rows and self.rows[name] == self.inputs.get(name)
 
     def shown(self, name: str) -> Shown | None:
-        """What lies under the map of that name: a picture, a film, a spectrogram; None where nothing is to see."""
-        found = self.pictures.get(name.partition(".")[0])
-        return None if found is None else found()
+        """The image, video or spectrogram under a map; None if it lies over nothing that can be shown."""
+        show = self.pictures.get(name.partition(".")[0])
+        return None if show is None else show()
 
     def picture(self, name: str) -> Pixels | None:
-        """The picture under the map of that name; None where it lies over none."""
-        found = self.shown(name)
-        return found if isinstance(found, np.ndarray) else None
+        """The image under a map; None if it does not lie over one."""
+        shown = self.shown(name)
+        return shown if isinstance(shown, np.ndarray) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `predict --json`: the default map at the top, every map by name under `maps` when there are several;
-        `beside`, where there is any: the texts that were read with it."""
+        """As in `predict --json`: the default map at the top level, all maps under `maps` if there are several,
+        `beside` if there are other texts."""
         if not self.maps:
             return {"inputs": [], "outputs": self.outputs, "weights": [], "layout": {}, "reason": self.reason}
         out: dict[str, Any] = {"inputs": [], "outputs": self.outputs} | self._map(self.name)
@@ -149,35 +155,34 @@ class Looks:
         return out | ({"beside": self.beside} if self.beside else {})
 
     def _map(self, name: str) -> dict[str, Any]:
-        """One map; `weights` is (steps, places) always, `heads` beside it where there are some, and `rows`, what asks,
-        where that is not the output."""
+        """One map: `weights` is always (steps, places); `heads` and `rows` are added if there are any."""
         weights, layout = self.maps[name], self.layouts.get(name, {})
-        told: dict[str, Any] = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
-        told |= {"heads": _rounded(weights)} if weights.ndim == HEADS else {}
-        told |= {"chosen": self.chosen[name]} if name in self.chosen else {}
-        return told | ({"rows": self.rows[name]} if name in self.rows else {})
+        record: dict[str, Any] = {"inputs": self.inputs[name], "weights": _rounded(flat(weights)), "layout": layout}
+        record |= {"heads": _rounded(weights)} if weights.ndim == HEADS else {}
+        record |= {"chosen": self.chosen[name]} if name in self.chosen else {}
+        return record | ({"rows": self.rows[name]} if name in self.rows else {})
 
     def save(self, path: str | Path, **options: Any) -> Path:
-        """Draw to .png, .svg, .html, or write .json."""
-        from seq2see.seeing import save  # late: seeing draws looks, looks does not need seeing
+        """Draw to .png, .svg or .html, or write .json."""
+        from seq2see.seeing import save  # late: seeing imports looks
 
         return save(self, Path(path), **options)
 
     def plot(self, **options: Any) -> Any:
-        """A matplotlib figure of the default map."""
+        """A matplotlib figure."""
         from seq2see.seeing import plot  # late, as above
 
         return plot(self, **options)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the page of `.html`, where one can point at outputs."""
+        """In a notebook: the interactive page."""
         from seq2see.seeing import inline  # late, as above
 
         return inline(self)
 
 
 def flat(weights: Weights) -> Weights:
-    """A map without heads, (steps, places): their mean."""
+    """A map averaged over heads, (steps, places)."""
     return weights.mean(0) if weights.ndim == HEADS else weights
 
 
@@ -187,7 +192,7 @@ def _rounded(weights: Weights) -> Any:
 
 @dataclass
 class Token:
-    """One output symbol, its probability, and the likeliest symbols at its step (itself included if among them)."""
+    """One output symbol, its probability, and the most likely symbols at its step."""
 
     text: str
     probability: float
@@ -207,12 +212,13 @@ class Alternative:
 
 @dataclass
 class Prediction:
-    """What the model says of one input: a text, a label, a vector or a picture (`answer` gives whichever there is).
+    """What the model predicts for one input: a text, a label, a vector or an image; `answer` returns whichever there
+    is.
 
-    image: (height, width), or (height, width, 3), from 0 to 255, or the path of the file it was written to.
-    What is made of numbers has no tokens and no probability.
-    reason: why there is no answer, where there is none (an empty input): the answer is empty, its score no number.
-    given: what its probabilities are given beside the input (the places that a hard attention chose), where anything.
+    image: (height, width) or (height, width, 3), from 0 to 255, or the path of the file it was written to.
+    Vectors and images have no tokens and no probability.
+    reason: why there is no answer (an empty input): the answer is then empty and its score NaN.
+    given: what the probabilities are conditioned on besides the input, such as the places chosen by hard attention.
     """
 
     input: Any
@@ -229,10 +235,10 @@ class Prediction:
     reason: str = ""
 
     @classmethod
-    def blank(cls, given: Any, kind: str, reason: str) -> Prediction:
-        """No answer; kind: of the output."""
+    def blank(cls, value: Any, kind: str, reason: str) -> Prediction:
+        """An empty prediction; kind: of the output."""
         return cls(
-            given,
+            value,
             text="" if kind == "text" else None,
             label="" if kind == "label" else None,
             vector=[] if kind == "vector" else None,
@@ -244,19 +250,19 @@ class Prediction:
 
     @property
     def answer(self) -> Any:
-        """The text, label, vector or picture, whichever there is."""
-        every = (self.text, self.label, self.vector, self.image)
-        return next((value for value in every if value is not None), None)
+        """The text, label, vector or image, whichever there is."""
+        answers = (self.text, self.label, self.vector, self.image)
+        return next((value for value in answers if value is not None), None)
 
     @property
     def numeric(self) -> bool:
-        """Whether the answer is made of numbers."""
-        spoken = self.text is not None or self.label is not None
-        return not spoken and (self.vector is not None or self.image is not None or bool(self.reason))
+        """Whether the answer is a vector or an image."""
+        textual = self.text is not None or self.label is not None
+        return not textual and (self.vector is not None or self.image is not None or bool(self.reason))
 
     def _repr_html_(self) -> str:
-        """In a notebook: the answer, and where the model looked for it."""
-        from seq2see.seeing import inline  # late: seeing draws looks, looks does not need seeing
+        """In a notebook: the answer, and where the model looked."""
+        from seq2see.seeing import inline  # late: seeing imports looks
 
         return inline(self.looks, answer="" if self.numeric else str(self.answer))
 

@@ -14,7 +14,6 @@ from seq2see.errors import UserError, nearest
 
 Arguments = argparse.Namespace
 """The parsed arguments of a command."""
-Given = Arguments
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -48,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; see {self.prog} --help")
 
-    def read(self, arguments: Sequence[str]) -> Given:
+    def read(self, arguments: Sequence[str]) -> Arguments:
         """Parse the arguments; options may stand anywhere, `--` ends them."""
         parsed, rest = self.parse_known_intermixed_args(arguments)
         if rest:
@@ -111,6 +110,7 @@ def add_inputs(parser: Parser) -> None:
         "inputs",
         metavar="INPUT",
         nargs="*",
+        default=[],
         help="inputs to read (default: lines of standard input); for models with several inputs, separate them with "
         "tabs, in the recipe's order",
     )

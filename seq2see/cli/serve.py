@@ -1,6 +1,6 @@
-"""`seq2see serve`: Models behind a page and an HTTP API, where people see what a model says and where it looked.
+"""`seq2see serve`: Serve models with a web page and an HTTP API that show outputs and where the model looked.
 
-Only this machine is served, unless --host says otherwise; then every request needs the token.
+Only this machine is served unless --host is given; then every request needs the token.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
-from seq2see.cli.parser import Given, Parser, add_plugin, integer, number
+from seq2see.cli.parser import Arguments, Parser, add_plugin, integer, number
 from seq2see.cli.terminal import say
 from seq2see.errors import UserError, imported
 from seq2see.studio.limits import Limits
@@ -29,7 +29,7 @@ def arguments(parser: Parser) -> None:
         "models",
         metavar="MODEL",
         nargs="+",
-        help="folders that train wrote, or NAME=FOLDER; several joined by + are an ensemble",
+        help="model folders, or NAME=FOLDER; join several with + for an ensemble",
     )
     parser.add_argument(
         "--host", metavar="HOST", default=HOST, help="address to serve (default: 127.0.0.1, this machine)"
@@ -53,23 +53,23 @@ def arguments(parser: Parser) -> None:
         metavar="DIR",
         type=Path,
         action="append",
-        help="folder whose pictures, sounds, videos and tables may be shown as examples (repeatable)",
+        help="folder whose pictures, sounds, videos and tables may be shown as examples; may be repeated",
     )
     add_plugin(parser)
 
 
-def run(given: Given) -> None:
+def run(args: Arguments) -> None:
     for limit in Limits.options():
-        value = getattr(given, limit.attribute)
+        value = getattr(args, limit.attribute)
         if not 0 < value < float("inf"):
             raise UserError(f"{limit.option} must be above 0, got {value:g}")
     serve_studio(
-        given.models,
-        host=given.host,
-        port=given.port,
-        token=given.token,
-        files=given.files or (),
-        limits=Limits.from_options(given),
+        args.models,
+        host=args.host,
+        port=args.port,
+        token=args.token,
+        files=args.files or (),
+        limits=Limits.from_options(args),
     )
 
 
