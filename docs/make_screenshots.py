@@ -71,7 +71,7 @@ def text(page: Any) -> None:
     looked(page, "Hut")
 
 
-def wheel(page: Any) -> None:
+def edit(page: Any) -> None:
     typed(page)
     looked(page, "Hut")
     page.locator(".read .place", has_text="guitar").click()
@@ -86,7 +86,7 @@ def image(page: Any) -> None:
 
 VIEWS = (
     View("text", ("translation",), text),
-    View("wheel", ("translation",), wheel),
+    View("edit", ("translation",), edit),
     View("image", ("captions",), image, height=1500),
     View("document", ("reviews",), lambda page: typed(page, REVIEW), dark=True),
     View("sound", ("digits",), lambda page: picked(page, 2)),

@@ -143,7 +143,7 @@ def test_the_page_goes_along_with_a_run_to_its_end(browser: Any, home: Path, spe
             page.goto(where)
             page.wait_for_selector("body[data-state=learning]")
             page.wait_for_function("document.getElementById('examples').dataset.update === '8'")
-            assert "10" in page.locator("#standing").inner_text()
+            assert "10" in page.locator("#progress").inner_text()
             held.free.set()
             training.join(120)
             page.wait_for_selector("body[data-state=ended]")

@@ -1,4 +1,4 @@
-"""The page in a browser: text is typed, symbols are pointed at, the wheel is taken, as a person does it."""
+"""The page in a browser: text is typed, symbols are pointed at, attention is edited, as a person does it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_step_is_worked_out(visit: Visit, speller: Path) -> None:
     assert "What is the encoder?" in visit.page.locator(".answers").inner_text()
 
 
-def test_a_click_on_a_place_takes_the_wheel(visit: Visit, speller: Path) -> None:
+def test_a_click_on_a_place_edits_the_attention(visit: Visit, speller: Path) -> None:
     model = seq2see.load(speller)
     before = model.predict("face")
     after = model.predict("face", prefix=[before.tokens[0].text], oracle={1: [0, 0, 0, 1]})
@@ -91,9 +91,9 @@ def test_a_click_on_a_place_takes_the_wheel(visit: Visit, speller: Path) -> None
 def test_bars_are_dragged_and_moved_by_keys(visit: Visit) -> None:
     visit.open("speller")
     visit.type("face")
-    wheel = visit.page.locator(".bar[data-place='2'] .track")
-    wheel.scroll_into_view_if_needed()
-    track = wheel.bounding_box()
+    bar = visit.page.locator(".bar[data-place='2'] .track")
+    bar.scroll_into_view_if_needed()
+    track = bar.bounding_box()
     x, bottom = track["x"] + track["width"] / 2, track["y"] + track["height"]
     visit.page.mouse.move(x, bottom - 4)
     visit.page.mouse.down()

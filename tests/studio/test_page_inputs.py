@@ -107,7 +107,7 @@ def test_several_inputs_and_none(visit: Visit, judge: Path, capsys: pytest.Captu
     visit.type("aab", "bab")
     assert visit.answer() == expected["label"]
     visit.page.select_option("#model", "babbler")
-    visit.page.wait_for_selector("text=reads nothing")
+    visit.page.wait_for_selector("#search-prefix")
     visit.page.fill("#search-prefix", "fa")
     visit.page.press("#search-prefix", "Enter")
     visit.rest()
@@ -139,7 +139,7 @@ def test_a_film_is_lit_frame_by_frame(visit: Visit) -> None:
 def test_a_recording_is_a_sound_file(visit: Visit) -> None:
     visit.open("speller")
     made = visit.page.evaluate("""async () => {
-        const { wav } = await import("./static/js/entry/wav.js");
+        const { wav } = await import("./static/js/entry/record.js");
         return [...new Uint8Array(wav(new Float32Array([0, 0.5, -1, 2]), 8000))];
     }""")
     with wave.open(BytesIO(bytes(made))) as sound:

@@ -1,10 +1,10 @@
-// The OpenAPI page: openapi.json as text and tables, without anything from elsewhere.
+// The page of the API: openapi.json as text and tables.
 
 function element(name, content = "", attributes = {}) {
-  const made = document.createElement(name);
-  made.append(...[content].flat());
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+  const created = document.createElement(name);
+  created.append(...[content].flat());
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  return created;
 }
 
 function distinct(values) {
@@ -44,13 +44,13 @@ function typeOf(schema, whole) {
   return type + (bounds && ` (${bounds})`);
 }
 
-// Alternatives, each once; null stands for what is not given.
+// Alternatives, each once, without null.
 function oneOf(schemas, whole) {
   const parts = schemas.flatMap((one) => one.anyOf ?? [one]);
   return distinct(parts.map((one) => typeOf(one, whole)).filter((one) => one !== "null")).join(" or ");
 }
 
-// One table for all the forms that a body may have: which keys there are, whichever model is asked.
+// One table of the keys of a body, for all its variants and models.
 function merged(schema, whole) {
   const variants = (schema.anyOf ?? [schema]).map((one) => (one.properties ? one : { properties: {} }));
   const keys = distinct(variants.flatMap((one) => Object.keys(one.properties)));
@@ -89,23 +89,23 @@ function answerOf(response, whole) {
 
 function routeOf(path, method, operation, whole) {
   const head = element("h2", [element("span", method.toUpperCase(), { class: "method" }), " ", element("code", path)]);
-  const made = element("section", [head, element("p", operation.summary ?? "")]);
+  const section = element("section", [head, element("p", operation.summary ?? "")]);
   const parameters = (operation.parameters ?? []).map((one) => ({
     key: one.name, type: typeOf(one.schema, whole), description: one.description ?? "", required: one.required,
   }));
-  if (parameters.length) made.append(keysOf(parameters));
+  if (parameters.length) section.append(keysOf(parameters));
   const content = operation.requestBody?.content ?? {};
-  if (content["application/json"]) made.append(keysOf(merged(content["application/json"].schema, whole)));
+  if (content["application/json"]) section.append(keysOf(merged(content["application/json"].schema, whole)));
   if (content["multipart/form-data"]) {
-    made.append(folded("As multipart/form-data", keysOf(merged(content["multipart/form-data"].schema, whole))));
+    section.append(folded("As multipart/form-data", keysOf(merged(content["multipart/form-data"].schema, whole))));
   }
-  made.append(folded("Statuses", tableOf(["status", "answer", "when"], Object.entries(operation.responses).map(([status, one]) =>
+  section.append(folded("Statuses", tableOf(["status", "response", "when"], Object.entries(operation.responses).map(([status, one]) =>
     [element("code", status), answerOf(one, whole), one.description]))));
-  return made;
+  return section;
 }
 
 function shapesOf(whole) {
-  const head = element("h2", "Answers");
+  const head = element("h2", "Responses");
   const shapes = Object.entries(whole.components?.schemas ?? {}).map(([name, schema]) =>
     folded(name, keysOf(merged(schema, whole))));
   return element("section", [head, ...shapes]);

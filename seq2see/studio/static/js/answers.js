@@ -12,21 +12,21 @@ const QUESTIONS = [
 
 export function answers(model) {
   const several = model.answers.length > 1;
-  return model.answers.map((one, at) => make("div.answers", {},
+  return model.answers.map((record, at) => make("div.answers", {},
     several ? make("h4", {}, `Model ${at + 1} of ${model.answers.length}`) : null,
-    QUESTIONS.map(([key, question]) => [make("h4", {}, question), answer(one, key)]),
-    (one.notes ?? []).map((note) => make("p.quiet", {}, note))));
+    QUESTIONS.map(([key, question]) => [make("h4", {}, question), answer(record, key)]),
+    (record.notes ?? []).map((note) => make("p.quiet", {}, note))));
 }
 
-function answer(one, key) {
-  return key === "parameters" ? parameters(one) : make("pre", { dir: "ltr" }, one[key].join("\n"));
+function answer(record, key) {
+  return key === "parameters" ? parameters(record) : make("pre", { dir: "ltr" }, record[key].join("\n"));
 }
 
 // Parts with their sums; every matrix stands in `seq2see show`.
-function parameters(one) {
+function parameters(record) {
   const parts = new Map();
-  for (const { part, count } of one.parameters) parts.set(part, (parts.get(part) ?? 0) + count);
-  const rows = [...parts, ["in all", one.total]].map(([part, count]) => make("tr", {},
+  for (const { part, count } of record.parameters) parts.set(part, (parts.get(part) ?? 0) + count);
+  const rows = [...parts, ["in all", record.total]].map(([part, count]) => make("tr", {},
     make("th", { scope: "row" }, part),
     make("td", {}, count.toLocaleString("en"))));
   return make("table.figures", {}, make("tbody", {}, rows));

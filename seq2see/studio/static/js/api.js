@@ -1,44 +1,44 @@
-// The server, in the words of docs/serving.md. What it refuses becomes an Error with its message.
+// The server's API (docs/serving.md). An error response becomes a RequestError with its message.
 
-export class Refusal extends Error {
+export class RequestError extends Error {
   constructor(message, status) {
     super(message);
     this.status = status;
   }
 }
 
-async function answered(path, options = {}) {
-  let answer;
+export async function fetchJson(path, options = {}) {
+  let response;
   try {
-    answer = await fetch(path, options);
+    response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal("The server does not answer. Is it still running?", 0);
+    throw new RequestError("The server does not answer. Is it still running?", 0);
   }
-  const told = await answer.json().catch(() => ({ error: `The server said ${answer.status} without a reason.` }));
-  if (!answer.ok) throw new Refusal(told.error ?? `The server said ${answer.status}.`, answer.status);
-  return told;
+  const record = await response.json().catch(() => ({ error: `The server answered ${response.status} without a reason.` }));
+  if (!response.ok) throw new RequestError(record.error ?? `The server answered ${response.status}.`, response.status);
+  return record;
 }
 
-export const models = async () => (await answered("api/models")).models;
-export const model = (name) => answered(`api/models/${encodeURIComponent(name)}`);
+export const models = async () => (await fetchJson("api/models")).models;
+export const model = (name) => fetchJson(`api/models/${encodeURIComponent(name)}`);
 export const exampleFile = (name, number, input) =>
   `api/models/${encodeURIComponent(name)}/examples/${number}/${encodeURIComponent(input)}`;
 
 export async function exampleContent(model, number, input) {
-  const answer = await fetch(exampleFile(model.name, number, input));
-  if (!answer.ok) throw new Refusal(`The file of example ${number} is gone.`, answer.status);
-  const known = model.examples.find((one) => one.example === number);
-  return new File([await answer.blob()], known.inputs[input].file);
+  const response = await fetch(exampleFile(model.name, number, input));
+  if (!response.ok) throw new RequestError(`The file of example ${number} is gone.`, response.status);
+  const example = model.examples.find((entry) => entry.example === number);
+  return new File([await response.blob()], example.inputs[input].file);
 }
 
-// Ask `predict`, `explain`, ...: files among the inputs are sent as a form, all else as JSON.
+// Send a request to `predict`, `explain`, ...: as a form where inputs are files, otherwise as JSON.
 export function ask(action, body, signal) {
   const inputs = body.input !== null && typeof body.input === "object" ? body.input : {};
   const files = Object.entries(inputs).filter(([, value]) => value instanceof Blob);
   if (!files.length) {
     const headers = { "Content-Type": "application/json" };
-    return answered(`api/${action}`, { method: "POST", headers, body: JSON.stringify(body), signal });
+    return fetchJson(`api/${action}`, { method: "POST", headers, body: JSON.stringify(body), signal });
   }
   const form = new FormData();
   for (const [name, value] of Object.entries(inputs)) {
@@ -49,5 +49,5 @@ export function ask(action, body, signal) {
     if (key === "input" || value === undefined) continue;
     form.append(key, typeof value === "string" ? value : JSON.stringify(value));
   }
-  return answered(`api/${action}`, { method: "POST", body: form, signal });
+  return fetchJson(`api/${action}`, { method: "POST", body: form, signal });
 }

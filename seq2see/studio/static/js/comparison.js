@@ -1,7 +1,6 @@
-// Before and after: what the model said by itself, what it says now, and what differs.
+// Before and after an edit, side by side, with the differences marked.
 
 import { bdi, make } from "./dom.js";
-import { difference } from "./diff.js";
 import { gluedTo, isEnd, logarithm, percent, visible } from "./symbols.js";
 import { heaviest } from "./weights.js";
 
@@ -10,27 +9,27 @@ const symbolsOf = (prediction) => (prediction.tokens ?? []).map((token) => token
 export const changes = (before, after) => difference(symbolsOf(before), symbolsOf(after));
 
 export function comparison({ before, after, edits, tokens, places }) {
-  const { gone, come } = changes(before, after);
-  const same = !gone.includes(true) && !come.includes(true);
+  const { removed, added } = changes(before, after);
+  const same = !removed.includes(true) && !added.includes(true);
   const side = (title, prediction, marks, name, tag) => make(`div.side.${name}`, {},
     make("h4", {}, title),
-    running(prediction, marks, tokens, tag),
+    runningText(prediction, marks, tokens, tag),
     make("p.quiet", {}, `log P ${logarithm(prediction.log_probability)}`));
   return make("section.comparison", { "aria-label": "before and after" },
-    make("ul.edits", {}, edits.map((edit) => make("li", {}, ...told(edit, after, places)))),
+    make("ul.edits", {}, edits.map((edit) => make("li", {}, ...describeEdit(edit, places)))),
     make("div.sides", {},
-      side("Before: the model by itself", before, gone, "before", "del"),
-      side("After: with your edits", after, come, "after", "ins")),
-    same ? make("p.quiet", {}, sameWords(before, after)) : null);
+      side("Before: the model by itself", before, removed, "before", "del"),
+      side("After: with your edits", after, added, "after", "ins")),
+    same ? make("p.quiet", {}, sameOutput(before, after)) : null);
 }
 
-function sameWords(before, after) {
-  const [one, two] = [before, after].map((prediction) => Math.exp(prediction.log_probability));
-  return `The output stays the same; its probability goes from ${percent(one)} to ${percent(two)}.`;
+function sameOutput(before, after) {
+  const [first, second] = [before, after].map((prediction) => Math.exp(prediction.log_probability));
+  return `The output stays the same; its probability goes from ${percent(first)} to ${percent(second)}.`;
 }
 
-// The output as running text, with what differs marked.
-function running(prediction, marks, kind, tag) {
+// The output as running text, with the differences marked.
+function runningText(prediction, marks, kind, tag) {
   const symbols = symbolsOf(prediction);
   const glued = gluedTo(symbols, kind);
   const runs = [];
@@ -47,10 +46,32 @@ function running(prediction, marks, kind, tag) {
   }));
 }
 
-function told(edit, after, places) {
-  if (edit.hypothesis !== undefined) return ["follow ", bdi(`“${edit.hypothesis}”`)];
+function describeEdit(edit, places) {
+  if (edit.hypothesis !== undefined) return ["force ", bdi(`“${edit.hypothesis}”`)];
   if (edit.says !== undefined) return [`step ${edit.step + 1}: say `, bdi(`“${visible(edit.says)}”`)];
   const [first] = heaviest(edit.weights, 1);
   const where = places(edit.looks)[first.place] ?? `place ${first.place + 1}`;
   return [`step ${edit.step + 1}: look at `, bdi(`“${visible(where)}”`), ` (${percent(first.weight)})`];
+}
+
+// Which symbols of each are not in the longest common subsequence.
+function difference(before, after) {
+  const lengths = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
+  for (let i = before.length - 1; i >= 0; i--) {
+    for (let j = after.length - 1; j >= 0; j--) {
+      lengths[i][j] = before[i] === after[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+    }
+  }
+  const removed = before.map(() => true);
+  const added = after.map(() => true);
+  let i = 0;
+  let j = 0;
+  while (i < before.length && j < after.length) {
+    if (before[i] === after[j]) {
+      removed[i++] = false;
+      added[j++] = false;
+    } else if (lengths[i + 1][j] >= lengths[i][j + 1]) i++;
+    else j++;
+  }
+  return { removed, added };
 }

@@ -4,18 +4,18 @@
 // Keys that begin with "on" are listeners, `data` is a set of data-*, `style` custom properties; null leaves a key out.
 export function make(name, attributes = {}, ...children) {
   const [tag, ...classes] = name.split(".");
-  const made = document.createElement(tag);
-  made.classList.add(...classes);
-  for (const [key, value] of Object.entries(attributes)) set(made, key, value);
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return made;
+  const element = document.createElement(tag);
+  element.classList.add(...classes);
+  for (const [key, value] of Object.entries(attributes)) set(element, key, value);
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
 }
 
 function set(element, key, value) {
   if (value === null || value === undefined || value === false) return;
   if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
   else if (key === "data") Object.assign(element.dataset, value);
-  else if (key === "style") for (const [name, one] of Object.entries(value)) element.style.setProperty(name, one);
+  else if (key === "style") for (const [name, setting] of Object.entries(value)) element.style.setProperty(name, setting);
   else element.setAttribute(key, value === true ? "" : value);
 }
 
@@ -27,8 +27,8 @@ export function fill(element, ...children) {
 // Text that keeps its own direction among other text.
 export const bdi = (text) => make("bdi", {}, text);
 
-// A part that can be opened; `built` is called when it is opened for the first time. opened: the names of the parts that
-// are open, so that they still are when the page is made anew.
+// A part that can be opened; `built` is called the first time it is opened. opened: the names of the parts that
+// are open, so that they stay open when the page is drawn again.
 export function folded(title, built, { name, opened = new Set() }) {
   const body = make("div.folded");
   const part = make("details", { data: { part: name } }, make("summary", {}, title), body);

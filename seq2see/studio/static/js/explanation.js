@@ -5,23 +5,23 @@ import { figure, percent, visible } from "./symbols.js";
 
 const SHOWN = 24; // numbers of a vector; the rest is counted
 
-export function explanation(told) {
-  const equations = told.equations;
-  const head = told.reads === null ? [] : [" after reading ", bdi(`“${visible(told.reads)}”`)];
+export function explanation(step) {
+  const equations = step.equations;
+  const head = step.reads === null ? [] : [" after reading ", bdi(`“${visible(step.reads)}”`)];
   return make("div.explanation", {},
-    make("p", {}, `Step ${told.step + 1} of ${told.steps}: writes `, bdi(`“${visible(told.writes)}”`),
-      ` with probability ${percent(told.probability)}`, ...head, "."),
-    told.query.length ? vector("Query", equations.query, told.query) : null,
-    told.looks.map((look) => looked(look, equations)),
-    vector("State", [equations.state, equations.cell].filter(Boolean).join("\n"), told.state),
-    told.generating === undefined ? null
-      : make("p", {}, `g = ${figure(told.generating)}: so much of P is from the vocabulary, the rest is copied.`),
+    make("p", {}, `Step ${step.step + 1} of ${step.steps}: writes `, bdi(`“${visible(step.writes)}”`),
+      ` with probability ${percent(step.probability)}`, ...head, "."),
+    step.query.length ? vector("Query", equations.query, step.query) : null,
+    step.looks.map((look) => lookSection(look, equations)),
+    vector("State", [equations.state, equations.cell].filter(Boolean).join("\n"), step.state),
+    step.generating === undefined ? null
+      : make("p", {}, `g = ${figure(step.generating)}: the share of P from the vocabulary; the rest is copied.`),
     make("h4", {}, "Likeliest"),
     equation(equations.output),
-    table(["symbol", "probability"], told.likeliest.map((one) => [bdi(visible(one.text)), figure(one.probability)])));
+    table(["symbol", "probability"], step.likeliest.map(({ text, probability }) => [bdi(visible(text)), figure(probability)])));
 }
 
-function looked(look, equations) {
+function lookSection(look, equations) {
   const rows = look.places.map((place, at) =>
     [bdi(visible(place)), figure(look.energies[at]), figure(look.weights[at])]);
   return [
@@ -44,8 +44,8 @@ function vector(name, formula, numbers) {
 }
 
 function table(heads, rows) {
-  const made = make("table.figures", {},
+  const figures = make("table.figures", {},
     make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
     make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell))))));
-  return make("div.scroll", { tabindex: "0", role: "region", "aria-label": heads.join(", ") }, made);
+  return make("div.scroll", { tabindex: "0", role: "region", "aria-label": heads.join(", ") }, figures);
 }

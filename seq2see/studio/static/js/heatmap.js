@@ -1,14 +1,14 @@
-// Outputs against inputs: a table that is read aloud as well as seen; where it would be huge, a picture of it.
+// A heatmap of outputs by inputs: a table that screen readers read; a canvas where the table would be huge.
 
 import { bdi, make } from "./dom.js";
-import { shade } from "./shade.js";
+import { shade } from "./shading.js";
 import { counted, directionOf, percent, rightward, short, visible } from "./symbols.js";
 import { painted } from "./theme.js";
 import { top as topOf } from "./weights.js";
 
 const MOST = 8000; // cells of a table; a browser takes seconds over more
 
-// rows: what asks; on: {point(step | null), choose(step)}. A heatmap is {element, mark(step)}.
+// rows: names of the rows; on: {point(step | null), choose(step)}. A heatmap is {element, mark(step)}.
 export function heatmap({ map, weights, rows, on }) {
   const top = topOf(weights);
   if (weights.length * map.inputs.length > MOST) return { element: drawn(map, weights, rows, top), mark() {} };

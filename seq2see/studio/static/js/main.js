@@ -1,4 +1,4 @@
-// The studio: which models are shown, and the input that they share.
+// The studio: the models that are shown, and their common input.
 
 import * as api from "./api.js";
 import { fill, make } from "./dom.js";
@@ -7,16 +7,16 @@ import { Panel } from "./panel.js";
 import { themeSwitch } from "./theme.js";
 
 const at = (id) => document.getElementById(id);
-const said = at("said");
+const status = at("said");
 const failure = at("failure");
-const say = (text) => { said.textContent = text; };
+const say = (text) => { status.textContent = text; };
 
 const signature = (model) => model.inputs.map((input) => `${input.name}:${input.kind}`).join(" ");
 
 const labelOf = ({ name, task }) => (name === task ? name : `${name} · ${task}`);
 
-// Whatever fails before there is a panel to say so is said at the top.
-async function told(work) {
+// Show errors at the top where there is no panel yet.
+async function reportErrors(work) {
   failure.textContent = "";
   try {
     await work;
@@ -31,14 +31,14 @@ class Studio {
     this.models = models;
     this.details = new Map();
     this.panels = [new Panel(say)];
-    this.form = new EntryForm(at("entry"), { ask: (asked) => this.ask(asked) });
+    this.form = new EntryForm(at("entry"), { ask: (request) => this.ask(request) });
     const chosen = (options) => this.pick(at("model").value, at("beside").value, options);
-    at("model").addEventListener("change", () => told(chosen()));
-    at("beside").addEventListener("change", () => told(chosen({ keep: true })));
-    window.addEventListener("hashchange", () => told(this.begin()));
+    at("model").addEventListener("change", () => reportErrors(chosen()));
+    at("beside").addEventListener("change", () => reportErrors(chosen({ keep: true })));
+    window.addEventListener("hashchange", () => reportErrors(this.begin()));
   }
 
-  // The models that the address names, or the first.
+  // Show the models that the address names, or the first.
   async begin() {
     const wanted = new URLSearchParams(location.hash.slice(1));
     const known = (name) => this.models.some((model) => model.name === name);
@@ -46,15 +46,15 @@ class Studio {
     await this.pick(known(first) ? first : this.models[0].name, known(second) ? second : "");
   }
 
-  // keep: the input stays, and whoever comes in is asked about it.
+  // keep: the input stays, and is sent to the second model.
   async pick(name, beside, { keep = false } = {}) {
-    const model = await this.described(name);
-    const alike = this.models.filter((one) => one.name !== name && signature(one) === signature(model));
-    const second = alike.some((one) => one.name === beside) ? await this.described(beside) : null;
+    const model = await this.load(name);
+    const alike = this.models.filter((other) => other.name !== name && signature(other) === signature(model));
+    const second = alike.some((other) => other.name === beside) ? await this.load(beside) : null;
     this.options(name, second?.name ?? "", alike);
     const shown = second ? { model: name, beside: second.name } : { model: name };
     history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
-    const last = this.asked;
+    const { last } = this;
     if (!keep) {
       this.form.show(model);
       this.panels[0].show(model);
@@ -67,32 +67,32 @@ class Studio {
     const area = at("panels");
     area.classList.toggle("two", Boolean(second));
     fill(area, this.panels.map((panel) => panel.element));
-    if (keep && second && last) this.one(this.panels[1], last);
-    if (!keep) this.asked = null;
+    if (keep && second && last) this.askPanel(this.panels[1], last);
+    if (!keep) this.last = null;
     document.body.dataset.state = "ready";
   }
 
   options(name, second, alike) {
-    const option = (one, chosen) =>
-      make("option", { value: one.name, selected: one.name === chosen }, labelOf(one));
-    fill(at("model"), this.models.map((one) => option(one, name)));
-    fill(at("beside"), make("option", { value: "", selected: !second }, "none"), alike.map((one) => option(one, second)));
+    const option = (other, chosen) =>
+      make("option", { value: other.name, selected: other.name === chosen }, labelOf(other));
+    fill(at("model"), this.models.map((other) => option(other, name)));
+    fill(at("beside"), make("option", { value: "", selected: !second }, "none"), alike.map((other) => option(other, second)));
     at("beside").disabled = !alike.length;
   }
 
-  async described(name) {
+  async load(name) {
     if (!this.details.has(name)) this.details.set(name, await api.model(name));
     return this.details.get(name);
   }
 
-  ask(asked) {
-    this.asked = asked;
-    this.panels.forEach((panel) => this.one(panel, asked));
+  ask(request) {
+    this.last = request;
+    this.panels.forEach((panel) => this.askPanel(panel, request));
   }
 
-  async one(panel, asked) {
+  async askPanel(panel, request) {
     try {
-      await panel.ask(await suited(asked, panel.model, this.panels[0].model));
+      await panel.ask(await suitable(request, panel.model, this.panels[0].model));
     } catch (error) {
       panel.fail(error);
     }
@@ -100,14 +100,14 @@ class Studio {
 }
 
 // Examples are numbered by model: another model is sent the file itself.
-async function suited(asked, model, owner) {
-  if (model === owner || asked.input === null) return asked;
+async function suitable(request, model, owner) {
+  if (model === owner || request.input === null) return request;
   const input = {};
-  for (const [name, value] of Object.entries(asked.input)) {
+  for (const [name, value] of Object.entries(request.input)) {
     input[name] = value?.example === undefined ? value : await api.exampleContent(owner, value.example, name);
   }
-  return { ...asked, input };
+  return { ...request, input };
 }
 
 themeSwitch(at("theme"));
-await told(api.models().then((models) => new Studio(models).begin()));
+await reportErrors(api.models().then((models) => new Studio(models).begin()));

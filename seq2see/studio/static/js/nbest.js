@@ -1,5 +1,5 @@
-// The outputs that the search found, the shown one first, each with the number it was ranked by; choosing another shows
-// where the model looks while writing it.
+// The outputs of the beam with their scores, the shown one first; choosing another shows where the model looks while
+// writing it.
 
 import { bdi, make } from "./dom.js";
 import { logarithm } from "./symbols.js";
@@ -13,8 +13,8 @@ export function nBest(prediction, search, choose) {
     make("span.figure", { title: scoreMeans(search) }, "score"),
     make("span.figure", { title: LOG_P }, "log P"));
   const shown = make("li", {}, make("div.ranked", { "aria-current": "true" }, ...columns(first), spoken(first)));
-  const rows = others.map((one) =>
-    make("li", {}, make("button.ranked.other", { type: "button", onclick: () => choose(one.text) }, ...columns(one), spoken(one))));
+  const rows = others.map((other) =>
+    make("li", {}, make("button.ranked.other", { type: "button", onclick: () => choose(other.text) }, ...columns(other), spoken(other))));
   return make("section.others", {}, make("h3", {}, "Outputs found"), make("p.quiet.order", {}, order(search)), head,
     make("ol.nbest", {}, shown, rows));
 }

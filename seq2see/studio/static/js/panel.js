@@ -1,17 +1,16 @@
-// One model's answer to an input: asked for, shown, changed by hand, taken back.
+// The panel of one model: sends requests, shows results, keeps the history of edits.
 
 import * as api from "./api.js";
 import { answers } from "./answers.js";
-import { free, looking, saying } from "./course.js";
+import { editLooks, editSymbol, noEdits } from "./edits.js";
 import { fill, folded, make } from "./dom.js";
-import { keepingFocus } from "./focus.js";
 import { Result } from "./result.js";
 import { onto, painted } from "./weights.js";
 
 export class Panel {
   constructor(say) {
     this.say = say;
-    this.moments = [];
+    this.history = [];
     this.opened = new Set();
     this.title = make("h2");
     this.about = make("div.about");
@@ -28,87 +27,87 @@ export class Panel {
   show(model) {
     this.request?.abort();
     this.model = model;
-    this.moments = [];
+    this.history = [];
     const described = (model.description || model.task).replaceAll("->", "→");
     fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, described));
     const address = `live?model=${encodeURIComponent(model.name)}`;
-    const learned = model.run ? make("a.quiet", { href: address }, "How it learned") : null;
+    const learned = model.run ? make("a.quiet", { href: address }, "Its training") : null;
     fill(this.about, folded("The five answers", () => answers(model), { name: "answers" }), learned);
     this.element.setAttribute("aria-label", model.name);
     this.clear();
   }
 
   clear() {
-    fill(this.body, make("p.quiet.nothing", {}, "What it says, and where it looked, will stand here."));
+    fill(this.body, make("p.quiet.nothing", {}, "The output, and where the model looked, will be here."));
     fill(this.notices);
     this.state("empty");
   }
 
-  // A new input: all edits are gone.
+  // A new input, without edits.
   async ask({ input, options }) {
     this.input = input;
     this.options = options;
-    await this.go({ ...free(), prefix: options.prefix ?? null }, { begin: true });
+    await this.predict({ ...noEdits(), prefix: options.prefix ?? null }, { begin: true });
   }
 
-  // The weights of a step, handed in.
+  // Edit the weights of a step.
   look(step, map, weights) {
     const label = this.model.output.kind === "label";
-    return this.go(looking(this.now.course, { symbols: this.symbols, step, map, weights, label }), { step });
+    return this.predict(editLooks(this.now.edits, { symbols: this.symbols, step, map, weights, label }), { step });
   }
 
-  // All weight on one place, or shared with those chosen before.
+  // All weight on one place; more: shared with the places chosen before.
   lookAt(step, map, place, count, more) {
-    const held = this.now.course.oracle[step]?.[map] ?? [];
+    const held = this.now.edits.oracle[step]?.[map] ?? [];
     const chosen = more ? held.flatMap((weight, at) => (weight > 0 && at !== place ? [at] : [])) : [];
     return this.look(step, map, onto([...chosen, place], count));
   }
 
-  // The weights of a stroke over places, on top of those handed in before or in their stead.
+  // The weights of a stroke over places; more: added to the edited weights.
   stroke(step, map, places, count, more) {
-    return painted((more && this.now.course.oracle[step]?.[map]) || [], places, count);
+    return painted((more && this.now.edits.oracle[step]?.[map]) || [], places, count);
   }
 
   choose(step, symbol) {
-    return this.go(saying(this.now.course, { symbols: this.symbols, step, symbol }), { step });
+    return this.predict(editSymbol(this.now.edits, { symbols: this.symbols, step, symbol }), { step });
   }
 
   follow(text) {
-    return this.go({ ...free(), target: text, edits: [{ step: 0, hypothesis: text }] }, { step: 0 });
+    return this.predict({ ...noEdits(), target: text, list: [{ step: 0, hypothesis: text }] }, { step: 0 });
   }
 
-  back(to = this.moments.length - 2) {
-    if (to < 0 || this.moments.length < 2) return;
+  back(to = this.history.length - 2) {
+    if (to < 0 || this.history.length < 2) return;
     this.request?.abort();
-    this.moments = this.moments.slice(0, to + 1);
+    this.history = this.history.slice(0, to + 1);
     this.draw(this.result?.step ?? 0);
   }
 
   explain(step) {
-    const { course } = this.now;
+    const { edits } = this.now;
     const body = { model: this.model.name, input: this.input, step };
     if (this.model.output.kind === "text") body.target = this.symbols;
-    if (Object.keys(course.oracle).length) body.oracle = course.oracle;
+    if (Object.keys(edits.oracle).length) body.oracle = edits.oracle;
     return api.ask("explain", body);
   }
 
   get now() {
-    return this.moments[this.moments.length - 1];
+    return this.history[this.history.length - 1];
   }
 
   get symbols() {
     return (this.now.prediction.tokens ?? []).map((token) => token.text);
   }
 
-  async go(course, { begin = false, step = 0 } = {}) {
+  async predict(edits, { begin = false, step = 0 } = {}) {
     this.request?.abort();
     const request = new AbortController();
     this.request = request;
     this.state("waiting");
     try {
-      const told = await api.ask("predict", this.bodyOf(course), request.signal);
-      const moment = { course, prediction: told.predictions[0], notices: told.notices };
-      this.moments = begin ? [moment] : [...this.moments, moment];
+      const response = await api.ask("predict", this.bodyOf(edits), request.signal);
+      const entry = { edits, prediction: response.predictions[0], notices: response.notices };
+      this.history = begin ? [entry] : [...this.history, entry];
       this.draw(step);
     } catch (error) {
       if (error.name === "AbortError" || request !== this.request) return;
@@ -117,39 +116,39 @@ export class Panel {
     }
   }
 
-  // What the server refuses is told; what is a fault of ours is also the console's to tell.
+  // Errors of the server are shown; errors of this page go to the console as well.
   fail(error) {
     this.status.textContent = error.message;
     this.state("failed");
-    if (!(error instanceof api.Refusal)) throw error;
+    if (!(error instanceof api.RequestError)) throw error;
   }
 
-  bodyOf(course) {
+  bodyOf(edits) {
     const body = { model: this.model.name, input: this.input, maps: true };
-    if (course.target !== undefined) return { ...body, target: course.target };
+    if (edits.target !== undefined) return { ...body, target: edits.target };
     const { prefix, ...options } = this.options;
-    if (course.prefix?.length) body.prefix = course.prefix;
-    if (Object.keys(course.oracle).length) body.oracle = course.oracle;
+    if (edits.prefix?.length) body.prefix = edits.prefix;
+    if (Object.keys(edits.oracle).length) body.oracle = edits.oracle;
     return { ...body, ...options };
   }
 
   draw(step) {
-    const { prediction, course, notices } = this.now;
+    const { prediction, edits, notices } = this.now;
     this.status.textContent = "";
     fill(this.notices, notices.map((notice) => make("li", {}, notice)));
     const within = Math.max(0, Math.min(step, this.symbols.length - 1));
-    this.result = new Result({ panel: this, prediction, course, first: this.moments[0].prediction, step: within });
-    keepingFocus(this.body, () => fill(this.body, this.result.element));
+    this.result = new Result({ panel: this, prediction, edits, first: this.history[0].prediction, step: within });
+    keepFocus(this.body, () => fill(this.body, this.result.element));
     this.state("ready");
     this.say(`${this.model.name} says: ${prediction.text ?? prediction.label ?? "numbers"}`);
   }
 
   state(name) {
     this.element.dataset.state = name;
-    this.element.dataset.edits = Math.max(0, this.moments.length - 1);
+    this.element.dataset.edits = Math.max(0, this.history.length - 1);
     this.element.setAttribute("aria-busy", String(name === "waiting"));
     if (name === "waiting") this.status.textContent = "";
-    this.undo.disabled = this.moments.length < 2 || name === "waiting";
+    this.undo.disabled = this.history.length < 2 || name === "waiting";
     this.reset.disabled = this.undo.disabled;
   }
 
@@ -159,4 +158,26 @@ export class Panel {
     event.preventDefault();
     this.back();
   }
+}
+
+// ------------------------------------------------------------ focus while the panel is drawn again
+
+const FOCUSABLE = [".bar[data-place]", ".token[data-step]", "summary"];
+
+// The selector that finds the same thing again: the bar of that place, the symbol of that step.
+function selectorOf(element) {
+  const kind = FOCUSABLE.find((candidate) => element.matches(candidate));
+  if (!kind) return ".token[aria-current]";
+  const { place, step } = element.dataset;
+  if (place !== undefined) return `.bar[data-place="${place}"]`;
+  if (step !== undefined) return `.token[data-step="${step}"]`;
+  return `details[data-part="${element.parentElement.dataset.part}"] > summary`;
+}
+
+function keepFocus(container, change) {
+  const held = document.activeElement;
+  const selector = container.contains(held) ? selectorOf(held) : null;
+  change();
+  const target = selector && (container.querySelector(selector) ?? container.querySelector(".token[aria-current]"));
+  target?.focus({ preventScroll: true });
 }

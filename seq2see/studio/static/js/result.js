@@ -1,24 +1,22 @@
-// What a model said, and everything that can be seen of it; one step is chosen, and another may be pointed at.
+// One result: the output, the inputs with the weights of the chosen step, the maps, other outputs of the beam.
 
 import { changes, comparison } from "./comparison.js";
 import { fill, make } from "./dom.js";
 import { heatmap } from "./heatmap.js";
-import { looksOf, mapOver, weightsOf } from "./looks.js";
-import { mapChooser } from "./maps.js";
+import { looksOf, mapChooser, mapOver, weightsOf } from "./looks.js";
 import { LOG_P, nBest, scoreMeans } from "./nbest.js";
-import { numbers } from "./numbers.js";
-import { plain, shade } from "./shade.js";
+import { plain, shade } from "./shading.js";
 import { sheet } from "./sheet.js";
 import { stepDetail } from "./step.js";
-import { logarithm, percent, visible } from "./symbols.js";
+import { figure, logarithm, percent, visible } from "./symbols.js";
 import { tokenRow } from "./tokens.js";
 import { viewOf } from "./views/index.js";
 import { heaviest, top as topOf } from "./weights.js";
 
 export class Result {
-  // first: what the model said by itself; course: what was done to it since.
-  constructor({ panel, prediction, course, first, step }) {
-    Object.assign(this, { panel, prediction, course, first, step });
+  // first: the prediction without edits.
+  constructor({ panel, prediction, edits, first, step }) {
+    Object.assign(this, { panel, prediction, edits, first, step });
     this.model = panel.model;
     this.tokens = prediction.tokens ?? [];
     this.looks = looksOf(prediction, this.model);
@@ -31,19 +29,19 @@ export class Result {
     this.map = make("section.map", { "aria-label": "all steps" });
     this.parts = make("div.parts", {}, this.inputs, this.detail, this.map);
     const others = nBest(prediction, this.model.search, (text) => panel.follow(text));
-    this.element = make("div.seen", {}, this.said(), this.compared(), this.parts, others);
+    this.element = make("div.seen", {}, this.drawOutput(), this.drawComparison(), this.parts, others);
     this.drawInputs();
     this.drawMap();
     this.select(step);
   }
 
-  // ------------------------------------------------------------ what was said
+  // ------------------------------------------------------------ the output
 
-  said() {
+  drawOutput() {
     const { prediction } = this;
-    if (!this.tokens.length) return make("section.said", {}, numbers(prediction));
-    const marked = this.edited ? changes(this.first, prediction).come : [];
-    const describe = (step) => this.described(step);
+    if (!this.tokens.length) return make("section.said", {}, numericOutput(prediction));
+    const marked = this.edited ? changes(this.first, prediction).added : [];
+    const describe = (step) => this.describeLooks(step);
     this.row = tokenRow(this.tokens, { marked, selected: this.step, describe, on: this.onStep });
     return make("section.said", {},
       make("p.answer", { dir: "auto" }, (prediction.text ?? prediction.label) || "(nothing)"),
@@ -51,7 +49,7 @@ export class Result {
       this.row.element);
   }
 
-  // What the whole output is worth, each number under its name; a label is not ranked by length.
+  // Probability, score and log P of the whole output; a label has no score.
   measures() {
     const { prediction } = this;
     const measure = (name, value, title) => make("span.measure", { title, data: { measure: name } }, `${name} `, make("b", {}, value));
@@ -63,25 +61,25 @@ export class Result {
   }
 
   // Where a step looked, in words.
-  described(step) {
+  describeLooks(step) {
     const map = this.looks.maps[this.looks.main];
     if (!map?.weights[step]) return "";
-    const told = ({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`;
-    return `looks at ${heaviest(map.weights[step]).map(told).join(", ")}`;
+    const share = ({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`;
+    return `looks at ${heaviest(map.weights[step]).map(share).join(", ")}`;
   }
 
   get edited() {
-    return this.course.edits.length > 0;
+    return this.edits.list.length > 0;
   }
 
-  compared() {
+  drawComparison() {
     if (!this.edited || !this.tokens.length) return null;
     const places = (name) => (this.looks.maps[name] ?? this.looks.maps[this.looks.main])?.inputs ?? [];
     const { tokens } = this.model.output;
-    return comparison({ before: this.first, after: this.prediction, edits: this.course.edits, tokens, places });
+    return comparison({ before: this.first, after: this.prediction, edits: this.edits.list, tokens, places });
   }
 
-  // ------------------------------------------------------------ where it looked
+  // ------------------------------------------------------------ inputs and maps
 
   drawInputs() {
     const shown = Object.entries(this.prediction.shown ?? {});
@@ -106,8 +104,8 @@ export class Result {
   drawMap() {
     const map = this.looks.maps[this.chosen];
     this.heat = null;
-    const inSight = map?.layout.kind === "sentences" && map.weights.length === 1; // beside the sentences themselves
-    if (!map || inSight) {
+    const visibleAlready = map?.layout.kind === "sentences" && map.weights.length === 1; // beside the sentences
+    if (!map || visibleAlready) {
       fill(this.map);
       return;
     }
@@ -142,7 +140,7 @@ export class Result {
     if (changed) this.drawStep();
   }
 
-  // As it was before an edit that was refused.
+  // Draw the step again after an edit that was refused.
   restore() {
     this.drawStep();
     this.light(this.step);
@@ -176,11 +174,11 @@ export class Result {
     this.row?.buttons.forEach((button, step) => weights[step] && shade(button, (weights[step][place] ?? 0) / top));
   }
 
-  // The map whose weights can be handed in: one that the decoder itself looks through.
+  // The map whose weights can be edited: one of the decoder's own attention.
   get editable() {
     const { over } = this.model.attention;
-    const handed = (name) => over.includes(name) && this.looks.maps[name] && !this.looks.maps[name].rows;
-    return this.looks.maps[[this.chosen, this.looks.main, ...over].find(handed)] ?? null;
+    const canEdit = (name) => over.includes(name) && this.looks.maps[name] && !this.looks.maps[name].rows;
+    return this.looks.maps[[this.chosen, this.looks.main, ...over].find(canEdit)] ?? null;
   }
 
   lookAt(map, place, more) {
@@ -188,7 +186,7 @@ export class Result {
     this.panel.lookAt(this.step, map.name, place, map.inputs.length, more);
   }
 
-  // What a stroke over a picture makes of the weights; null where they cannot be handed in.
+  // The weights after a stroke over a picture; null where they cannot be edited.
   painted(map, places, more) {
     const count = map.inputs.length;
     if (map !== this.editable || !this.tokens.length || places.some((place) => place >= count)) return null;
@@ -214,4 +212,10 @@ export class Result {
     const explained = this.model.ensemble === 1;
     fill(this.detail, stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on }));
   }
+}
+
+// An output of numbers: a picture, or a vector.
+function numericOutput(prediction) {
+  if (prediction.image) return make("img.made", { src: prediction.image, alt: "the picture that the model gives" });
+  return make("p.numbers", { dir: "ltr" }, (prediction.vector ?? []).map((number) => make("span", {}, figure(number))));
 }

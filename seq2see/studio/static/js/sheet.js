@@ -1,7 +1,7 @@
 // One picture for each word, lit where that word looked.
 
 import { bdi, make } from "./dom.js";
-import { gridOf, lit, seen } from "./light.js";
+import { gridOf, overlay, inReadingOrder } from "./shading.js";
 import { percent, visible } from "./symbols.js";
 import { painted } from "./theme.js";
 import { top as topOf } from "./weights.js";
@@ -18,12 +18,12 @@ export function sheet({ shown, map, weights, tokens, on }) {
     const caption = make("figcaption", {}, bdi(visible(text)), make("span", { title: "probability of this symbol" }, percent(probability)));
     const pointed = { onpointerenter: () => on.point(step), onclick: () => on.choose(step) };
     const scene = make("figure.scene", { data: { step }, ...pointed }, caption, canvas);
-    return { scene, canvas, shares: seen(line, grid).map((weight) => weight / top) };
+    return { scene, canvas, shares: inReadingOrder(line, grid).map((weight) => weight / top) };
   });
   const image = new Image();
   const paint = () => {
     if (!image.naturalWidth) return;
-    scenes.forEach(({ canvas, shares }) => lit(canvas, image, shares, grid.rows, grid.columns));
+    scenes.forEach(({ canvas, shares }) => overlay(canvas, image, shares, grid.rows, grid.columns));
   };
   image.addEventListener("load", paint);
   image.src = shown.picture;

@@ -1,4 +1,4 @@
-// Symbols as a person should see them. The server tells them as the model knows them: "▁Kopf", " ", "<eos>".
+// Symbols as text for people; the server sends them as in the vocabulary: "▁Kopf", " ", "<eos>".
 
 const START = "▁";
 // Maps: any word may be a symbol, and an object knows some that nobody gave it ("constructor").

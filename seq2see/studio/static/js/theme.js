@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until a person says otherwise; what was said is kept in this browser.
+// Light or dark: the system's choice, until the switch is used; the browser keeps that choice.
 
 const KEY = "seq2see-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -21,7 +21,7 @@ function keep(theme) {
   }
 }
 
-// Pictures are drawn, not styled: they are told of a change by the event "theme" on the document.
+// Canvases are drawn, not styled: the event "theme" on the document tells them to draw again.
 export function themeSwitch(button) {
   const show = () => {
     button.setAttribute("aria-pressed", String(isDark()));

@@ -1,4 +1,4 @@
-// Rows of attention weights, changed by hand: whatever is done to them they still sum to one.
+// Edits of attention weights, which always sum to one.
 
 // Raise or lower one place to `value`; the others keep their proportions.
 export function moved(weights, place, value) {
@@ -12,11 +12,11 @@ export function moved(weights, place, value) {
   });
 }
 
-// All weight on these places, each alike.
+// All weight on these places, in equal shares.
 export const onto = (places, count) =>
   Array.from({ length: count }, (_, at) => (places.includes(at) ? 1 / places.length : 0));
 
-// A stroke over places on top of what is held already: every pass weighs as much as a held place does in the mean.
+// A stroke over places, added to the weights in `held`: every pass counts as much as a held place on average.
 export function painted(held, places, count) {
   const before = held.filter((weight) => weight > 0).length;
   const weights = Array.from({ length: count }, (_, at) => (held[at] ?? 0) * before);
@@ -24,7 +24,7 @@ export function painted(held, places, count) {
   return weights.map((weight) => weight / (before + places.length));
 }
 
-// The places that hold weight, the heaviest first.
+// The places with the largest weights.
 export const heaviest = (weights, most = 3) =>
   weights.map((weight, place) => ({ weight, place })).sort((a, b) => b.weight - a.weight).slice(0, most);
 

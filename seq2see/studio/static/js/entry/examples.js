@@ -1,4 +1,4 @@
-// Inputs to begin with.
+// Examples of the model to click on.
 
 import { exampleFile } from "../api.js";
 import { make } from "../dom.js";
@@ -13,8 +13,8 @@ export function exampleRow(model, take) {
     const number = example.example;
     const source = picture && exampleFile(model.name, number, picture.name);
     const content = picture ? make("img", { src: source, alt: "", loading: "lazy" }) : make("bdi", {}, text);
-    const told = { type: "button", data: { example: number }, "aria-label": `example: ${text}` };
-    return make("li", {}, make("button.example", { ...told, onclick: () => take(example) }, content));
+    const attributes = { type: "button", data: { example: number }, "aria-label": `example: ${text}` };
+    return make("li", {}, make("button.example", { ...attributes, onclick: () => take(example) }, content));
   });
   const title = make("span.quiet", { id: "examples" }, "Examples");
   return make("div.examples", {}, title, make("ul", { "aria-labelledby": "examples" }, buttons));

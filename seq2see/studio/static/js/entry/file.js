@@ -13,13 +13,13 @@ export function fileField(input, submit) {
   const chooser = make("input", { id, type: "file", accept: ACCEPTED[input.kind] });
   const hint = `Drop ${ARTICLES[input.kind]} here, paste it, or pick one`;
   const zone = make("label.drop", { for: id }, make("span", {}, hint), chooser, preview);
-  const said = make("p.complaint", { role: "alert" });
+  const complaint = make("p.complaint", { role: "alert" });
   let value;
   let address = null;
 
   function show(source, name) {
-    said.textContent = "";
-    fill(preview, seen(input.kind, source), make("span.quiet", { dir: "auto" }, name));
+    complaint.textContent = "";
+    fill(preview, mediaElement(input.kind, source), make("span.quiet", { dir: "auto" }, name));
     zone.classList.add("filled");
   }
   function take(file) {
@@ -43,28 +43,28 @@ export function fileField(input, submit) {
     take(event.dataTransfer.files[0]);
   });
   zone.addEventListener("paste", (event) => take(event.clipboardData.files[0]));
-  const record = input.kind === "sound" ? recordButton(take, (message) => { said.textContent = message; }) : null;
+  const record = input.kind === "sound" ? recordButton(take, (message) => { complaint.textContent = message; }) : null;
   return {
     name: input.name,
     kind: input.kind,
-    element: make("div.field", {}, make("span.label", {}, input.name), zone, record, said),
+    element: make("div.field", {}, make("span.label", {}, input.name), zone, record, complaint),
     value: () => value,
-    set(given, model) {
-      if (given instanceof Blob) {
-        value = given;
-        address = URL.createObjectURL(given);
-        show(address, given.name);
-      } else if (given) {
-        value = { example: given.example };
-        show(exampleFile(model, given.example, input.name), given.file);
+    set(file, model) {
+      if (file instanceof Blob) {
+        value = file;
+        address = URL.createObjectURL(file);
+        show(address, file.name);
+      } else if (file) {
+        value = { example: file.example };
+        show(exampleFile(model, file.example, input.name), file.file);
       }
     },
     focus: () => chooser.focus(),
-    complain() { said.textContent = `${input.name}: ${ARTICLES[input.kind]} is needed.`; },
+    complain() { complaint.textContent = `${input.name}: ${ARTICLES[input.kind]} is needed.`; },
   };
 }
 
-function seen(kind, source) {
+function mediaElement(kind, source) {
   if (kind === "image") return make("img", { src: source, alt: "" });
   const tag = kind === "video" ? "video" : "audio";
   return make(tag, { src: source, controls: true, preload: "metadata" });

@@ -1,4 +1,4 @@
-// The entry form of a model: a field for each of its inputs, examples, and how to search.
+// The form of a model: a field for each input, examples, search options.
 
 import { fill, make } from "../dom.js";
 import { exampleRow } from "./examples.js";
@@ -6,7 +6,7 @@ import { fileField } from "./file.js";
 import { searchFields } from "./search.js";
 import { textField } from "./text.js";
 
-// on.ask({input, options}) when the person is done.
+// on.ask({input, options}) when the form is submitted.
 export class EntryForm {
   constructor(element, on) {
     this.element = element;
@@ -29,8 +29,8 @@ export class EntryForm {
     }
     this.search = searchFields(model, submit);
     const button = make("button.primary", { type: "submit" }, model.inputs.length ? "See where it looks" : "Write");
-    const reads = "This model reads nothing: it goes on from a beginning of yours, or from none.";
-    const none = model.inputs.length ? null : make("p.quiet", {}, reads);
+    const hint = "This model has no input: it continues a text of yours, or starts its own.";
+    const none = model.inputs.length ? null : make("p.quiet", {}, hint);
     fill(this.element, none, make("div.fields", {}, this.fields.map((field) => field.element)),
       make("div.actions", {}, button, this.search.element), exampleRow(model, (example) => this.take(example)));
   }

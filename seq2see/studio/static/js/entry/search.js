@@ -1,4 +1,4 @@
-// How an output is searched for; what is left empty is as the model's recipe says.
+// Options of the search; empty fields keep the recipe's values.
 
 import { make } from "../dom.js";
 
@@ -30,7 +30,7 @@ export function searchFields(model, submit) {
   const parts = [
     make("label", { for: begin.id }, make("span", {}, "Begins with"), begin),
     beam.element,
-    reads ? make("label.check", { for: sample.id }, sample, make("span", {}, "Draw at random")) : null,
+    reads ? make("label.check", { for: sample.id }, sample, make("span", {}, "Sample")) : null,
     ...drawn.map(({ element }) => element),
   ];
   return {

@@ -26,19 +26,19 @@ export function textField(input, submit) {
     event.preventDefault();
     submit();
   });
-  const said = make("p.complaint", { role: "alert" });
-  area.addEventListener("input", () => { said.textContent = ""; });
+  const complaint = make("p.complaint", { role: "alert" });
+  area.addEventListener("input", () => { complaint.textContent = ""; });
   return {
     name: input.name,
     kind: input.kind,
-    element: make("div.field", {}, make("label", { for: id }, input.name), area, said),
+    element: make("div.field", {}, make("label", { for: id }, input.name), area, complaint),
     value: () => (area.value.trim() === "" ? undefined : read(area.value, input.kind)),
     set(value) {
       area.value = Array.isArray(value) ? value.join(" ") : String(value ?? "");
-      said.textContent = "";
+      complaint.textContent = "";
     },
     focus: () => area.focus(),
-    complain() { said.textContent = `${input.name}: there is nothing yet.`; },
+    complain() { complaint.textContent = `${input.name}: there is nothing yet.`; },
   };
 }
 

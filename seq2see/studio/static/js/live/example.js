@@ -1,18 +1,18 @@
-// One example of the film: what it is, what the model says of it, where it looks for what it should say.
+// One example of the film: its inputs, its reference, the output of the model, and the weights for the reference.
 
 import { bdi, make } from "../dom.js";
-import { gridOf, lit, seen } from "../light.js";
-import { shade } from "../shade.js";
+import { gridOf, overlay, inReadingOrder } from "../shading.js";
+import { shade } from "../shading.js";
 import { directionOf, percent, rightward, short, visible } from "../symbols.js";
 import { painted } from "../theme.js";
 
-// An example is {element, show(one example of a frame, the heaviest weight of its film)}.
-export function example(scene, number) {
+// description: as in the film's first line. An example is {element, show(example of a frame, largest weight of the film)}.
+export function example(description, number) {
   const says = make("dd.says", {});
-  const facts = Object.entries(scene.inputs).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, bdi(value))]);
-  const list = make("dl", {}, facts, make("dt", {}, "should be"), make("dd", {}, bdi(scene.reference)), make("dt", {}, "says"), says);
-  const map = scene.reason ? reasoned(scene) : scene.picture && scene.layout.kind === "grid" ? sheet(scene) : table(scene);
-  const element = make("article.example", { "aria-label": `example ${number + 1}`, data: { example: number } }, list, map.element, cut(scene));
+  const facts = Object.entries(description.inputs).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, bdi(value))]);
+  const list = make("dl", {}, facts, make("dt", {}, "should be"), make("dd", {}, bdi(description.reference)), make("dt", {}, "says"), says);
+  const map = description.reason ? withoutMap(description) : description.picture && description.layout.kind === "grid" ? sheet(description) : table(description);
+  const element = make("article.example", { "aria-label": `example ${number + 1}`, data: { example: number } }, list, map.element, cut(description));
   return {
     element,
     show(shown, top) {
@@ -22,33 +22,33 @@ export function example(scene, number) {
   };
 }
 
-// A film is written with few digits: 0 is a little, not nothing.
+// A film is written with few digits: 0 is very little, not nothing.
 const likely = (probability) => percent(probability || 1e-9);
 
-const reasoned = (scene) => ({ element: make("p.quiet", {}, scene.reason), show() {} });
+const withoutMap = (description) => ({ element: make("p.quiet", {}, description.reason), show() {} });
 
-function cut(scene) {
-  if (!scene.of) return null;
-  const [steps, places] = scene.of;
-  return make("p.quiet", {}, `The first ${scene.outputs.length} of ${steps} steps and ${scene.places.length} of ${places} places are shown.`);
+function cut(description) {
+  if (!description.of) return null;
+  const [steps, places] = description.of;
+  return make("p.quiet", {}, `The first ${description.outputs.length} of ${steps} steps and ${description.places.length} of ${places} places are shown.`);
 }
 
-function table(scene) {
-  const heads = scene.places.map((symbol) => make("th", { scope: "col" }, bdi(visible(symbol))));
-  const lines = scene.outputs.map((symbol) => {
-    const cells = scene.places.map(() => make("td"));
-    const chance = make("td.probability", { title: "how likely the model finds it" });
+function table(description) {
+  const heads = description.places.map((symbol) => make("th", { scope: "col" }, bdi(visible(symbol))));
+  const lines = description.outputs.map((symbol) => {
+    const cells = description.places.map(() => make("td"));
+    const chance = make("td.probability", { title: "its probability" });
     return { cells, chance, row: make("tr", {}, make("th", { scope: "row" }, bdi(visible(symbol))), cells, chance) };
   });
   const caption = make("caption.unseen", {}, "weights, outputs in rows, inputs in columns, the probability of the output last");
   const corner = make("td");
-  const head = make("thead", {}, make("tr", {}, corner, heads, make("th", { scope: "col", title: "how likely the model finds each symbol" }, "P")));
-  const made = make("table.heat", {}, caption, head, make("tbody", {}, lines.map((one) => one.row)));
-  made.classList.toggle("long", scene.places.some((symbol) => visible(symbol).length > 2));
-  made.classList.toggle("dense", scene.places.length > 16);
-  made.dir = directionOf(scene.places);
+  const head = make("thead", {}, make("tr", {}, corner, heads, make("th", { scope: "col", title: "probability of each symbol" }, "P")));
+  const heat = make("table.heat", {}, caption, head, make("tbody", {}, lines.map((line) => line.row)));
+  heat.classList.toggle("long", description.places.some((symbol) => visible(symbol).length > 2));
+  heat.classList.toggle("dense", description.places.length > 16);
+  heat.dir = directionOf(description.places);
   return {
-    element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": "heatmap" }, made),
+    element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": "heatmap" }, heat),
     show({ weights, probabilities = [] }, top) {
       lines.forEach(({ cells, chance }, step) => {
         chance.textContent = step in probabilities ? likely(probabilities[step]) : "";
@@ -65,27 +65,27 @@ function table(scene) {
 }
 
 // The picture once for each step, lit where it was looked at.
-function sheet(scene) {
+function sheet(description) {
   const image = new Image();
-  const grid = gridOf(scene.layout);
-  const steps = scene.outputs.map((symbol) => {
+  const grid = gridOf(description.layout);
+  const steps = description.outputs.map((symbol) => {
     const chance = make("span");
     const canvas = make("canvas", { role: "img", "aria-label": `where it looks for ${visible(symbol)}` });
     const caption = make("figcaption", {}, make("b", {}, bdi(visible(symbol))), chance);
     return { canvas, chance, figure: make("figure.scene", {}, caption, canvas) };
   });
-  const element = make("div.sheet", {}, steps.map((one) => one.figure));
+  const element = make("div.sheet", {}, steps.map((step) => step.figure));
   let last = null;
   const draw = () => {
     if (!last || !image.naturalWidth) return;
     steps.forEach(({ canvas }, step) => {
       Object.assign(canvas, { width: image.naturalWidth, height: image.naturalHeight });
-      const shares = seen(last.weights[step], grid).map((weight) => weight / last.top);
-      lit(canvas, image, shares, grid.rows, grid.columns);
+      const shares = inReadingOrder(last.weights[step], grid).map((weight) => weight / last.top);
+      overlay(canvas, image, shares, grid.rows, grid.columns);
     });
   };
   image.addEventListener("load", draw);
-  image.src = scene.picture;
+  image.src = description.picture;
   painted(element, draw);
   return {
     element,

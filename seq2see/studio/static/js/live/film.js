@@ -3,11 +3,11 @@
 import { fill } from "../dom.js";
 import { top as topOf } from "../weights.js";
 import { example } from "./example.js";
-import { whole } from "./words.js";
+import { whole } from "./format.js";
 
 const PACE = 220; // milliseconds of a frame
 
-// shown(update): told which update is on the screen.
+// shown(update): called with the update on the screen.
 export function film({ scrubber, play, at, place, unfilmed, shown }) {
   let frames = [];
   let examples = [];
@@ -20,10 +20,10 @@ export function film({ scrubber, play, at, place, unfilmed, shown }) {
   function draw() {
     const frame = frames[current()];
     if (!frame) return;
-    examples.forEach((one, number) => one.show(frame.examples[number], tops[number]));
-    const said = `update ${whole(frame.update)}, frame ${current() + 1} of ${frames.length}`;
-    at.textContent = said;
-    scrubber.setAttribute("aria-valuetext", said);
+    examples.forEach((entry, number) => entry.show(frame.examples[number], tops[number]));
+    const label = `update ${whole(frame.update)}, frame ${current() + 1} of ${frames.length}`;
+    at.textContent = label;
+    scrubber.setAttribute("aria-valuetext", label);
     place.dataset.update = frame.update;
     shown(frame.update);
   }
@@ -66,21 +66,21 @@ export function film({ scrubber, play, at, place, unfilmed, shown }) {
   });
 
   return {
-    // all frames so far; anew: the examples are others than before. Whoever looks at the last frame goes on with the film.
-    show(scenes, all, anew) {
+    // all: frames so far; anew: the examples are others than before. At the last frame the page follows the run.
+    show(descriptions, all, anew) {
       const follows = !frames.length || (current() === frames.length - 1 && !timer);
       if (anew || all.length < counted) {
-        examples = scenes.map(example);
-        fill(place, examples.map((one) => one.element));
-        tops = scenes.map(() => 0);
+        examples = descriptions.map(example);
+        fill(place, examples.map((entry) => entry.element));
+        tops = descriptions.map(() => 0);
         counted = 0;
       }
-      for (const frame of all.slice(counted)) frame.examples.forEach((one, number) => { tops[number] = Math.max(tops[number], topOf(one.weights ?? [])); });
+      for (const frame of all.slice(counted)) frame.examples.forEach((entry, number) => { tops[number] = Math.max(tops[number], topOf(entry.weights ?? [])); });
       const grown = anew || all.length !== frames.length || counted !== all.length;
       frames = [...all]; // the list of the run grows before it is shown
       counted = all.length;
-      for (const one of [play, scrubber]) one.disabled = !frames.length;
-      unfilmed.textContent = frames.length ? "" : "Nothing was filmed yet. Models without inputs, those that give numbers, and runs with training.film=0 have no film.";
+      for (const control of [play, scrubber]) control.disabled = !frames.length;
+      unfilmed.textContent = frames.length ? "" : "No frame yet. Models without inputs, models whose output is numbers, and runs with training.film=0 have no film.";
       if (!grown || !frames.length) return;
       scrubber.max = String(frames.length - 1);
       go(follows ? frames.length - 1 : current());

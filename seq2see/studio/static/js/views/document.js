@@ -1,7 +1,7 @@
 // A document: sentences with the weight of each, their words shaded by the weight that each has in its sentence.
 
 import { make } from "../dom.js";
-import { plain, shade } from "../shade.js";
+import { plain, shade } from "../shading.js";
 import { percent, rightward, visible } from "../symbols.js";
 import { top as topOf } from "../weights.js";
 import { listen } from "./pointing.js";
@@ -29,11 +29,11 @@ export function documentView({ shown, map, looks, on }) {
   if (map) listen(element, on);
 
   function show(weights, top) {
-    const lit = byWord ? words : badges;
-    lit.forEach((one, place) => {
-      shade(one, weights[place] / top);
-      one.title = rightward(percent(weights[place]));
-      if (!byWord) one.textContent = percent(weights[place]);
+    const shaded = byWord ? words : badges;
+    shaded.forEach((part, place) => {
+      shade(part, weights[place] / top);
+      part.title = rightward(percent(weights[place]));
+      if (!byWord) part.textContent = percent(weights[place]);
     });
     if (!byWord) return;
     sums(weights, counts).forEach((sum, at) => {

@@ -1,7 +1,7 @@
-// A film strip: the frames that a model is shown, lit by the weight of each, or of the regions of each.
+// A film strip: the frames that the model reads, coloured by the weight of each, or of the regions of each.
 
 import { make } from "../dom.js";
-import { lit, within } from "../light.js";
+import { overlay, within } from "../shading.js";
 import { percent } from "../symbols.js";
 import { painted } from "../theme.js";
 import { addsTo } from "./pointing.js";
@@ -18,7 +18,7 @@ export function filmView({ shown, map, on }) {
   const paint = () => frames.forEach((frame, at) => {
     const shares = last?.weights.slice(at * cells, (at + 1) * cells);
     const light = shares?.map((weight) => weight / last.top);
-    if (frame.image.naturalWidth) lit(frame.canvas, frame.image, light, rows, columns);
+    if (frame.image.naturalWidth) overlay(frame.canvas, frame.image, light, rows, columns);
     frame.weight.textContent = shares ? percent(shares.reduce((sum, weight) => sum + weight, 0)) : "";
   });
   frames.forEach(({ image, source }) => {
@@ -52,7 +52,7 @@ export function filmView({ shown, map, on }) {
   };
 }
 
-// So many of the frames, evenly chosen, where places stand for several.
+// `count` of the frames, evenly spaced, where a place is several of them.
 const only = (frames, count) => Array.from({ length: count }, (_, at) => Math.floor(((at + 0.5) * frames) / count));
 
 function frameOf(shown, number, at) {

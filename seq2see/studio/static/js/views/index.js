@@ -1,8 +1,8 @@
-// An input as the model read it, whose places can be lit. One file for each way in which places lie.
+// Views of an input as the model reads it; one file for each arrangement of places.
 //
 // A view is {element, light(weights, top), clear()}; it calls on.point(place | null) when a place is pointed at and
-// on.choose(place, more) when it is clicked; `more`: in addition to what was chosen before. Pictures are painted on too:
-// on.stroke(places | null, more) while a stroke is drawn, or broken off, on.paint(places, more) when it is done.
+// on.choose(place, more) when it is clicked; `more`: added to the places chosen before. Pictures can be painted on
+// too: on.stroke(places | null, more) while a stroke is drawn (null: cancelled), on.paint(places, more) at its end.
 
 import { make } from "../dom.js";
 import { documentView } from "./document.js";

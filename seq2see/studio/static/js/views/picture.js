@@ -1,10 +1,10 @@
 // A picture under a grid of places; a spectrogram, or a line of writing, is one whose grid has one row.
 
 import { make } from "../dom.js";
-import { gridOf, lit, seen, within } from "../light.js";
+import { gridOf, overlay, inReadingOrder, within } from "../shading.js";
 import { counted } from "../symbols.js";
 import { painted } from "../theme.js";
-import { painting } from "./painting.js";
+import { painting } from "./pointing.js";
 
 const WIDE = 720;
 
@@ -12,7 +12,7 @@ export function pictureView({ shown, map, on }) {
   const sound = shown.kind === "sound";
   const width = sound ? WIDE : shown.width;
   const height = sound ? 180 : shown.height;
-  const canvas = make("canvas", { width, height, role: "img", "aria-label": told(shown) });
+  const canvas = make("canvas", { width, height, role: "img", "aria-label": describe(shown) });
   const marker = make("i.cell", { hidden: true });
   const stage = make("div.stage", { style: { "--ratio": `${width} / ${height}` } }, canvas, marker);
   const element = make(sound ? "figure.picture.sound" : "figure.picture", {}, stage);
@@ -23,8 +23,8 @@ export function pictureView({ shown, map, on }) {
 
   const draw = () => {
     if (!image.complete || !image.naturalWidth) return;
-    const shares = last && seen(last.weights, grid).map((weight) => weight / last.top);
-    lit(canvas, image, shares, grid?.rows, grid?.columns);
+    const shares = last && inReadingOrder(last.weights, grid).map((weight) => weight / last.top);
+    overlay(canvas, image, shares, grid?.rows, grid?.columns);
   };
   image.addEventListener("load", draw);
   image.src = shown.picture;
@@ -43,7 +43,7 @@ export function pictureView({ shown, map, on }) {
   };
 }
 
-function told(shown) {
+function describe(shown) {
   if (shown.kind === "sound") return `spectrogram, ${shown.seconds.toFixed(2)} seconds`;
   return `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
 }

@@ -1,7 +1,7 @@
-// A text, symbol by symbol; letters of one word stay joined, so that Arabic is still written as it should be.
+// A text, symbol by symbol; letters of one word stay joined, as Arabic needs it.
 
 import { make } from "../dom.js";
-import { plain, shade } from "../shade.js";
+import { plain, shade } from "../shading.js";
 import { gluedTo, percent, rightward, visible } from "../symbols.js";
 import { listen } from "./pointing.js";
 
@@ -10,20 +10,20 @@ export function wordsView({ symbols, tokens, map, on }) {
   const element = make("p.read", { dir: "auto" });
   const places = symbols.map((symbol, place) => {
     const text = tokens === "character" ? symbol : visible(symbol);
-    const one = make("span.place", { data: { place } }, text);
+    const span = make("span.place", { data: { place } }, text);
     if (place && !glued[place]) element.append(" ");
-    element.append(one);
-    return one;
+    element.append(span);
+    return span;
   });
   const live = map ? places.slice(0, map.inputs.length) : [];
-  places.slice(live.length).forEach((one) => one.classList.add(map ? "unread" : "still"));
+  places.slice(live.length).forEach((span) => span.classList.add(map ? "unread" : "still"));
   if (map) listen(element, on);
   return {
     element,
     light(weights, top) {
-      live.forEach((one, place) => {
-        shade(one, weights[place] / top);
-        one.title = rightward(percent(weights[place]));
+      live.forEach((span, place) => {
+        shade(span, weights[place] / top);
+        span.title = rightward(percent(weights[place]));
       });
     },
     clear: () => live.forEach(plain),

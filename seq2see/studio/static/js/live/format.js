@@ -1,4 +1,4 @@
-// Numbers as a person reads them.
+// Numbers as text.
 
 export const whole = (number) => Math.round(number).toLocaleString("en");
 

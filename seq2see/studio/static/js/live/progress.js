@@ -1,18 +1,18 @@
-// How the run stands: update, loss, speed, time left.
+// The progress of a run: update, loss, speed, time left.
 
 import { fill, make } from "../dom.js";
-import { amount, duration, whole } from "./words.js";
+import { amount, duration, whole } from "./format.js";
 
-const STATES = { learning: "learning", ended: "ended", failed: "broken off", recorded: "recorded" };
+const STATES = { learning: "learning", ended: "ended", failed: "failed", recorded: "recorded" };
 
 const fact = (name, value) => make("div.fact", {}, make("b", {}, value), make("span", {}, name));
 
-export function standing(place, { state, status, reports, metric }) {
-  const last = reports.findLast((one) => !one.averaged); // a mean of weights was not learned, at no speed
+export function progress(place, { state, status, reports, metric }) {
+  const last = reports.findLast((report) => !report.averaged); // averaged weights were not trained, and have no speed
   const at = !status || (last && last.update > status.update) ? last : status;
   const facts = [fact("state", STATES[state] ?? state)];
   if (at) {
-    const best = reports.findLast((one) => one.best);
+    const best = reports.findLast((report) => report.best);
     facts.push(
       fact("updates", whole(at.update)),
       fact("epochs", at.epoch.toFixed(2)),

@@ -1,13 +1,14 @@
-// A picture lit where it was looked at: in its colours there, elsewhere a ghost on paper (as seeing/scenes.py draws it).
+// Weights as colours: of elements (the ramp of seeing), and over pictures, which keep their colours where the model
+// looked and are pale elsewhere (as the overlays of seeing).
 
 import { colour } from "./theme.js";
 
-const GHOST = 0.3;
+const PALE = 0.3;
 const GLOW = 0.3;
-const EYE = 0.55; // light by weight to this power: broad looks are seen beside narrow ones
+const GAMMA = 0.55; // brightness is the weight to this power: broad looks are visible beside narrow ones
 
 // shares: rows x columns in one list, 0 to 1; without them the picture as it is.
-export function lit(canvas, image, shares, rows, columns) {
+export function overlay(canvas, image, shares, rows, columns) {
   const { width, height } = canvas;
   const pen = canvas.getContext("2d");
   pen.globalAlpha = 1;
@@ -18,7 +19,7 @@ export function lit(canvas, image, shares, rows, columns) {
   }
   pen.fillStyle = colour("--paper");
   pen.fillRect(0, 0, width, height);
-  pen.globalAlpha = GHOST;
+  pen.globalAlpha = PALE;
   pen.filter = "grayscale(1)";
   pen.drawImage(image, 0, 0, width, height);
   pen.globalAlpha = 1;
@@ -27,23 +28,23 @@ export function lit(canvas, image, shares, rows, columns) {
 }
 
 function mask(shares, rows, columns) {
-  const made = document.createElement("canvas");
-  made.width = columns;
-  made.height = rows;
-  const pen = made.getContext("2d");
+  const layer = document.createElement("canvas");
+  layer.width = columns;
+  layer.height = rows;
+  const pen = layer.getContext("2d");
   const pixels = pen.createImageData(columns, rows);
   shares.forEach((share, at) => {
-    pixels.data[at * 4 + 3] = 255 * Math.min(1, Math.max(0, share)) ** EYE;
+    pixels.data[at * 4 + 3] = 255 * Math.min(1, Math.max(0, share)) ** GAMMA;
   });
   pen.putImageData(pixels, 0, 0);
-  return made;
+  return layer;
 }
 
 function bright(image, shape, width, height) {
-  const made = document.createElement("canvas");
-  made.width = width;
-  made.height = height;
-  const pen = made.getContext("2d");
+  const layer = document.createElement("canvas");
+  layer.width = width;
+  layer.height = height;
+  const pen = layer.getContext("2d");
   pen.imageSmoothingQuality = "high";
   pen.drawImage(shape, 0, 0, width, height);
   pen.globalCompositeOperation = "source-in";
@@ -52,7 +53,7 @@ function bright(image, shape, width, height) {
   pen.globalAlpha = GLOW;
   pen.fillStyle = colour("--glow");
   pen.fillRect(0, 0, width, height);
-  return made;
+  return layer;
 }
 
 // The cells of a map as a grid, whichever way it is read: {rows, columns, turned}.
@@ -63,14 +64,27 @@ export function gridOf(layout) {
   return { rows, columns, turned: layout.direction === "right-to-left" };
 }
 
-// The cell in which a point lies that is so far along.
+// The cell at this share of the length.
 export const within = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
 
-// Weights in the order in which cells are seen, from the left.
-export function seen(weights, grid) {
+// Weights in the order of cells on the page, from the left.
+export function inReadingOrder(weights, grid) {
   if (!grid.turned) return weights;
   return weights.map((_, at) => {
     const row = Math.floor(at / grid.columns);
     return weights[row * grid.columns + (grid.columns - 1 - (at % grid.columns))];
   });
+}
+
+// Colour an element by its share of the scale; strong colours turn the text.
+export function shade(element, share) {
+  const bounded = Math.min(1, Math.max(0, share));
+  element.classList.add("shade");
+  element.classList.toggle("s1", bounded > 0.42);
+  element.classList.toggle("s2", bounded > 0.57);
+  element.style.setProperty("--w", bounded.toFixed(4));
+}
+
+export function plain(element) {
+  element.classList.remove("shade", "s1", "s2");
 }
