@@ -28,7 +28,7 @@ from seq2see.studio.inputs import InputReader
 from seq2see.studio.limits import MEGABYTE, SHUTDOWN_GRACE, Limits
 from seq2see.studio.metrics import CONTENT_TYPE, RequestMetrics, ServerMetrics
 from seq2see.studio.middleware import AccessControl, RequestBoundary, RequestLimits
-from seq2see.studio.model_repository import FILES, ModelRepository
+from seq2see.studio.model_repository import ModelRepository
 from seq2see.studio.openapi import REQUESTS, models_document, run_document
 from seq2see.studio.request_body import ScratchFolder, read_body
 from seq2see.studio.server import create_server, listen, server_url
@@ -128,7 +128,7 @@ def _inference_route(
 
     def input_kinds(model: str | None) -> dict[str, bool]:
         inputs = repository.get(model).model.recipe.inputs
-        return {name: settings.kind in FILES for name, settings in inputs.items()}
+        return {name: settings.file for name, settings in inputs.items()}
 
     async def answer(request: Request) -> Response:
         with ScratchFolder() as scratch:
@@ -190,7 +190,7 @@ def _add_model_routes(app: FastAPI, repository: ModelRepository) -> None:
     @app.get("/api/models/{name}/examples/{number}/{input}")
     def example(name: str, number: str, input: str) -> Response:
         served = repository.get(name)
-        files = [key for key, settings in served.model.recipe.inputs.items() if settings.kind in FILES]
+        files = [key for key, settings in served.model.recipe.inputs.items() if settings.file]
         numbers = list(map(str, range(len(served.examples))))
         if input not in files or number not in numbers:
             has_files = bool(numbers and files)

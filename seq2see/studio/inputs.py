@@ -1,4 +1,4 @@
-"""Inputs of a request: read into rows of the model (files saved, lengths checked), and described for the page."""
+"""Inputs of a request: read into rows of the model, with files saved and lengths checked."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seq2see.api import Model
-from seq2see.data.image_files import data_url
 from seq2see.data.media_files import Job
 from seq2see.errors import UserError, counted
 from seq2see.files import shortened
-from seq2see.looks import Video
-from seq2see.modalities.base import Field
 from seq2see.modalities.files import MediaField
-from seq2see.modalities.sound import SoundField
-from seq2see.modalities.text import TextField
-from seq2see.modalities.texts import TextsField
 from seq2see.pipeline.fields import Fields
 from seq2see.studio.limits import Limits
 from seq2see.studio.media import DecodedFile, MediaDecoder
@@ -32,12 +23,6 @@ from seq2see.studio.schemas import InvalidRequest
 
 DATA_URL = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
 EXAMPLE = "example"
-LISTS: dict[str, tuple[str, tuple[type, ...]]] = {
-    "texts": ("texts", (str,)),
-    "set": ("texts", (str,)),
-    "vector": ("numbers", (int, float)),
-}
-"""Kinds of inputs that may be lists: the name of their elements, for messages, and the types."""
 HIDDEN = "this model has some, files that may not be shown; `seq2see serve MODEL --files FOLDER` shows those in FOLDER"
 
 Row = dict[str, str]
@@ -101,17 +86,16 @@ class InputReader:
 
     def _check_type(self, name: str, value: Any) -> None:
         """Check a value against the schema, elements of lists included."""
-        kind = self.model.recipe.inputs[name].kind
+        elements = self.model.bundle.fields.inputs[name].elements
         if isinstance(value, str):
             self._check_length(name, value)
-        elif kind in LISTS and isinstance(value, list):
-            expected, types = LISTS[kind]
-            wrong = [element for element in value if not isinstance(element, types) or isinstance(element, bool)]
-            if wrong or (not value and kind == "vector"):
+        elif elements is not None and isinstance(value, list):
+            wrong = [item for item in value if not isinstance(item, elements.types) or isinstance(item, bool)]
+            if wrong or not (value or elements.may_be_empty):
                 got = f"{shortened(wrong[0])} in it" if wrong else "an empty one"
-                raise UserError(f"input '{name}': expected a list of {expected}, got {got}")
+                raise UserError(f"input '{name}': expected a list of {elements.name}, got {got}")
         else:
-            allowed = f"text or a list of {LISTS[kind][0]}" if kind in LISTS else "text"
+            allowed = "text" if elements is None else f"text or a list of {elements.name}"
             raise UserError(f"input '{name}': expected {allowed}, got {shortened(value)}")
 
     async def decode(self, rows: Sequence[Row], *, shown: bool, deadline: float) -> None:
@@ -135,13 +119,13 @@ class InputReader:
 
     def file_names(self) -> dict[str, str]:
         """{path: the client's name of the file}: uploads by the names they came with, examples by their own."""
-        files = [name for name, field in self.model.bundle.fields.inputs.items() if isinstance(field, MediaField)]
+        files = [name for name, settings in self.model.recipe.inputs.items() if settings.file]
         return {row[name]: Path(row[name]).name for row in self.examples for name in files} | self.names
 
     def _value(self, name: str, value: Any) -> Any:
         if isinstance(value, Mapping) and set(value) == {EXAMPLE} and self.model.recipe.inputs.get(name) is not None:
             return self._example(value[EXAMPLE])[name]
-        reads_files = isinstance(self.model.bundle.fields.inputs.get(name), MediaField)
+        reads_files = name in self.model.recipe.inputs and self.model.recipe.inputs[name].file
         if isinstance(value, UploadedFile):
             if not reads_files:
                 raise UserError(f"input '{name}': a text is read here, not a file ('{value.name}')")
@@ -170,8 +154,7 @@ class InputReader:
         return file.name
 
     def _check_length(self, name: str, value: str) -> None:
-        reads_files = isinstance(self.model.bundle.fields.inputs[name], MediaField)
-        if not reads_files and len(value) > self.limits.text_characters:
+        if not self.model.recipe.inputs[name].file and len(value) > self.limits.text_characters:
             most = counted(self.limits.text_characters, "character")
             raise UserError(f"input '{name}': {len(value):,} characters; allowed: at most {most}")
 
@@ -185,67 +168,6 @@ class InputReader:
         return {name: self.examples[number][name] for name in self.model.recipe.inputs}
 
 
-# ---------------------------------------------------------------- inputs as the page shows them
-
-SPECTROGRAM_HEIGHT = 240
-"""Pixels."""
-
-
-def display_inputs(fields: Fields, row: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Each input of a row as the model reads it; `kind` says which other keys there are."""
-    return {name: {"kind": field.settings.kind} | _display(field, row[name]) for name, field in fields.inputs.items()}
-
-
-def _display(field: Field, value: str) -> dict[str, Any]:
-    if isinstance(field, SoundField):
-        return _sound(field, value)
-    if isinstance(field, MediaField):
-        picture = field.shown(value)
-        if isinstance(picture, Video):
-            return _film(picture)
-        return _picture(picture) if isinstance(picture, np.ndarray) else {}
-    if isinstance(field, TextsField):
-        return {"text": value, "sentences": field.sentences(value)}
-    if isinstance(field, TextField):
-        symbols = field.symbols(value)
-        return {"text": value, "symbols": symbols, "spans": find_spans(value, symbols)}
-    return {"text": value}
-
-
-def find_spans(text: str, symbols: Sequence[str]) -> list[list[int] | None]:
-    """Where each symbol stands in the text, as [from, to); None where it is not found.
-
-    Symbols are of the text as the model reads it, whose case, spaces and accents may differ.
-
-    >>> find_spans("A dog, a Dog", ["a", "dog", "<unk>", "a", "dog"])
-    [[0, 1], [2, 5], None, [7, 8], [9, 12]]
-    """
-    lowered = text.lower() if len(text.lower()) == len(text) else text
-    spans: list[list[int] | None] = []
-    start = 0
-    for symbol in symbols:
-        wanted = symbol.lower()
-        at = lowered.find(wanted, start) if wanted else -1
-        spans.append(None if at < 0 else [at, at + len(wanted)])
-        start = start if at < 0 else at + len(wanted)
-    return spans
-
-
-def _picture(pixels: NDArray[np.uint8]) -> dict[str, Any]:
-    return {"picture": data_url(pixels), "height": pixels.shape[0], "width": pixels.shape[1]}
-
-
-def _film(film: Video) -> dict[str, Any]:
-    """The frames that the model reads, with the second of each."""
-    height, width = film.frames.shape[1:3]
-    return {"frames": [data_url(frame) for frame in film.frames], "times": film.times, "height": height, "width": width}
-
-
-def _sound(field: SoundField, value: str) -> dict[str, Any]:
-    """The spectrogram that the model reads, time from left to right, low frequencies at the bottom."""
-    mels = field.batch([value]).values[0].numpy()
-    low, high = float(mels.min()), float(mels.max())
-    grey = np.rint(255 * (mels - low) / max(high - low, 1e-9)).astype(np.uint8).T[::-1]
-    times = max(SPECTROGRAM_HEIGHT // grey.shape[0], 1)
-    seconds = len(mels) * field.settings.hop / 1000
-    return _picture(grey.repeat(times, axis=0)) | {"seconds": seconds}
+def preview_inputs(fields: Fields, row: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Each input of a row as the model reads it, for the page; `kind` says which other keys there are."""
+    return {name: {"kind": field.settings.kind} | field.preview(row[name]) for name, field in fields.inputs.items()}

@@ -17,7 +17,6 @@ from seq2see.data.tables import configured_folder
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
 from seq2see.modalities.files import MediaField
-from seq2see.modalities.vector import VectorField
 from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.predictor import why_no_looks
@@ -31,8 +30,6 @@ from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.dataset import open_table
 from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
 from seq2see.training.run import SOURCES
-
-FILES = ("image", "sound", "video")
 
 Record = dict[str, Any]
 Row = dict[str, str]
@@ -57,9 +54,9 @@ class ServedModel:
         """One entry of the list of models: what a page needs for its form."""
         recipe = self.model.recipe
         output: Record = {"kind": recipe.output.kind}
-        if recipe.output.kind == "label":
+        if recipe.output.classes:
             output["labels"] = self.model.bundle.fields.output.vocabulary.symbols
-        if recipe.output.kind == "text":
+        if not recipe.output.one_step:
             output["tokens"] = getattr(recipe.output, "tokens", "word")
         return {
             "name": self.name,
@@ -100,14 +97,13 @@ class ServedModel:
         """A row that a client may send as it is, or as {"example": number}; files have addresses, not contents."""
         row, inputs = self.examples[number], dict[str, Any]()
         for name, settings in self.model.recipe.inputs.items():
-            is_file = settings.kind in FILES
-            inputs[name] = {"file": Path(row[name]).name, "example": number} if is_file else row[name]
-        kind = self.model.recipe.output.kind
-        return {"example": number, "inputs": inputs} | ({"output": row[OUTPUT]} if kind in ("text", "label") else {})
+            inputs[name] = {"file": Path(row[name]).name, "example": number} if settings.file else row[name]
+        output = {} if self.model.recipe.output.numeric else {"output": row[OUTPUT]}
+        return {"example": number, "inputs": inputs} | output
 
 
 def _describe_input(name: str, settings: Any) -> Record:
-    record = {"name": name, "kind": settings.kind, "file": settings.kind in FILES}
+    record = {"name": name, "kind": settings.kind, "file": settings.file}
     return record | {key: getattr(settings, key) for key in ("tokens", "max_length") if hasattr(settings, key)}
 
 
@@ -323,9 +319,8 @@ class _ExampleFinder:
         """Whether the files of a row may be shown, and the model can read all of it."""
         fields = self.model.bundle.fields.inputs
         paths = [Path(field.file(row[name])) for name, field in fields.items() if isinstance(field, MediaField)]
-        checked = {name: field for name, field in fields.items() if isinstance(field, MediaField | VectorField)}
         inside = [self._is_inside(path) for path in paths]
-        return all(inside) and all(field.problem(row[name]) is None for name, field in checked.items())
+        return all(inside) and all(field.problem(row[name]) is None for name, field in fields.items())
 
     def _row(self, record: Mapping[str, Any]) -> Row:
         row = {name: record[name] for name in (*self.model.recipe.inputs, OUTPUT)}

@@ -12,12 +12,12 @@ from http import HTTPStatus
 from typing import Any
 
 from seq2see import __version__
-from seq2see.settings.base import first_line
+from seq2see.settings.base import ColumnSettings, first_line
 from seq2see.studio import schemas
 from seq2see.studio.inputs import EXAMPLE
 from seq2see.studio.limits import Limits
 from seq2see.studio.middleware import COOKIE
-from seq2see.studio.model_repository import FILES, ServedModel
+from seq2see.studio.model_repository import ServedModel
 from seq2see.studio.request_body import FORM, JSON
 from seq2see.studio.service import SEARCH
 
@@ -27,10 +27,6 @@ NULL: Schema = {"type": "null"}
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": ["number", "null"]}
 """A number of an answer; infinity is null."""
-DATA_URL = (
-    r"^data:[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+(;[A-Za-z0-9_=.+-]+)*;base64,"
-    r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-)
 SYMBOLS = r'^\[("[^"\\\x00-\x1f]*"(, ?"[^"\\\x00-\x1f]*")*)?\]$'
 """A field of a form: a list of texts as JSON."""
 LARGEST_NUMBER = 10**12 - 1
@@ -207,13 +203,13 @@ class _BodySchema:
             if name in options:  # a list of symbols is a text that holds JSON
                 text = TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text
                 options[name] = text | self._description(name)
-        inputs = {name: self._field(settings.kind) for name, settings in self._recipe.inputs.items()}
+        inputs = {name: self._form_field(settings) for name, settings in self._recipe.inputs.items()}
         outputs = {"output": self._form_text | {"minLength": 1}} if self._schema is schemas.ScoreRequest else {}
         form = self._object(options | outputs | inputs, [*inputs, *outputs])
         return form | {"description": "the same keys as fields; inputs by their names, as files or texts"}
 
-    def _field(self, kind: str) -> Schema:
-        return {"type": "string", "format": "binary"} if kind in FILES else self._form_text
+    def _form_field(self, settings: ColumnSettings) -> Schema:
+        return {"type": "string", "format": "binary"} if settings.file else self._form_text
 
     def _object(self, properties: Schema, required: Sequence[str]) -> Schema:
         ordered = {name: properties[name] for name in FIRST_KEYS if name in properties} | properties
@@ -239,7 +235,7 @@ class _BodySchema:
         output = self._recipe.output
         if key == "oracle":
             return self._oracle()
-        if (key in ("prefix", "said") and output.kind != "text") or (key == "target" and output.numeric):
+        if (key in ("prefix", "said") and output.one_step) or (key == "target" and output.numeric):
             return NULL
         if key in ("prefix", "target", "said"):
             symbols = _list(self._characters)
@@ -272,22 +268,14 @@ class _BodySchema:
         count = len(self._served.examples)
         number: Schema = {"type": "integer", "minimum": 0, "maximum": count - 1}
         example = [_object({EXAMPLE: number}, closed=True)] if count else []
-        values = {name: _any(*self._value(settings), *example) for name, settings in inputs.items()}
-        by_name = _object(values, closed=True)
+        fields = self._served.model.bundle.fields.inputs
+        schemas = {name: field.json_schemas(self._characters) for name, field in fields.items()}
+        by_name = _object({name: _any(*parts, *example) for name, parts in schemas.items()}, closed=True)
         whole = example if EXAMPLE not in inputs else []
         if len(inputs) > 1:
             return _any(by_name, *whole)
-        (settings,) = inputs.values()
-        return _any(*self._value(settings), by_name, *whole)
-
-    def _value(self, settings: Any) -> list[Schema]:
-        if settings.kind in FILES:
-            return [{"type": "string", "pattern": DATA_URL}]
-        if settings.kind in ("texts", "set"):
-            return [self._characters, _list(TEXT)]
-        if settings.kind == "vector":
-            return [_list({"type": "number"}, minItems=1), self._characters]
-        return [self._characters]
+        (parts,) = schemas.values()
+        return _any(*parts, by_name, *whole)
 
 
 def _without_null(schema: Schema) -> Schema | None:
@@ -323,9 +311,7 @@ def _get_paths(models: Sequence[ServedModel]) -> Schema:
 
 def _example_path(models: Sequence[ServedModel], name: Schema) -> Schema:
     """Empty where no model has examples with files."""
-    files = sorted(
-        {key for served in models for key, settings in served.model.recipe.inputs.items() if settings.kind in FILES}
-    )
+    files = sorted({key for served in models for key, settings in served.model.recipe.inputs.items() if settings.file})
     most = max((len(served.examples) for served in models), default=0)
     if not files or not most:
         return {}

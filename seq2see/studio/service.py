@@ -26,7 +26,7 @@ from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
 from seq2see.studio.http import RequestError, is_large, offload
-from seq2see.studio.inputs import InputReader, Row, display_inputs
+from seq2see.studio.inputs import InputReader, Row, preview_inputs
 from seq2see.studio.limits import Limits
 from seq2see.studio.model_repository import ServedModel
 from seq2see.studio.schemas import InvalidRequest, Symbols
@@ -65,7 +65,7 @@ class InferenceService:
             notices = self._notices(rows, request.prefix) + unreached(inputs[0].oracle, predictions)
             return self._describe(rows, predictions, notices, looks=request.looks, shown=request.shown)
 
-        large = request.looks or request.shown or self.served.model.recipe.output.kind == "image"
+        large = request.looks or request.shown or any(prediction.image is not None for prediction in predictions)
         return await self._offload(describe, large=large or is_large(rows))
 
     async def oracle(self, request: schemas.OracleRequest) -> Record:
@@ -301,7 +301,7 @@ class InferenceService:
             if prediction.image is not None and not isinstance(prediction.image, str):
                 record["image"] = data_url(prediction.image)
             if shown:
-                record["shown"] = display_inputs(self.served.model.bundle.fields, row)
+                record["shown"] = preview_inputs(self.served.model.bundle.fields, row)
             records.append(record)
         return {"model": self.served.name, "predictions": records, "notices": notices}
 

@@ -23,7 +23,7 @@ from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.middleware import RequestBoundary
 from seq2see.studio.model_repository import ServedModel, load_models
 from seq2see.studio.server import create_server, listen
-from tests.studio.test_batching import hold
+from tests.studio.test_dynamic_batching import hold
 
 LARGE = 30_000_000
 HALF_A_HEADER = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
