@@ -6,12 +6,13 @@ import { recordButton } from "./record.js";
 
 const ACCEPTED = { image: "image/*", sound: "audio/*", video: "video/*" };
 const ARTICLES = { image: "an image", sound: "a sound", video: "a video" };
+const describe = (kind) => ARTICLES[kind] ?? "a file";
 
 export function fileField(input, submit) {
   const id = `entry-${input.name}`;
   const preview = make("div.preview");
-  const chooser = make("input", { id, type: "file", accept: ACCEPTED[input.kind] });
-  const hint = `Drop ${ARTICLES[input.kind]} here, paste it, or pick one`;
+  const chooser = make("input", { id, type: "file", accept: ACCEPTED[input.kind] ?? null });
+  const hint = `Drop ${describe(input.kind)} here, paste it, or pick one`;
   const zone = make("label.drop", { for: id }, make("span", {}, hint), chooser, preview);
   const complaint = make("p.complaint", { role: "alert" });
   let value;
@@ -60,12 +61,12 @@ export function fileField(input, submit) {
       }
     },
     focus: () => chooser.focus(),
-    complain() { complaint.textContent = `${input.name}: ${ARTICLES[input.kind]} is needed.`; },
+    complain() { complaint.textContent = `${input.name}: ${describe(input.kind)} is needed.`; },
   };
 }
 
 function mediaElement(kind, source) {
   if (kind === "image") return make("img", { src: source, alt: "" });
-  const tag = kind === "video" ? "video" : "audio";
-  return make(tag, { src: source, controls: true, preload: "metadata" });
+  const tag = { sound: "audio", video: "video" }[kind];
+  return tag ? make(tag, { src: source, controls: true, preload: "metadata" }) : null;
 }
