@@ -22,7 +22,7 @@ from seq2see.cli import demo
 from seq2see.errors import UserError
 from seq2see.locking import FolderInUse, lock_folder
 from tests.cli.conftest import Run
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training import tiny
 
 Call = Callable[..., Run]
@@ -167,7 +167,7 @@ def test_two_threads_do_not_meet_in_one_folder(trained: Path, tmp_path: Path) ->
     refused: list[UserError] = []
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
-    class Saving(Told):
+    class Saving(RecordingListener):
         def on_report(self, report: object, metric: str) -> None:
             assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
             try:

@@ -15,7 +15,7 @@ from seq2see.data import tables
 from seq2see.data.records import as_lines, records_of, table_of
 from seq2see.errors import Notice, UserError
 from seq2see.settings.data import DataSettings
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, same, weights
 
 WORDS = [a + b + c for a in "abcd" for b in "abc" for c in "ab"]
@@ -112,7 +112,7 @@ def test_rows_are_predicted_by_column(model: Model) -> None:
 
 
 def test_rows_in_memory_are_compared(tmp_path: Path) -> None:
-    told = Told()
+    told = RecordingListener()
     options: dict[str, Any] = {"vary": ["decoder.size=6,7"], "updates": 1, "out": tmp_path, "listeners": [told]}
     recipe = {**NAMED, "attention": {"score": "additive", "size": 4}}
     seq2see.compare(recipe, LISTED, **options)

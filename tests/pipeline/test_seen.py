@@ -20,7 +20,7 @@ from seq2see.pipeline.trained_rows import FILE, Recorder, RowHasher, seen_by
 from seq2see.pipeline.weights import CHECKSUMS
 from seq2see.recipe import load_recipe
 from tests.pipeline.conftest import PAIRS, SMALL
-from tests.system.small import Told, write_table
+from tests.system.small import RecordingListener, write_table
 
 NEW = [{"source": f"{a}{b}", "output": f"{a}{b}".upper()} for a in "wxyz" for b in "wxyz"]
 
@@ -109,7 +109,7 @@ def test_a_model_that_goes_on_from_another_remembers_the_rows_of_both(
 
 
 def test_rows_of_a_dev_table_that_are_trained_on_are_told_of(table: Path, tmp_path: Path) -> None:
-    told = Told()
+    told = RecordingListener()
     seq2see.train(PAIRS, table, dev=table, out=tmp_path / "run", overrides=SMALL, updates=1, listeners=[told])
     assert [line for line in told.notes if line.startswith("dev: 64 of 64 rows were trained on")]
 

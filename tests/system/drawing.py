@@ -15,11 +15,11 @@ Thing = tuple[str, str]
 """(colour, shape)"""
 
 
-def anything(draw: random.Random) -> Thing:
+def random_thing(draw: random.Random) -> Thing:
     return draw.choice(list(COLOURS)), draw.choice(SHAPES)
 
 
-def drawn(path: Path, things: list[Thing], draw: random.Random) -> None:
+def draw_things(path: Path, things: list[Thing], draw: random.Random) -> None:
     """The things beside each other on white, each somewhere in its own square of 16 x 16 pixels."""
     path.parent.mkdir(parents=True, exist_ok=True)
     picture = Image.new("RGB", (SIDE * len(things), SIDE), "white")

@@ -1,4 +1,4 @@
-"""What the tests of whole tasks share: a table on disk, a small model trained on it, and the two it has to beat."""
+"""Helpers of the tests of whole tasks: write a table, train a small model on it, compare it with two worse ones."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ SMALL_TEXT = (
     "training.learning_rate=0.005",
     "training.threads=1",
     "training.precision=float32",
+    "training.batch_tokens=600",
     "training.dev_rows=40",
     "training.report_every=150",
 )
@@ -34,8 +35,8 @@ SMALL_WRITER = ("decoder.embedding.size=32", "decoder.embedding.dropout=0", "sea
 """The same for decoders that read symbols."""
 
 
-class Told:
-    """A listener that remembers what a run said."""
+class RecordingListener:
+    """A listener that keeps the messages of a run."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -55,11 +56,11 @@ class Told:
 
 @dataclass
 class Trained:
-    """A model as its folder gives it back, and the held-out rows by the recipe's names."""
+    """A model loaded from its folder, with the held-out rows keyed by the recipe's names."""
 
     model: Model
     rows: list[dict[str, str]]
-    told: Told
+    listener: RecordingListener
 
     @property
     def untrained(self) -> Model:
@@ -69,8 +70,8 @@ class Trained:
         bundle.network.eval()
         return Model(bundle)
 
-    def misled(self, *names: str) -> list[dict[str, str]]:
-        """The rows with these inputs (all, where none is named) taken from their neighbour: a blind model minds not."""
+    def mismatched(self, *names: str) -> list[dict[str, str]]:
+        """The rows with these inputs (default: all) taken from the next row; a model that ignores them does as well."""
         names = names or tuple(self.model.recipe.inputs)
         neighbours = [*self.rows[1:], self.rows[0]]
         pairs = zip(self.rows, neighbours, strict=True)
@@ -100,15 +101,15 @@ def learn(
     """Train as a user would, and load the model from its folder."""
     train = write_table(folder / f"train.{kind}", rows)
     test = write_table(folder / f"test.{kind}", held_out)
-    told = Told()
+    listener = RecordingListener()
     seq2see.train(
-        recipe, data=train, out=folder / "model", updates=updates, overrides=list(overrides), listeners=[told]
+        recipe, data=train, out=folder / "model", updates=updates, overrides=list(overrides), listeners=[listener]
     )
     model = seq2see.load(folder / "model")
-    return Trained(model, [dict(row) for row in model.rows_of(test)], told)
+    return Trained(model, [dict(row) for row in model.rows_of(test)], listener)
 
 
-def part(rows: Sequence[Row], *, held_out: int = 40) -> tuple[list[Row], list[Row]]:
-    """Training rows and held-out ones, without a row on both sides."""
+def split(rows: Sequence[Row], *, held_out: int = 40) -> tuple[list[Row], list[Row]]:
+    """Training rows and held-out rows, without duplicates."""
     distinct = list({json.dumps(row, sort_keys=True): row for row in rows}.values())
     return distinct[held_out:], distinct[:held_out]

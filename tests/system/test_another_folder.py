@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from tests.system.drawing import anything, drawn
+from tests.system.drawing import draw_things, random_thing
 from tests.system.small import Row, learn
 from tests.system.test_captioning_ways import SMALL
 
@@ -16,8 +16,8 @@ from tests.system.test_captioning_ways import SMALL
 def pictures(folder: Path) -> list[Row]:
     draw, rows = random.Random(7), list[Row]()
     for i in range(60):
-        colour, shape = anything(draw)
-        drawn(folder / "images" / f"{i}.png", [(colour, shape)], draw)
+        colour, shape = random_thing(draw)
+        draw_things(folder / "images" / f"{i}.png", [(colour, shape)], draw)
         rows.append({"image": f"images/{i}.png", "caption": f"a {colour} {shape}"})
     return rows
 
@@ -28,12 +28,12 @@ def test_pictures_in_another_folder_give_the_same_model(tmp_path: Path) -> None:
     for folder in folders:
         rows = pictures(folder)
         models.append(learn("image-captioning", rows, rows, folder, updates=3, overrides=overrides))
-    one, other = (made.model for made in models)
-    for (name, first), second in zip(
-        one.bundle.network.named_parameters(), other.bundle.network.parameters(), strict=True
+    model, second = (trained.model for trained in models)
+    for (name, first), other in zip(
+        model.bundle.network.named_parameters(), second.bundle.network.parameters(), strict=True
     ):
-        assert torch.equal(first, second), name
+        assert torch.equal(first, other), name
     reports = [json.loads((folder / "model" / "metrics.jsonl").read_text()) for folder in folders]
     assert reports[0]["dev"] == reports[1]["dev"]  # measured on the same rows
-    outputs = [[made.model.predict(row["image"]).text for row in made.rows[:5]] for made in models]
+    outputs = [[trained.model.predict(row["image"]).text for row in trained.rows[:5]] for trained in models]
     assert outputs[0] == outputs[1]

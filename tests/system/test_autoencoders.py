@@ -24,8 +24,8 @@ def rows(number: int, seed: int = 1) -> NDArray[np.float64]:
     """Three factors of decreasing strength in twelve numbers, turned at random, off the origin, with a little noise."""
     random = np.random.default_rng(seed)
     turned = np.linalg.qr(np.random.default_rng(7).normal(size=(NUMBERS, NUMBERS)))[0]
-    made = random.normal(size=(number, FACTORS)) * [3.0, 2.0, 1.5] @ turned[:FACTORS]
-    return made + 0.5 + 0.1 * random.normal(size=made.shape)
+    values = random.normal(size=(number, FACTORS)) * [3.0, 2.0, 1.5] @ turned[:FACTORS]
+    return values + 0.5 + 0.1 * random.normal(size=values.shape)
 
 
 def table(path: Path, numbers: NDArray[np.float64]) -> Path:
@@ -35,10 +35,10 @@ def table(path: Path, numbers: NDArray[np.float64]) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("vectors")
-    table(made / "train.tsv", rows(400))
-    table(made / "dev.tsv", rows(100, seed=2))
-    return made
+    path = tmp_path_factory.mktemp("vectors")
+    table(path / "train.tsv", rows(400))
+    table(path / "dev.tsv", rows(100, seed=2))
+    return path
 
 
 def trained(folder: Path, out: Path, *changes: str, base: Sequence[str] = LINEAR) -> seq2see.Model:
@@ -86,8 +86,8 @@ def test_a_model_that_is_shown_other_rows_does_worse_than_the_mean(folder: Path,
     changes = [*LINEAR, "output.column=y", "encoder.hidden=[32]"]
     model = seq2see.train(RECIPE, data=tmp_path / "pairs.tsv", out=tmp_path / "run", overrides=changes, updates=200)
     dev = [written(row) for row in rows(100, seed=2)]
-    seen = model.evaluate([{"x": one, "output": one} for one in dev])
-    blind = model.evaluate([{"x": one, "output": other} for one, other in zip(dev, dev[1:] + dev[:1], strict=True)])
+    seen = model.evaluate([{"x": row, "output": row} for row in dev])
+    blind = model.evaluate([{"x": row, "output": other} for row, other in zip(dev, dev[1:] + dev[:1], strict=True)])
     assert seen.metrics["mse"] < 0.1 * seen.baseline["mse"]
     assert blind.metrics["mse"] > blind.baseline["mse"]
 
@@ -100,8 +100,8 @@ def test_without_a_bottleneck_it_copies_and_with_noise_it_does_not(tmp_path: Pat
 
     def kept(name: str, *changes: str) -> tuple[float, float]:
         model = trained(tmp_path, tmp_path / name, f"encoder.size={2 * NUMBERS}", *changes)
-        made = np.array([one.vector for one in model.predict([written(row) for row in strange])])
-        return model.evaluate(tmp_path / "dev.tsv").metrics["mse"], float(np.square(made - strange).mean())
+        outputs = np.array([prediction.vector for prediction in model.predict([written(row) for row in strange])])
+        return model.evaluate(tmp_path / "dev.tsv").metrics["mse"], float(np.square(outputs - strange).mean())
 
     seen, copied = kept("copying")
     cleaned, projected = kept("denoising", "inputs.x.noise.kind=gaussian", "inputs.x.noise.amount=1.0")
@@ -134,9 +134,9 @@ def test_numbers_come_back_as_they_were_given(folder: Path, tmp_path: Path) -> N
     )
     loaded = seq2see.load(tmp_path / "run")
     row = np.round(rows(1, seed=9)[0], 3)
-    made = loaded.predict(row)
-    assert made.vector == model.predict(written(row)).vector == loaded.predict({"x": row.tolist()}).vector
-    assert made.to_dict().keys() == {"input", "vector"}
+    prediction = loaded.predict(row)
+    assert prediction.vector == model.predict(written(row)).vector == loaded.predict({"x": row.tolist()}).vector
+    assert prediction.to_dict().keys() == {"input", "vector"}
     field = loaded.bundle.fields.numeric_output
     np.testing.assert_allclose(field.mean, rows(400).mean(0), atol=1e-5)  # type: ignore[attr-defined]
     assert len(loaded.encode([written(row)])[0]) == FACTORS
@@ -164,6 +164,6 @@ def test_noise_is_drawn_alike_with_the_same_seed(folder: Path, tmp_path: Path) -
     few = ["inputs.x.standardise=true", "training.updates=10"]
     masked = [*few, "inputs.x.noise.kind=masking", "inputs.x.noise.amount=0.3"]
     row = written(rows(1, seed=9)[0])
-    one, other = (trained(folder, tmp_path / name, *masked).predict(row).vector for name in ("one", "other"))
+    first, second = (trained(folder, tmp_path / name, *masked).predict(row).vector for name in ("first", "second"))
     clean = trained(folder, tmp_path / "clean", *few)
-    assert one == other != clean.predict(row).vector
+    assert first == second != clean.predict(row).vector

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.drawing import anything, drawn
+from tests.system.drawing import draw_things, random_thing
 from tests.system.small import Row, learn
 
 SMALL = (
@@ -49,13 +49,13 @@ WAYS = {
 }
 
 
-def told(folder: Path, number: int) -> list[Row]:
+def captioned_pictures(folder: Path, number: int) -> list[Row]:
     """A thing in each picture, and words for it."""
     draw = random.Random(5)
     rows: list[Row] = []
     for i in range(number):
-        colour, shape = anything(draw)
-        drawn(folder / "images" / f"{i}.png", [(colour, shape)], draw)
+        colour, shape = random_thing(draw)
+        draw_things(folder / "images" / f"{i}.png", [(colour, shape)], draw)
         rows.append({"image": f"images/{i}.png", "caption": f"a {colour} {shape}"})
     return rows
 
@@ -63,22 +63,22 @@ def told(folder: Path, number: int) -> list[Row]:
 @pytest.mark.filterwarnings("ignore:perplexity is given the places chosen")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_said_is_what_is_seen(tmp_path: Path, way: str) -> None:
-    rows = told(tmp_path, 460)
+    rows = captioned_pictures(tmp_path, 460)
     overrides = [*SMALL, *WAYS[way]]
     updates = 700 if way == "vector at the start" else 450  # all has to be remembered from the first step on
-    made = learn("image-captioning", rows[60:], rows[:60], tmp_path, updates=updates, overrides=overrides)
-    blind = random.Random(1).sample(made.rows, len(made.rows))
-    misled = [{**row, "image": other["image"]} for row, other in zip(made.rows, blind, strict=True)]
-    assert made.model.evaluate(made.rows).metrics["exact"] >= 0.6
-    assert made.model.evaluate(misled).metrics["exact"] <= 0.4  # three colours, two shapes
-    recipe, said = made.model.recipe, made.model.predict(made.rows[0]["image"])
+    trained = learn("image-captioning", rows[60:], rows[:60], tmp_path, updates=updates, overrides=overrides)
+    blind = random.Random(1).sample(trained.rows, len(trained.rows))
+    mismatched = [{**row, "image": other["image"]} for row, other in zip(trained.rows, blind, strict=True)]
+    assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.6
+    assert trained.model.evaluate(mismatched).metrics["exact"] <= 0.4  # three colours, two shapes
+    recipe, prediction = trained.model.recipe, trained.model.predict(trained.rows[0]["image"])
     if recipe.attention.score == "none":
-        assert not said.looks.maps
+        assert not prediction.looks.maps
         ways_in = (["image"], []) if way == "vector at the start" else ([], ["image"])
         assert (recipe.started_by, recipe.fed_every_step) == ways_in
     else:
-        assert said.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
+        assert prediction.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
         hard = recipe.attention.choice == "hard"
-        assert {name: len(places) for name, places in said.looks.chosen.items()} == (
-            {"image": len(said.tokens)} if hard else {}
+        assert {name: len(places) for name, places in prediction.looks.chosen.items()} == (
+            {"image": len(prediction.tokens)} if hard else {}
         )

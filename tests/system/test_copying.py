@@ -69,21 +69,21 @@ def test_only_a_model_that_copies_greets_strangers(model: Model, plain: Model, f
 
 @pytest.mark.filterwarnings("ignore::seq2see.errors.Notice")
 def test_a_copied_word_is_known_to_all_that_tells_of_it(model: Model) -> None:
-    said = model.predict("my name is Xqz", beam=2)
-    assert said.text == "hello Xqz"
-    assert [token.text for token in said.tokens] == ["hello", "Xqz", "<eos>"]
-    assert said.tokens[1].runners_up[0] == ("Xqz", said.tokens[1].probability)
-    assert said.looks.outputs == ["hello", "Xqz", "<eos>"]
-    assert said.looks.weights[1].argmax() == 3
+    prediction = model.predict("my name is Xqz", beam=2)
+    assert prediction.text == "hello Xqz"
+    assert [token.text for token in prediction.tokens] == ["hello", "Xqz", "<eos>"]
+    assert prediction.tokens[1].runners_up[0] == ("Xqz", prediction.tokens[1].probability)
+    assert prediction.looks.outputs == ["hello", "Xqz", "<eos>"]
+    assert prediction.looks.weights[1].argmax() == 3
 
     followed = model.look("my name is Xqz", target="hello Xqz")
-    assert followed.log_probability == pytest.approx(said.log_probability, abs=1e-4)
+    assert followed.log_probability == pytest.approx(prediction.log_probability, abs=1e-4)
     (scored,) = model.score([{"source": "my name is Xqz", "output": "hello Xqz"}]).each
     assert scored.symbols == ["hello", "Xqz", "<eos>"]
-    assert scored.log_probability == pytest.approx(said.log_probability, abs=1e-4)
-    unheard = model.score([{"source": "my name is Xqz", "output": "hello Abc"}]).each[0]
-    assert unheard.symbols == ["hello", "<unk>", "<eos>"]
-    assert unheard.log_probability < scored.log_probability - 1
+    assert scored.log_probability == pytest.approx(prediction.log_probability, abs=1e-4)
+    unlikely = model.score([{"source": "my name is Xqz", "output": "hello Abc"}]).each[0]
+    assert unlikely.symbols == ["hello", "<unk>", "<eos>"]
+    assert unlikely.log_probability < scored.log_probability - 1
     assert model.predict(["my name is Xqz", "I am Abc today"], prefix="Xqz")[0].text.startswith("Xqz")
     together = Model([model.bundle, model.bundle]).predict("my name is Xqz")
     assert together.text == "hello Xqz"
@@ -107,11 +107,11 @@ def test_show_and_explain_tell_how(model: Model) -> None:
 
 def test_what_is_said_of_words_the_model_does_not_know(model: Model) -> None:
     """A name in the input can be written, though it is read as unknown; one from elsewhere cannot."""
-    with pytest.warns(seq2see.errors.Notice) as told:
+    with pytest.warns(seq2see.errors.Notice) as caught:
         model.look("my name is Xqz", target="hello Abc Xqz")
-    said = [str(one.message) for one in told]
-    assert any(line.startswith("target: 'Abc' is not known to the model") for line in said)
-    assert not any(line.startswith("target") and "Xqz" in line for line in said)
+    messages = [str(warning.message) for warning in caught]
+    assert any(line.startswith("target: 'Abc' is not known to the model") for line in messages)
+    assert not any(line.startswith("target") and "Xqz" in line for line in messages)
 
 
 def test_models_that_copy_differently_are_no_ensemble(model: Model, plain: Model) -> None:
@@ -130,7 +130,7 @@ def test_leaving_out_the_name_is_what_matters_to_a_copied_word(model: Model) -> 
     known, words = model.bundle.fields.output.vocabulary, (column.copyable.words or [])[0]
     assert [known.decode(ids, words) for ids in column.copyable.ids.tolist()] == kept
     batch.inputs["source"] = column
-    name = [given.log_probs[1] for given in score_targets(model.bundle.network, batch)]
+    name = [scored_target.log_probs[1] for scored_target in score_targets(model.bundle.network, batch)]
     assert name[3] < min(name[:3]) - 10
 
 

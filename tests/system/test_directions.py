@@ -42,7 +42,7 @@ def test_the_arrow_of_time_is_seen_where_there_is_one(tmp_path: Path, capsys: py
     out = tmp_path / "run"
     model = seq2see.train("arrow-of-time", data=data, dev=dev, out=out, updates=60, overrides=TINY)
     last = json.loads((out / "metrics.jsonl").read_text("utf-8").splitlines()[-1])
-    assert [Path(one["input"]).name for one in last["samples"][:2]] == ["2-60.mp4", "2-60.mp4 (backwards)"]
+    assert [Path(sample["input"]).name for sample in last["samples"][:2]] == ["2-60.mp4", "2-60.mp4 (backwards)"]
     report = model.evaluate(dev)
     assert report.rows == 60
     assert report.metrics["accuracy"] > 0.85
@@ -62,8 +62,8 @@ def test_the_arrow_of_time_is_seen_where_there_is_one(tmp_path: Path, capsys: py
     run(["predict", str(out), str(tmp_path / rows[60][0])])
     assert capsys.readouterr().out == "forward\n"
     run(["predict", str(out), "--file", str(dev), "--json"])
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(told) == 30, "what is asked about is read as it is"
+    predictions = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(predictions) == 30, "what is asked about is read as it is"
     run(["evaluate", str(out), "--data", str(dev), "--json"])
     assert json.loads(capsys.readouterr().out)["rows"] == 60
     run(["show", str(out)])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.system.small import SMALL_TEXT, SMALL_WRITER, Trained, learn, part
+from tests.system.small import SMALL_TEXT, SMALL_WRITER, Trained, learn, split
 
 FILLER = ["We went on a {} with friends.", "The {} was long and the street was wet.", "Somebody sold {} at the door."]
 THINGS = ["monday", "holiday", "garden", "letter", "window", "bicycle", "river", "table"]
@@ -41,49 +41,53 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trained, list[int
         sentences.insert(draw.randint(0, len(sentences)), f"The film is {draw.choice(WORDS[label])}.")
         return {"text": " ".join(sentences), "label": label}
 
-    rows, held_out = part([review() for _ in range(700)])
+    rows, held_out = split([review() for _ in range(700)])
     sizes = ["encoder.pooling_size=16", "attention.size=16", "decoder.size=8", "inputs.document.min_count=1"]
+    sizes.append("training.batch_tokens=2000")
     folder = tmp_path_factory.mktemp("reviews")
-    made = learn("document-classification", rows, held_out, folder, updates=150, overrides=[*SMALL_TEXT, *sizes])
+    trained = learn("document-classification", rows, held_out, folder, updates=150, overrides=[*SMALL_TEXT, *sizes])
     where = [str(row["text"]).split("The film")[0].count(".") for row in held_out]
-    return made, where
+    return trained, where
 
 
 def test_the_model_looks_at_the_sentence_that_tells(reviews: tuple[Trained, list[int]]) -> None:
-    made, where = reviews
-    said = made.model.predict([row["document"] for row in made.rows])
-    hits = [int(np.argmax(one.looks.maps["document"][0])) == place for one, place in zip(said, where, strict=True)]
+    trained, where = reviews
+    prediction = trained.model.predict([row["document"] for row in trained.rows])
+    hits = [
+        int(np.argmax(answer.looks.maps["document"][0])) == place
+        for answer, place in zip(prediction, where, strict=True)
+    ]
     assert np.mean(hits) >= 0.9
 
 
 def test_documents_are_classified_by_what_they_say(reviews: tuple[Trained, list[int]]) -> None:
-    made, _ = reviews
-    report = made.model.evaluate(made.rows)
+    trained, _ = reviews
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["accuracy"] >= 0.95
     assert report.metrics["macro_f1"] >= 0.95
     assert report.said == "a bag of words (naive Bayes)"
     assert 0.35 <= report.baseline["accuracy"] <= 0.8
-    assert made.model.evaluate(made.misled()).metrics["accuracy"] <= 0.6
+    assert trained.model.evaluate(trained.mismatched()).metrics["accuracy"] <= 0.6
 
 
 def test_words_are_shown_inside_their_sentences(reviews: tuple[Trained, list[int]], tmp_path: Path) -> None:
-    made, _ = reviews
+    trained, _ = reviews
     text = "We went on a holiday. The film is superb. The soup is odd."
-    said = made.model.predict(text)
-    sentences, words = said.looks.maps["document"], said.looks.maps["document.words"]
-    assert made.model.places(text) == said.looks.inputs["document"]
+    prediction = trained.model.predict(text)
+    sentences, words = prediction.looks.maps["document"], prediction.looks.maps["document.words"]
+    assert trained.model.places(text) == prediction.looks.inputs["document"]
     assert sentences.shape == (1, 3)
-    assert words.shape == (3, sum(said.looks.layouts["document.words"]["parts"]))
+    assert words.shape == (3, sum(prediction.looks.layouts["document.words"]["parts"]))
     assert words.sum(1) == pytest.approx(np.ones(3), abs=1e-5)
-    assert said.looks.layouts["document.words"]["parts"] == [6, 5, 5]
+    assert prediction.looks.layouts["document.words"]["parts"] == [6, 5, 5]
     assert not words[1, :6].any()
     assert not words[1, 11:].any()
-    told = said.looks.to_dict()
-    assert told["maps"]["document.words"]["rows"] == said.looks.inputs["document"]
-    page = said.looks.save(tmp_path / "look.html").read_text("utf-8")
+    data = prediction.looks.to_dict()
+    assert data["maps"]["document.words"]["rows"] == prediction.looks.inputs["document"]
+    page = prediction.looks.save(tmp_path / "look.html").read_text("utf-8")
     assert 'class="share' in page
     assert "superb" in page
-    assert said.looks.save(tmp_path / "look.png").stat().st_size > 5000
+    assert prediction.looks.save(tmp_path / "look.png").stat().st_size > 5000
 
 
 def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
@@ -103,18 +107,23 @@ def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
 
     turns = [turn(food, area) for food in foods for area in areas for _ in range(6)]
     draw.shuffle(turns)
-    rows, held_out = part(turns, held_out=20)
+    rows, held_out = split(turns, held_out=20)
     small = [*SMALL_TEXT, *SMALL_WRITER, "attention.size=32", "training.batch_tokens=800"]
     small.append("inputs.history.max_sentences=5")
-    made = learn("dialog-history", rows, held_out, tmp_path, updates=200, overrides=small, kind="jsonl")
+    trained = learn("dialog-history", rows, held_out, tmp_path, updates=200, overrides=small, kind="jsonl")
 
-    assert made.model.evaluate(made.rows).metrics["bleu_lc"] >= 85
-    assert made.model.evaluate(made.misled()).metrics["bleu_lc"] <= 60
-    said = made.model.predict({"history": ["good day", "i want greek food", "let me see", "in the west part", "yes"]})
-    assert said.text == "there is greek food in the west."
-    looks = said.looks.maps["history.words"]
+    assert trained.model.evaluate(trained.rows).metrics["bleu_lc"] >= 85
+    assert trained.model.evaluate(trained.mismatched()).metrics["bleu_lc"] <= 60
+    prediction = trained.model.predict(
+        {"history": ["good day", "i want greek food", "let me see", "in the west part", "yes"]}
+    )
+    assert prediction.text == "there is greek food in the west."
+    looks = prediction.looks.maps["history.words"]
     assert looks.sum(1) == pytest.approx(np.ones(len(looks)), abs=1e-5)
-    assert said.looks.inputs["history.words"][int(looks[said.looks.outputs.index("greek")].argmax())] == "greek"
+    assert (
+        prediction.looks.inputs["history.words"][int(looks[prediction.looks.outputs.index("greek")].argmax())]
+        == "greek"
+    )
 
 
 def test_a_summary_is_found_through_the_sentences(tmp_path: Path) -> None:
@@ -126,7 +135,7 @@ def test_a_summary_is_found_through_the_sentences(tmp_path: Path) -> None:
         body = [_filler(draw), f"This paper is about {topic}.", _filler(draw), f"Our work stands on {by}."]
         return {"abstract": " ".join(body), "title": f"{topic} with {by}"}
 
-    rows, held_out = part([pair() for _ in range(500)])
+    rows, held_out = split([pair() for _ in range(500)])
     small = [
         *SMALL_TEXT,
         *SMALL_WRITER,
@@ -134,9 +143,9 @@ def test_a_summary_is_found_through_the_sentences(tmp_path: Path) -> None:
         "training.batch_tokens=1500",
         "training.learning_rate=0.01",
     ]
-    made = learn("summarisation-hierarchical", rows, held_out, tmp_path, updates=250, overrides=small)
+    trained = learn("summarisation-hierarchical", rows, held_out, tmp_path, updates=250, overrides=small)
 
-    report = made.model.evaluate(made.rows)
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["rouge2"] >= 85
     assert report.metrics["rouge2"] > report.baseline["rouge2"] + 50
-    assert made.model.evaluate(made.misled()).metrics["rouge2"] <= 45
+    assert trained.model.evaluate(trained.mismatched()).metrics["rouge2"] <= 45

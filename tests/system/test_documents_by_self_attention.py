@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.system.small import SMALL_TEXT, SMALL_WRITER, Trained, learn, part
+from tests.system.small import SMALL_TEXT, SMALL_WRITER, Trained, learn, split
 from tests.system.test_documents import OTHERS, WORDS, _filler
 
 LEVELS = ("encoder.levels=transformer", "encoder.heads=2", "encoder.feedforward=64")
@@ -27,7 +27,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         sentences.insert(draw.randint(0, len(sentences)), f"The film is {draw.choice(WORDS[label])}.")
         return {"text": " ".join(sentences), "label": label}
 
-    rows, held_out = part([review() for _ in range(600)])
+    rows, held_out = split([review() for _ in range(600)])
     small = [*SMALL_TEXT, *LEVELS, "encoder.pooling_size=16", "inputs.document.min_count=1"]
     label = ["decoder.kind=transformer", "decoder.layers=2", "decoder.feedforward=64", "decoder.size=32"]
     how = [
@@ -43,21 +43,21 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 def test_documents_are_classified_without_a_recurrence(reviews: Trained) -> None:
     assert reviews.model.evaluate(reviews.rows).metrics["accuracy"] >= 0.9
     assert reviews.untrained.evaluate(reviews.rows).metrics["accuracy"] <= 0.6
-    assert reviews.model.evaluate(reviews.misled()).metrics["accuracy"] <= 0.6
+    assert reviews.model.evaluate(reviews.mismatched()).metrics["accuracy"] <= 0.6
 
 
 def test_an_answer_does_not_depend_on_its_company(reviews: Trained) -> None:
-    given = [row["document"] for row in reviews.rows[:8]]
-    together = reviews.model.predict(given)
-    for text, one in zip(given, together, strict=True):
+    inputs = [row["document"] for row in reviews.rows[:8]]
+    together = reviews.model.predict(inputs)
+    for text, batched in zip(inputs, together, strict=True):
         alone = reviews.model.predict(text)
-        assert alone.log_probability == pytest.approx(one.log_probability, abs=1e-4)
-        assert alone.looks.weights == pytest.approx(one.looks.weights, abs=1e-4)
+        assert alone.log_probability == pytest.approx(batched.log_probability, abs=1e-4)
+        assert alone.looks.weights == pytest.approx(batched.looks.weights, abs=1e-4)
 
 
 def test_every_level_tells_how_it_looked(reviews: Trained, tmp_path: Path) -> None:
-    said = reviews.model.look(TEXT)
-    looks = said.looks
+    prediction = reviews.model.look(TEXT)
+    looks = prediction.looks
     assert looks.weights.shape == (1, 3)
     assert looks.maps["document.layer-1"].shape[-2:] == (1, 3)
     assert looks.maps["document.self-1"].shape == (2, 3, 3)
@@ -75,14 +75,14 @@ def test_every_level_tells_how_it_looked(reviews: Trained, tmp_path: Path) -> No
 
 
 def test_one_step_is_worked_out(reviews: Trained) -> None:
-    told = reviews.model.explain(TEXT, step=0)
-    assert told.reads is None
-    assert told.equations["state"].startswith("x is a parameter")
-    assert "s = norm(x)" in told.equations["state"]
-    assert told.equations["output"] == "P(y | x) = softmax(V s + c)"
-    assert len(told.state) == 32
-    assert told.looks[0].input == "document"
-    assert sum(told.looks[0].weights) == pytest.approx(1, abs=1e-5)
+    step = reviews.model.explain(TEXT, step=0)
+    assert step.reads is None
+    assert step.equations["state"].startswith("x is a parameter")
+    assert "s = norm(x)" in step.equations["state"]
+    assert step.equations["output"] == "P(y | x) = softmax(V s + c)"
+    assert len(step.state) == 32
+    assert step.looks[0].input == "document"
+    assert sum(step.looks[0].weights) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -110,23 +110,23 @@ def test_a_reply_takes_up_what_was_said_before(tmp_path: Path, ways: tuple[str, 
 
     turns = [turn(food, area) for food in foods for area in areas for _ in range(8)]
     draw.shuffle(turns)
-    rows, held_out = part(turns, held_out=12)
+    rows, held_out = split(turns, held_out=12)
     small = [*SMALL_TEXT, *SMALL_WRITER, *LEVELS, *ways, "training.batch_tokens=700", "training.learning_rate=0.004"]
-    made = learn("dialog-history", rows, held_out, tmp_path, updates=110, overrides=small, kind="jsonl")
+    trained = learn("dialog-history", rows, held_out, tmp_path, updates=110, overrides=small, kind="jsonl")
 
-    assert made.model.evaluate(made.rows).metrics["bleu_lc"] >= 85
-    assert made.model.evaluate(made.misled()).metrics["bleu_lc"] <= 70
-    given = {"history": ["i want greek food", "hello", "in the west part"]}
-    said = made.model.predict(given, beam=3)
-    assert said.text == "there is greek food in the west."
-    looks = said.looks.maps["history.words"]
+    assert trained.model.evaluate(trained.rows).metrics["bleu_lc"] >= 85
+    assert trained.model.evaluate(trained.mismatched()).metrics["bleu_lc"] <= 70
+    inputs = {"history": ["i want greek food", "hello", "in the west part"]}
+    prediction = trained.model.predict(inputs, beam=3)
+    assert prediction.text == "there is greek food in the west."
+    looks = prediction.looks.maps["history.words"]
     assert looks.sum(-1) == pytest.approx(np.ones(len(looks)), abs=1e-4)
-    told = made.model.explain(given, step=2)
-    assert [one.input for one in told.looks] == ["history", "history.words"]
-    for one in told.looks:
-        assert sum(one.weights) == pytest.approx(1, abs=1e-4)
+    step = trained.model.explain(inputs, step=2)
+    assert [look.input for look in step.looks] == ["history", "history.words"]
+    for look in step.looks:
+        assert sum(look.weights) == pytest.approx(1, abs=1e-4)
     words = dict.fromkeys(range(3), 0.0)
-    sentence = np.repeat(np.arange(3), said.looks.layouts["history.words"]["parts"])
-    for place, weight in zip(sentence, told.looks[1].weights, strict=True):
+    sentence = np.repeat(np.arange(3), prediction.looks.layouts["history.words"]["parts"])
+    for place, weight in zip(sentence, step.looks[1].weights, strict=True):
         words[int(place)] += weight
-    assert [*words.values()] == pytest.approx(told.looks[0].weights, abs=1e-4)
+    assert [*words.values()] == pytest.approx(step.looks[0].weights, abs=1e-4)

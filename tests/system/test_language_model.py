@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import seq2see
-from tests.system.small import Told, Trained
+from tests.system.small import RecordingListener, Trained
 
 NEXT = {"the": ["cat", "dog"], "cat": ["sat", "ran"], "dog": ["ran", "sat"], "sat": ["on", "by"], "ran": ["by", "on"],
         "on": ["the"], "by": ["the"]}  # fmt: skip
@@ -15,13 +15,13 @@ NEXT = {"the": ["cat", "dog"], "cat": ["sat", "ran"], "dog": ["ran", "sat"], "sa
 def sentences(count: int, *, seed: int) -> list[str]:
     """Lines of a small Markov language, in which the next word is one of at most two."""
     draw = random.Random(seed)
-    made = []
+    lines = []
     for _ in range(count):
         words = ["the"]
         while len(words) < 8:
             words.append(draw.choice(NEXT[words[-1]]))
-        made.append(" ".join(words))
-    return made
+        lines.append(" ".join(words))
+    return lines
 
 
 def test_language_model_learns_the_order_not_only_the_letters(tmp_path: Path) -> None:
@@ -30,7 +30,12 @@ def test_language_model_learns_the_order_not_only_the_letters(tmp_path: Path) ->
     sizes = ["decoder.size=64", "decoder.dropout=0", "decoder.embedding.size=16", "training.learning_rate=0.01"]
     how = ["training.lanes=8", "training.bptt=32", "training.threads=1", "training.precision=float32"]
     seq2see.train(
-        "language-model", data=text, out=tmp_path / "model", updates=160, overrides=[*sizes, *how], listeners=[Told()]
+        "language-model",
+        data=text,
+        out=tmp_path / "model",
+        updates=160,
+        overrides=[*sizes, *how],
+        listeners=[RecordingListener()],
     )
     model = seq2see.load(tmp_path / "model")
     rows = [{"output": line} for line in held_out]
@@ -40,12 +45,12 @@ def test_language_model_learns_the_order_not_only_the_letters(tmp_path: Path) ->
     report = model.evaluate(rows)
     assert report.metrics["perplexity"] <= 1.5
     assert report.metrics["perplexity"] < report.baseline["perplexity"] / 4
-    assert Trained(model, rows, Told()).untrained.evaluate(rows).metrics["perplexity"] >= 10
+    assert Trained(model, rows, RecordingListener()).untrained.evaluate(rows).metrics["perplexity"] >= 10
     assert model.evaluate(shuffled).metrics["perplexity"] > report.baseline["perplexity"]
     assert abs(model.score(rows).perplexity - report.metrics["perplexity"]) < 1e-6
 
-    drawn = model.predict(None, sample=True, prefix="the cat", max_length=60, seed=5)
-    assert drawn.text is not None
-    assert drawn.text.startswith("the cat")
+    sampled = model.predict(None, sample=True, prefix="the cat", max_length=60, seed=5)
+    assert sampled.text is not None
+    assert sampled.text.startswith("the cat")
     known = {*NEXT}
-    assert sum(word in known for word in drawn.text.split()[:-1]) >= 5
+    assert sum(word in known for word in sampled.text.split()[:-1]) >= 5

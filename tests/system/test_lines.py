@@ -42,7 +42,7 @@ def lines(folder: Path, letters: str) -> Path:
     (folder / "text.txt").write_text("\n".join(words), encoding="utf-8")
     mild = Distortions(rotation=0, shear=3, blur=0.3, noise=3, ink=0.2, paper=0, elastic=0)
     render(
-        folder / "text.txt", folder, Rendering([BASE], size=20, dev_share=0.15, distortions=mild), say=lambda said: None
+        folder / "text.txt", folder, Rendering([BASE], size=20, dev_share=0.15, distortions=mild), say=lambda _: None
     )
     header, *rows = (folder / "dev.tsv").read_text("utf-8").splitlines()
     pairs = [row.split("\t") for row in rows]

@@ -32,7 +32,7 @@ def _shapes_unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", before)
 
 
-def drawn(below: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+def random_ids(below: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randint(0, below, shape, generator=generator)
 
 
@@ -48,9 +48,9 @@ def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
 
 def letters(rows: int, length: int, generator: torch.Generator, *, reverse: bool) -> Batch:
     """Random letters, to be written as they stand or from the end."""
-    ids = FIRST + drawn(LETTERS, (rows, length), generator)
+    ids = FIRST + random_ids(LETTERS, (rows, length), generator)
     wanted = torch.cat([ids.flip(1) if reverse else ids, torch.full((rows, 1), EOS)], dim=1)
-    source, target = (Sequences(one, torch.ones_like(one, dtype=torch.bool)) for one in (ids, wanted))
+    source, target = (Sequences(value, torch.ones_like(value, dtype=torch.bool)) for value in (ids, wanted))
     return Batch({"source": source}, target, list(range(rows)))
 
 
@@ -58,7 +58,7 @@ def lengths(generator: torch.Generator) -> list[int]:
     """Short ones first, of every length in the end."""
     growing = int(GROWING * UPDATES)
     most = [5 + LONG * number // growing if number < growing else LONG for number in range(UPDATES)]
-    return [3 + int(drawn(min(one, LONG) - 2, (1,), generator)) for one in most]
+    return [3 + int(random_ids(min(value, LONG) - 2, (1,), generator)) for value in most]
 
 
 def writer(attention: Any, *, reverse: bool) -> EncoderDecoder:
@@ -130,9 +130,9 @@ class Finder(nn.Module):
 
 def marked(rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """ids, mask, the answer, and the one place whose symbol is marked and gives it; the others hold any answer."""
-    mask = torch.arange(PLACES) < 4 + drawn(PLACES - 3, (rows, 1), generator)
+    mask = torch.arange(PLACES) < 4 + random_ids(PLACES - 3, (rows, 1), generator)
     where = (torch.rand(rows, generator=generator) * mask.sum(1)).long()
-    ids, answer = drawn(CLASSES, (rows, PLACES), generator), drawn(CLASSES, (rows,), generator)
+    ids, answer = random_ids(CLASSES, (rows, PLACES), generator), random_ids(CLASSES, (rows,), generator)
     ids[torch.arange(rows), where] = CLASSES + answer
     return ids * mask, mask, answer, where
 

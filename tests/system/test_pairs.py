@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, part
+from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, split
 
 SMALL = [*SMALL_TEXT, *SMALL_WRITER]
 WHO = ["dog", "cat", "horse", "girl", "nurse"]
@@ -26,22 +26,24 @@ def test_entailment_compares_words_and_minds_negation(tmp_path: Path) -> None:
         hypothesis = f"no {who} {deed}" if label == "contradiction" else f"a {who} {deed}"
         return {"premise": premise, "hypothesis": hypothesis, "label": label}
 
-    rows, held_out = part([pair() for _ in range(900)], held_out=80)
-    made = learn("entailment", rows, held_out, tmp_path, updates=350, overrides=SMALL_TEXT)
+    rows, held_out = split([pair() for _ in range(900)], held_out=80)
+    trained = learn("entailment", rows, held_out, tmp_path, updates=350, overrides=SMALL_TEXT)
 
-    assert made.model.evaluate(made.rows).metrics["accuracy"] >= 0.9
-    assert made.untrained.evaluate(made.rows).metrics["accuracy"] <= 0.6
-    entailed = [row for row in made.misled("premise") if row["output"] == "entailment"]
-    assert made.model.evaluate(entailed).metrics["accuracy"] <= 0.4
-    assert made.model.evaluate(made.misled("hypothesis")).metrics["accuracy"] <= 0.6
-    answer = made.model.predict({"premise": "a dog sleeps today", "hypothesis": "no dog sleeps"})
+    assert trained.model.evaluate(trained.rows).metrics["accuracy"] >= 0.9
+    assert trained.untrained.evaluate(trained.rows).metrics["accuracy"] <= 0.6
+    entailed = [row for row in trained.mismatched("premise") if row["output"] == "entailment"]
+    assert trained.model.evaluate(entailed).metrics["accuracy"] <= 0.4
+    assert trained.model.evaluate(trained.mismatched("hypothesis")).metrics["accuracy"] <= 0.6
+    answer = trained.model.predict({"premise": "a dog sleeps today", "hypothesis": "no dog sleeps"})
     assert answer.label == "contradiction"
     assert set(answer.looks.maps) == {"premise", "hypothesis"}
 
 
 def test_question_answering_answers_what_it_learned_however_it_is_asked(tmp_path: Path) -> None:
     draw = random.Random(9)
-    facts = {f"{one}land": f"{two} city" for one, two in zip(PEOPLE, draw.sample(GOODS, len(PEOPLE)), strict=True)}
+    facts = {
+        f"{person}land": f"{goods} city" for person, goods in zip(PEOPLE, draw.sample(GOODS, len(PEOPLE)), strict=True)
+    }
     ways = ["What is the capital of {}?", "Which town rules {}?", "{} has which capital?", "Name the capital of {}!"]
     polite = ["", "Please, ", "Tell me: ", "Well, "]
     table = [
@@ -51,12 +53,12 @@ def test_question_answering_answers_what_it_learned_however_it_is_asked(tmp_path
         for start in polite
     ]
     draw.shuffle(table)
-    rows, held_out = part(table, held_out=20)
-    made = learn("question-answering", rows, held_out, tmp_path, updates=120, overrides=SMALL)
+    rows, held_out = split(table, held_out=20)
+    trained = learn("question-answering", rows, held_out, tmp_path, updates=120, overrides=SMALL)
 
-    assert made.model.evaluate(made.rows).metrics["em"] >= 0.9
-    assert made.untrained.evaluate(made.rows).metrics["em"] == 0
-    assert made.model.evaluate(made.misled()).metrics["em"] <= 0.5
+    assert trained.model.evaluate(trained.rows).metrics["em"] >= 0.9
+    assert trained.untrained.evaluate(trained.rows).metrics["em"] == 0
+    assert trained.model.evaluate(trained.mismatched()).metrics["em"] <= 0.5
 
 
 def test_question_answering_finds_the_answer_in_the_passage(tmp_path: Path) -> None:
@@ -68,13 +70,13 @@ def test_question_answering_finds_the_answer_in_the_passage(tmp_path: Path) -> N
         asked = draw.randrange(3)
         return {"passage": passage, "question": f"{people[asked]}?", "answer": f"the {goods[asked]}"}
 
-    rows, held_out = part([ask() for _ in range(1500)], held_out=60)
-    made = learn("question-answering-passage", rows, held_out, tmp_path, updates=500, overrides=SMALL)
+    rows, held_out = split([ask() for _ in range(1500)], held_out=60)
+    trained = learn("question-answering-passage", rows, held_out, tmp_path, updates=500, overrides=SMALL)
 
-    assert made.model.evaluate(made.rows).metrics["em"] >= 0.85
-    assert made.untrained.evaluate(made.rows).metrics["em"] == 0
-    assert made.model.evaluate(made.misled("passage")).metrics["em"] <= 0.45
-    assert made.model.evaluate(made.misled("question")).metrics["em"] <= 0.5
-    answer = made.model.predict({"passage": "tom: ring. ida: hat. ben: kite.", "question": "ida?"})
+    assert trained.model.evaluate(trained.rows).metrics["em"] >= 0.85
+    assert trained.untrained.evaluate(trained.rows).metrics["em"] == 0
+    assert trained.model.evaluate(trained.mismatched("passage")).metrics["em"] <= 0.45
+    assert trained.model.evaluate(trained.mismatched("question")).metrics["em"] <= 0.5
+    answer = trained.model.predict({"passage": "tom: ring. ida: hat. ben: kite.", "question": "ida?"})
     assert answer.text == "the hat"
     assert set(answer.looks.maps) == {"passage"}

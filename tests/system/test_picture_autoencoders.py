@@ -51,8 +51,8 @@ def test_the_recipe_as_it_ships_learns(table: Path, tmp_path: Path) -> None:
     quick = ["training.batch_rows=8", "training.report_every=60"]
     model = seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=quick, updates=60)
     paths = [str(table.parent / f"{i}.png") for i in range(40)]
-    found = model.evaluate([{"image": one, "output": one} for one in paths])
-    assert found.metrics["mse"] < 0.8 * found.baseline["mse"]
+    report = model.evaluate([{"image": path, "output": path} for path in paths])
+    assert report.metrics["mse"] < 0.8 * report.baseline["mse"]
     assert model.predict(paths[0]).image.shape == (32, 32, 3)
 
 
@@ -60,34 +60,34 @@ def test_the_recipe_as_it_ships_learns(table: Path, tmp_path: Path) -> None:
 def test_pictures_come_back(table: Path, tmp_path: Path, changes: list[str]) -> None:
     model = seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=changes, updates=120)
     paths = [str(table.parent / f"{i}.png") for i in range(60)]
-    seen = model.evaluate([{"image": one, "output": one} for one in paths])
+    seen = model.evaluate([{"image": path, "output": path} for path in paths])
     blind = model.evaluate([{"image": a, "output": b} for a, b in zip(paths, paths[1:] + paths[:1], strict=True)])
     assert seen.metrics["mse"] < 0.5 * seen.baseline["mse"]
     assert blind.metrics["mse"] > blind.baseline["mse"]
-    made = seq2see.load(tmp_path / "run").predict(paths[0])
-    assert isinstance(made.image, np.ndarray)
-    assert made.image.shape == (16, 16)
-    assert made.image.dtype == np.uint8
+    prediction = seq2see.load(tmp_path / "run").predict(paths[0])
+    assert isinstance(prediction.image, np.ndarray)
+    assert prediction.image.shape == (16, 16)
+    assert prediction.image.dtype == np.uint8
 
 
-def code_of(*given: str) -> Any:
+def code_of(*command: str) -> Any:
     with pytest.raises(SystemExit) as left:
-        main(given)
+        main(command)
     return left.value.code
 
 
 def test_the_command_line_writes_pictures(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seq2see.train(RECIPE, data=table, out=tmp_path / "run", overrides=DENSE, updates=2)
     capsys.readouterr()
-    given = ["predict", str(tmp_path / "run"), str(table.parent / "3.png")]
-    assert code_of(*given, "--pictures", str(tmp_path / "made"), "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["image"] == str(tmp_path / "made" / "00001-3.png")
-    with Image.open(told["image"]) as picture:
+    command = ["predict", str(tmp_path / "run"), str(table.parent / "3.png")]
+    assert code_of(*command, "--pictures", str(tmp_path / "made"), "--json") == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["image"] == str(tmp_path / "made" / "00001-3.png")
+    with Image.open(output["image"]) as picture:
         assert picture.size == (16, 16)
-    assert code_of(*given) == 2
+    assert code_of(*command) == 2
     assert "--pictures DIR" in capsys.readouterr().err
-    assert code_of(*given, "--pictures", str(tmp_path / "made"), "--n-best", "3") == 2
+    assert code_of(*command, "--pictures", str(tmp_path / "made"), "--n-best", "3") == 2
     assert "--n-best" in capsys.readouterr().err
 
 
@@ -108,9 +108,9 @@ def test_rows_that_are_left_out_of_a_file_of_inputs_are_told(
     mixed = squares(tmp_path / "mixed", 4)
     (mixed.parent / "2.png").write_text("no picture", encoding="utf-8")
     capsys.readouterr()
-    given = ["predict", str(tmp_path / "run"), "--file", str(mixed), "--pictures", str(tmp_path / "made"), "--json"]
-    assert code_of(*given) == 0
-    told = capsys.readouterr()
-    assert len(told.out.splitlines()) == 3
-    assert "left out: pictures.tsv: 1 row with a file that cannot be used" in told.err
-    assert "line 4, column 'image': 2.png: not a picture" in told.err
+    command = ["predict", str(tmp_path / "run"), "--file", str(mixed), "--pictures", str(tmp_path / "made"), "--json"]
+    assert code_of(*command) == 0
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 3
+    assert "left out: pictures.tsv: 1 row with a file that cannot be used" in output.err
+    assert "line 4, column 'image': 2.png: not a picture" in output.err

@@ -35,8 +35,8 @@ def shapes(folder: Path, number: int, seed: int = 1) -> list[tuple[str, str, str
     return rows
 
 
-def written(path: Path, rows: list[tuple[str, str]], columns: str) -> Path:
-    lines = [columns, *(f"{file}\t{said}" for file, said in rows)]
+def write_rows(path: Path, rows: list[tuple[str, str]], columns: str) -> Path:
+    lines = [columns, *(f"{file}\t{caption}" for file, caption in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -49,15 +49,17 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("shapes")
-    rows = shapes(made, 360)
-    written(made / "train.tsv", [(file, said) for file, said, _ in rows[:300]], "image\tcaption")
-    dev = [(file, said) for file, said, _ in rows[300:]]
-    written(made / "dev.tsv", dev, "image\tcaption")
-    mixed = [said for _, said in dev]
+    path = tmp_path_factory.mktemp("shapes")
+    rows = shapes(path, 360)
+    write_rows(path / "train.tsv", [(file, caption) for file, caption, _ in rows[:300]], "image\tcaption")
+    dev = [(file, caption) for file, caption, _ in rows[300:]]
+    write_rows(path / "dev.tsv", dev, "image\tcaption")
+    mixed = [caption for _, caption in dev]
     random.Random(3).shuffle(mixed)
-    written(made / "blind.tsv", [(file, said) for (file, _), said in zip(dev, mixed, strict=True)], "image\tcaption")
-    return made
+    write_rows(
+        path / "blind.tsv", [(file, caption) for (file, _), caption in zip(dev, mixed, strict=True)], "image\tcaption"
+    )
+    return path
 
 
 def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,21 +80,21 @@ def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: 
 
     loaded = seq2see.load(tmp_path / "run")
     path = next((folder / "images").glob("*.png"))
-    said = loaded.predict(str(path))
-    assert said.text == model.predict(str(path)).text
-    assert said.looks.layouts["image"] == {"kind": "grid", "shape": [3, 6]}
-    assert said.looks.weights.shape == (len(said.tokens), 18)
+    prediction = loaded.predict(str(path))
+    assert prediction.text == model.predict(str(path)).text
+    assert prediction.looks.layouts["image"] == {"kind": "grid", "shape": [3, 6]}
+    assert prediction.looks.weights.shape == (len(prediction.tokens), 18)
     assert loaded.places(str(path))[7] == "2,2"
-    assert said.looks.weights.sum(1) == pytest.approx(1.0, abs=1e-4)
+    assert prediction.looks.weights.sum(1) == pytest.approx(1.0, abs=1e-4)
 
     capsys.readouterr()
     with pytest.raises(SystemExit, match="0"):
         main(["look", str(tmp_path / "run"), str(path), "--out", str(tmp_path / "look.svg")])
-    assert capsys.readouterr().out.strip() == said.text
-    drawn = (tmp_path / "look.svg").read_text(encoding="utf-8")
-    assert drawn.count("<image") == 1 + len(said.tokens) + 1  # the picture, each word, the key
-    assert all(f"look {token.text}" in drawn.replace("&lt;", "<").replace("&gt;", ">") for token in said.tokens)
-    assert f"{said.tokens[0].probability:.0%}".replace("%", " %") in drawn
+    assert capsys.readouterr().out.strip() == prediction.text
+    svg = (tmp_path / "look.svg").read_text(encoding="utf-8")
+    assert svg.count("<image") == 1 + len(prediction.tokens) + 1  # the picture, each word, the key
+    assert all(f"look {token.text}" in svg.replace("&lt;", "<").replace("&gt;", ">") for token in prediction.tokens)
+    assert f"{prediction.tokens[0].probability:.0%}".replace("%", " %") in svg
     with pytest.raises(SystemExit, match="0"):
         main(["explain", str(tmp_path / "run"), str(path), "--step", "1"])
     cells = loaded.explain(str(path), step=1).looks[0]
@@ -103,8 +105,8 @@ def test_captions_of_pictures_are_learned(folder: Path, tmp_path: Path, capsys: 
 
 def test_labels_of_pictures_are_learned(folder: Path, tmp_path: Path) -> None:
     rows = shapes(tmp_path, 260, seed=7)
-    written(tmp_path / "train.tsv", [(file, label) for file, _, label in rows[:200]], "image\tlabel")
-    written(tmp_path / "dev.tsv", [(file, label) for file, _, label in rows[200:]], "image\tlabel")
+    write_rows(tmp_path / "train.tsv", [(file, label) for file, _, label in rows[:200]], "image\tlabel")
+    write_rows(tmp_path / "dev.tsv", [(file, label) for file, _, label in rows[200:]], "image\tlabel")
     recipe = {
         **SMALL,
         "inputs": {"image": {"kind": "image", "height": 24, "width": 48, "augment": {"light": 0.1}}},
@@ -123,7 +125,7 @@ def test_rows_of_one_picture_are_references_of_each_other(folder: Path, tmp_path
     """In `evaluate` and in the reports of a run alike; a path may be spelt with a dot."""
     seen = [file for file, _, _ in shapes(tmp_path, 4)]
     rows = [(f"./{file}" if number else file, f"{word} thing") for file in seen for number, word in enumerate("abc")]
-    table = written(tmp_path / "several.tsv", rows, "image\tcaption")
+    table = write_rows(tmp_path / "several.tsv", rows, "image\tcaption")
     recipe = {
         "inputs": {"image": {"kind": "image", "height": 24, "width": 48}},
         "encoder": {"kind": "convolutional", "channels": [4], "size": 8},
@@ -136,9 +138,9 @@ def test_rows_of_one_picture_are_references_of_each_other(folder: Path, tmp_path
     report = model.evaluate(table)
     assert (report.rows, report.inputs) == (12, 4)
     assert report.baseline["exact"] == 1.0  # whichever of the three is said
-    told = json.loads((tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    assert told["baseline"]["exact"] == 1.0
-    assert {name: told["dev"][name] for name in report.metrics} == pytest.approx(report.metrics)
+    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert last["baseline"]["exact"] == 1.0
+    assert {name: last["dev"][name] for name in report.metrics} == pytest.approx(report.metrics)
 
 
 def spoilt(folder: Path) -> Path:
@@ -154,7 +156,7 @@ def spoilt(folder: Path) -> Path:
     Image.new("CMYK", (48, 24), (0, 255, 255, 0)).save(images / "print.jpg")
     names = ["gone.png", "cut.png", "words.png", "wide.png", "film.gif", "print.jpg"]
     bad = [(f"images/{name}", "red square red square") for name in names]
-    return written(folder / "mixed.tsv", [*bad, *((file, said) for file, said, _ in rows)], "image\tcaption")
+    return write_rows(folder / "mixed.tsv", [*bad, *((file, caption) for file, caption, _ in rows)], "image\tcaption")
 
 
 def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
@@ -168,8 +170,8 @@ def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
     }
     with pytest.raises(UserError) as stopped:
         seq2see.train(recipe, data=table, out=tmp_path / "stop")
-    said = str(stopped.value)
-    assert "5 rows with a file that cannot be used" in said
+    message = str(stopped.value)
+    assert "5 rows with a file that cannot be used" in message
     for line, name, reason in (
         (2, "gone.png", "no such file"),
         (3, "cut.png", "damaged or cut short"),
@@ -177,8 +179,8 @@ def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
         (5, "wide.png", "20,000 x 4 pixels"),
         (6, "film.gif", "an animation of 2 frames"),
     ):
-        assert f"line {line}, column 'image': images/{name}: {reason}" in said
-    assert "print.jpg" not in said
+        assert f"line {line}, column 'image': images/{name}: {reason}" in message
+    assert "print.jpg" not in message
     assert not (tmp_path / "stop").exists()
 
     recipe["data"] = {"on_error": "skip"}

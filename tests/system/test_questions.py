@@ -10,7 +10,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from tests.system.drawing import SHAPES, anything, drawn
+from tests.system.drawing import SHAPES, draw_things, random_thing
 from tests.system.small import Row, Trained, learn
 
 SMALL = (
@@ -31,25 +31,27 @@ SMALL = (
 )
 
 
-def asked(folder: Path, number: int) -> list[Row]:
+def questions(folder: Path, number: int) -> list[Row]:
     """Two questions about every picture, each in words of its own."""
     draw = random.Random(4)
     rows: list[Row] = []
     for i in range(number):
-        colour, shape = anything(draw)
-        drawn(folder / "images" / f"{i}.png", [(colour, shape)], draw)
+        colour, shape = random_thing(draw)
+        draw_things(folder / "images" / f"{i}.png", [(colour, shape)], draw)
         for what, answer in (("colour", colour), ("shape", shape)):
             question = draw.choice([f"What {what} is it?", f"Tell me the {what} of the thing", f"Which {what}?"])
             rows.append({"image": f"images/{i}.png", "question": question, "answer": answer})
     return rows
 
 
-def accuracy(made: Trained, *misled: str) -> float:
+def accuracy(trained: Trained, *mismatched: str) -> float:
     """Of the held-out rows as they are, or with some inputs taken from another row."""
     draw = random.Random(1)
-    others = draw.sample(made.rows, len(made.rows))
-    rows = [{**row, **{name: other[name] for name in misled}} for row, other in zip(made.rows, others, strict=True)]
-    metrics = made.model.evaluate(rows).metrics
+    others = draw.sample(trained.rows, len(trained.rows))
+    rows = [
+        {**row, **{name: other[name] for name in mismatched}} for row, other in zip(trained.rows, others, strict=True)
+    ]
+    metrics = trained.model.evaluate(rows).metrics
     return metrics["accuracy"] if "accuracy" in metrics else metrics["exact"]
 
 
@@ -58,12 +60,12 @@ def question_of(row: Mapping[str, str]) -> dict[str, str]:
 
 
 def test_the_answer_needs_the_picture_and_the_question(tmp_path: Path) -> None:
-    rows = asked(tmp_path, 220)
-    made = learn("visual-question-answering", rows[120:], rows[:120], tmp_path, updates=200, overrides=SMALL)
-    assert accuracy(made) >= 0.9
-    assert accuracy(made, "image") <= 0.65  # one of three colours, one of two shapes
-    assert accuracy(made, "question") <= 0.65  # half of them ask for something else
-    answer = made.model.predict({"image": made.rows[0]["image"], "question": "what shape is it?"})
+    rows = questions(tmp_path, 220)
+    trained = learn("visual-question-answering", rows[120:], rows[:120], tmp_path, updates=200, overrides=SMALL)
+    assert accuracy(trained) >= 0.9
+    assert accuracy(trained, "image") <= 0.65  # one of three colours, one of two shapes
+    assert accuracy(trained, "question") <= 0.65  # half of them ask for something else
+    answer = trained.model.predict({"image": trained.rows[0]["image"], "question": "what shape is it?"})
     assert answer.label in SHAPES
     assert set(answer.looks.maps) == {"image"}
     assert answer.looks.beside == {"question": "what shape is it?"}
@@ -71,16 +73,16 @@ def test_the_answer_needs_the_picture_and_the_question(tmp_path: Path) -> None:
 
 
 def test_answers_may_be_written_word_by_word(tmp_path: Path) -> None:
-    rows = asked(tmp_path, 220)
+    rows = questions(tmp_path, 220)
     longer = [{**row, "answer": f"it is {row['answer']}"} for row in rows]
     words = ["output.kind=text", "decoder.embedding.size=16", "evaluation.metrics=[exact]", "search.max_length=6"]
     overrides = [*SMALL, *words]
-    made = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=260, overrides=overrides)
-    assert made.model.recipe.decoder.kind == "recurrent"
-    assert accuracy(made) >= 0.9
-    assert accuracy(made, "image") <= 0.65
-    assert accuracy(made, "question") <= 0.65
-    assert made.model.predict(question_of(made.rows[0])).text.startswith("it is ")
+    trained = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=260, overrides=overrides)
+    assert trained.model.recipe.decoder.kind == "recurrent"
+    assert accuracy(trained) >= 0.9
+    assert accuracy(trained, "image") <= 0.65
+    assert accuracy(trained, "question") <= 0.65
+    assert trained.model.predict(question_of(trained.rows[0])).text.startswith("it is ")
 
 
 def spoken_of(folder: Path, number: int) -> list[Row]:
@@ -88,13 +90,13 @@ def spoken_of(folder: Path, number: int) -> list[Row]:
     draw = random.Random(6)
     rows: list[Row] = []
     for i in range(number):
-        colour, shape = anything(draw)
-        drawn(folder / "images" / f"{i}.png", [(colour, shape)], draw)
+        colour, shape = random_thing(draw)
+        draw_things(folder / "images" / f"{i}.png", [(colour, shape)], draw)
         what, answer = draw.choice([("colour", colour), ("shape", shape)])
         opened = f"shall we speak of its {what}?"
         turns = [([], opened, "yes"), ([opened, "yes", "do you see it?", "yes"], "what is it then?", answer)]
-        for history, question, said in turns:
-            rows.append({"image": f"images/{i}.png", "question": question, "history": history, "answer": said})
+        for history, question, reply in turns:
+            rows.append({"image": f"images/{i}.png", "question": question, "history": history, "answer": reply})
     return rows
 
 
@@ -106,17 +108,17 @@ def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
         "decoder.start=[question, history]",
     ]
     overrides = [*SMALL, *history, "training.report_every=480"]
-    made = learn(
+    trained = learn(
         "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=480, overrides=overrides, kind="jsonl"
     )
-    assert len(made.rows) == 120
-    first = [row for row in made.rows if not row["history"]]
+    assert len(trained.rows) == 120
+    first = [row for row in trained.rows if not row["history"]]
     assert len(first) == 60  # rows without a history are kept
-    assert made.model.evaluate(first).metrics["accuracy"] == 1
-    made.rows = [row for row in made.rows if row["history"]]
-    assert accuracy(made) >= 0.8
-    assert accuracy(made, "image") <= 0.65
-    assert accuracy(made, "history") <= 0.65
+    assert trained.model.evaluate(first).metrics["accuracy"] == 1
+    trained.rows = [row for row in trained.rows if row["history"]]
+    assert accuracy(trained) >= 0.8
+    assert accuracy(trained, "image") <= 0.65
+    assert accuracy(trained, "history") <= 0.65
 
 
 @pytest.mark.parametrize("wrong", ["inputs.image.height=2", "decoder.start=history", "inputs.image.may_be_empty=true"])

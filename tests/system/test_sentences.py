@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, part
+from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, split
 
 SMALL = [*SMALL_TEXT, *SMALL_WRITER]
 THINGS = {"house": "casa", "dog": "perro", "tree": "arbol", "boat": "barco", "stone": "piedra", "book": "libro"}
@@ -23,13 +23,13 @@ def test_translation_puts_words_where_the_other_language_has_them(tmp_path: Path
         there = f"{THINGS[b]} {KINDS[a]} {DEEDS[deed]} {THINGS[d]} {KINDS[c]}."
         return {"en": f"the {a} {b} {deed} a {c} {d}.", "de": there}
 
-    rows, held_out = part([pair() for _ in range(600)])
-    made = learn("translation", rows, held_out, tmp_path, updates=350, overrides=SMALL)
+    rows, held_out = split([pair() for _ in range(600)])
+    trained = learn("translation", rows, held_out, tmp_path, updates=220, overrides=SMALL)
 
-    assert made.model.evaluate(made.rows).metrics["bleu"] >= 85
-    assert made.untrained.evaluate(made.rows).metrics["bleu"] <= 5
-    assert made.model.evaluate(made.misled()).metrics["bleu"] <= 50
-    assert made.model.predict("the old dog wants a white boat.").text == "perro viejo quiere barco blanco."
+    assert trained.model.evaluate(trained.rows).metrics["bleu"] >= 85
+    assert trained.untrained.evaluate(trained.rows).metrics["bleu"] <= 5
+    assert trained.model.evaluate(trained.mismatched()).metrics["bleu"] <= 50
+    assert trained.model.predict("the old dog wants a white boat.").text == "perro viejo quiere barco blanco."
 
 
 def test_entailment_generation_keeps_what_follows(tmp_path: Path) -> None:
@@ -42,14 +42,14 @@ def test_entailment_generation_keeps_what_follows(tmp_path: Path) -> None:
         premise = f"A {colour} {who} is {deed} in the {place}"
         return {"premise": premise, "hypothesis": f"The {ANIMALS[who]} in the {place} is {deed}", "label": "entailment"}
 
-    rows, held_out = part([pair() for _ in range(500)])
-    made = learn("entailment-generation", rows, held_out, tmp_path, updates=250, overrides=SMALL)
+    rows, held_out = split([pair() for _ in range(500)])
+    trained = learn("entailment-generation", rows, held_out, tmp_path, updates=250, overrides=SMALL)
 
-    report = made.model.evaluate(made.rows)
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["bleu_lc"] >= 90
     assert report.metrics["perplexity"] <= 1.5
-    assert made.untrained.evaluate(made.rows).metrics["perplexity"] >= 15
-    blind = made.model.evaluate(made.misled()).metrics
+    assert trained.untrained.evaluate(trained.rows).metrics["perplexity"] >= 15
+    blind = trained.model.evaluate(trained.mismatched()).metrics
     assert blind["bleu_lc"] <= 70
     assert blind["perplexity"] >= 3
 
@@ -66,14 +66,16 @@ def test_summarisation_finds_what_a_document_is_about(tmp_path: Path) -> None:
         body = f"{first} this paper is about {topic}. {second} our work stands on {by}. {last}"
         return {"abstract": body, "title": f"{topic} with {by}"}
 
-    rows, held_out = part([pair() for _ in range(600)])
-    made = learn("summarisation", rows, held_out, tmp_path, updates=250, overrides=SMALL)
+    rows, held_out = split([pair() for _ in range(600)])
+    trained = learn(
+        "summarisation", rows, held_out, tmp_path, updates=180, overrides=[*SMALL, "training.batch_tokens=1200"]
+    )
 
-    report = made.model.evaluate(made.rows)
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["rouge2"] >= 85
     assert report.metrics["rouge2"] > report.baseline["rouge2"] + 50
-    assert made.untrained.evaluate(made.rows).metrics["rouge2"] <= 5
-    assert made.model.evaluate(made.misled()).metrics["rouge2"] <= 45
+    assert trained.untrained.evaluate(trained.rows).metrics["rouge2"] <= 5
+    assert trained.model.evaluate(trained.mismatched()).metrics["rouge2"] <= 45
 
 
 def test_dialog_takes_up_what_was_said_last(tmp_path: Path) -> None:
@@ -87,28 +89,27 @@ def test_dialog_takes_up_what_was_said_last(tmp_path: Path) -> None:
 
     turns = [turn(food, area, asked) for food in foods for area in areas for asked in asking]
     draw.shuffle(turns)
-    rows, held_out = part(turns, held_out=16)
-    made = learn("dialog", rows, held_out, tmp_path, updates=250, overrides=SMALL, kind="jsonl")
+    rows, held_out = split(turns, held_out=16)
+    trained = learn("dialog", rows, held_out, tmp_path, updates=250, overrides=SMALL, kind="jsonl")
 
-    report = made.model.evaluate(made.rows)
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["perplexity"] <= 1.4
     assert report.metrics["bleu_lc"] >= 90
     assert report.metrics["bleu_lc"] > report.baseline["bleu_lc"] + 20
-    assert made.untrained.evaluate(made.rows).metrics["perplexity"] >= 10
-    assert made.model.evaluate(made.misled()).metrics["perplexity"] >= 2
-    assert made.model.predict("I want greek food in the west.").text == "there is greek food in the west."
+    assert trained.untrained.evaluate(trained.rows).metrics["perplexity"] >= 10
+    assert trained.model.evaluate(trained.mismatched()).metrics["perplexity"] >= 2
+    assert trained.model.predict("I want greek food in the west.").text == "there is greek food in the west."
 
 
 def test_sequence_autoencoder_gets_words_back_through_one_vector(tmp_path: Path) -> None:
     draw = random.Random(7)
     words = [*THINGS, *KINDS]
-    rows, held_out = part([{"text": " ".join(draw.choices(words, k=draw.randint(2, 4)))} for _ in range(900)])
-    overrides = [*SMALL, "training.batch_tokens=500"]
-    made = learn("sequence-autoencoder", rows, held_out, tmp_path, updates=500, overrides=overrides)
+    rows, held_out = split([{"text": " ".join(draw.choices(words, k=draw.randint(2, 4)))} for _ in range(900)])
+    trained = learn("sequence-autoencoder", rows, held_out, tmp_path, updates=300, overrides=SMALL)
 
-    assert made.model.recipe.looked_at == []
-    metrics = made.model.evaluate(made.rows).metrics
+    assert trained.model.recipe.looked_at == []
+    metrics = trained.model.evaluate(trained.rows).metrics
     assert metrics["token_accuracy"] >= 0.8
     assert metrics["recall"] >= 0.8
-    assert made.untrained.evaluate(made.rows).metrics["token_accuracy"] <= 0.25
-    assert made.model.evaluate(made.misled()).metrics["token_accuracy"] <= 0.4
+    assert trained.untrained.evaluate(trained.rows).metrics["token_accuracy"] <= 0.25
+    assert trained.model.evaluate(trained.mismatched()).metrics["token_accuracy"] <= 0.4

@@ -10,7 +10,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from tests.system.small import Row, Trained, learn, part
+from tests.system.small import Row, Trained, learn, split
 
 LETTERS = "abcdefgh"
 SMALL = (
@@ -35,7 +35,7 @@ def rows() -> tuple[list[Row], list[Row]]:
     draw = random.Random(3)
     drawn = [[draw.choice(LETTERS) for _ in range(draw.randint(4, 6))] for _ in range(1500)]
     distinct = {"".join(sorted(letters)): letters for letters in drawn}.values()
-    return part([{"items": letters, "sorted": " ".join(sorted(letters))} for letters in distinct])
+    return split([{"items": letters, "sorted": " ".join(sorted(letters))} for letters in distinct])
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,12 +54,12 @@ def sorter(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     )
 
 
-def sorts(made: Trained) -> None:
-    report = made.model.evaluate(made.rows)
+def sorts(trained: Trained) -> None:
+    report = trained.model.evaluate(trained.rows)
     assert report.metrics["exact"] >= 0.8
     assert report.baseline["exact"] <= 0.2
-    assert made.model.evaluate(made.misled()).metrics["exact"] <= 0.1
-    assert made.untrained.evaluate(made.rows).metrics["exact"] <= 0.1
+    assert trained.model.evaluate(trained.mismatched()).metrics["exact"] <= 0.1
+    assert trained.untrained.evaluate(trained.rows).metrics["exact"] <= 0.1
 
 
 def test_letters_nobody_put_in_order_are_sorted(sorter: Trained) -> None:
@@ -67,32 +67,32 @@ def test_letters_nobody_put_in_order_are_sorted(sorter: Trained) -> None:
 
 
 def test_elements_that_look_at_each_other_sort_too(tmp_path: Path) -> None:
-    made = learn("set-to-sequence", *rows(), tmp_path, updates=250, overrides=[*LOOKING, *SMALL], kind="jsonl")
-    sorts(made)
-    maps = made.model.look({"items": ["c", "a", "b"]}).looks
+    trained = learn("set-to-sequence", *rows(), tmp_path, updates=250, overrides=[*LOOKING, *SMALL], kind="jsonl")
+    sorts(trained)
+    maps = trained.model.look({"items": ["c", "a", "b"]}).looks
     assert maps.layouts["items"] == maps.layouts["items.self-1"] == {"kind": "set", "shape": [3]}
 
 
 def test_the_order_a_set_is_given_in_changes_nothing(sorter: Trained) -> None:
-    one, other = (sorter.model.predict({"items": given}) for given in (["d", "a", "c", "a"], ["a", "c", "a", "d"]))
-    assert one.text == other.text == "a a c d"
-    assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
-    np.testing.assert_allclose(one.looks.weights, other.looks.weights[:, [3, 0, 1, 2]], atol=1e-5)
-    assert sorter.model.predict("d a c a").log_probability == pytest.approx(one.log_probability, abs=1e-5)
+    first, second = (sorter.model.predict({"items": items}) for items in (["d", "a", "c", "a"], ["a", "c", "a", "d"]))
+    assert first.text == second.text == "a a c d"
+    assert first.log_probability == pytest.approx(second.log_probability, abs=1e-5)
+    np.testing.assert_allclose(first.looks.weights, second.looks.weights[:, [3, 0, 1, 2]], atol=1e-5)
+    assert sorter.model.predict("d a c a").log_probability == pytest.approx(first.log_probability, abs=1e-5)
 
 
 def test_elements_are_the_places_that_are_shown(sorter: Trained, tmp_path: Path) -> None:
-    said = sorter.model.look("d a c")
-    assert said.looks.inputs["items"] == sorter.model.places("d a c") == ["d", "a", "c"]
-    assert said.looks.to_dict()["layout"] == {"kind": "set", "shape": [3]}
-    assert said.looks.save(tmp_path / "look.png").stat().st_size > 3000
-    assert "shape" in said.looks.save(tmp_path / "look.json").read_text("utf-8")
-    told = sorter.model.explain("d a c", step=1)
-    assert told.looks[0].places == ["d", "a", "c"]
-    assert sum(told.looks[0].weights) == pytest.approx(1, abs=1e-5)
+    prediction = sorter.model.look("d a c")
+    assert prediction.looks.inputs["items"] == sorter.model.places("d a c") == ["d", "a", "c"]
+    assert prediction.looks.to_dict()["layout"] == {"kind": "set", "shape": [3]}
+    assert prediction.looks.save(tmp_path / "look.png").stat().st_size > 3000
+    assert "shape" in prediction.looks.save(tmp_path / "look.json").read_text("utf-8")
+    step = sorter.model.explain("d a c", step=1)
+    assert step.looks[0].places == ["d", "a", "c"]
+    assert sum(step.looks[0].weights) == pytest.approx(1, abs=1e-5)
 
 
 def test_elements_are_left_out_one_by_one(sorter: Trained) -> None:
-    found = sorter.model.faithful(sorter.rows, rows=6)
-    assert {one.measure for one in found.agreements} == {"occlusion", "gradient"}
-    assert {one.input for one in found.agreements} == {"items"}
+    report = sorter.model.faithful(sorter.rows, rows=6)
+    assert {agreement.measure for agreement in report.agreements} == {"occlusion", "gradient"}
+    assert {agreement.input for agreement in report.agreements} == {"items"}

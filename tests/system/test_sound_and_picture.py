@@ -14,7 +14,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.cli import main
 from seq2see.errors import Notice
-from tests.system.drawing import anything, drawn
+from tests.system.drawing import draw_things, random_thing
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -35,7 +35,7 @@ evaluation: {metrics: [accuracy], baseline: majority}
 """
 
 
-def heard(path: Path, tone: str, draw: random.Random) -> None:
+def write_tone(path: Path, tone: str, draw: random.Random) -> None:
     time = np.arange(round(draw.uniform(0.1, 0.15) * RATE)) / RATE
     sound = np.sin(2 * np.pi * TONES[tone] * draw.uniform(0.93, 1.07) * time) * draw.uniform(0.2, 0.9)
     soundfile.write(path, sound.astype(np.float32), RATE)
@@ -47,9 +47,9 @@ def animals(folder: Path, number: int) -> list[str]:
     (folder / "files").mkdir(parents=True)
     rows = []
     for i in range(number):
-        thing, tone = anything(draw), draw.choice(list(TONES))
-        drawn(folder / "files" / f"{i}.png", [thing], draw)
-        heard(folder / "files" / f"{i}.wav", tone, draw)
+        thing, tone = random_thing(draw), draw.choice(list(TONES))
+        draw_things(folder / "files" / f"{i}.png", [thing], draw)
+        write_tone(folder / "files" / f"{i}.wav", tone, draw)
         rows.append(f"files/{i}.png\tfiles/{i}.wav\t{thing[0]} {tone}")
     return rows
 
@@ -59,20 +59,20 @@ def table(path: Path, rows: list[str]) -> Path:
     return path
 
 
-def called(*arguments: object) -> int:
+def run_command(*arguments: object) -> int:
     with pytest.raises(SystemExit) as left:
-        main([str(one) for one in arguments])
+        main([str(argument) for argument in arguments])
     return int(left.value.code or 0)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("animals")
-    (made / "animal.yaml").write_text(RECIPE, encoding="utf-8")
-    rows = animals(made, 260)
-    table(made / "train.tsv", rows[60:])
-    table(made / "dev.tsv", rows[:60])
-    return made
+    path = tmp_path_factory.mktemp("animals")
+    (path / "animal.yaml").write_text(RECIPE, encoding="utf-8")
+    rows = animals(path, 260)
+    table(path / "train.tsv", rows[60:])
+    table(path / "dev.tsv", rows[:60])
+    return path
 
 
 def accuracy(model: Model, dev: Path, *misled: str) -> float:
@@ -84,7 +84,7 @@ def accuracy(model: Model, dev: Path, *misled: str) -> float:
 
 def test_a_task_nobody_listed_is_learned(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train, dev = folder / "train.tsv", folder / "dev.tsv"
-    assert called("train", folder / "animal.yaml", "--data", train, "--dev", dev, "--out", tmp_path / "run") == 0
+    assert run_command("train", folder / "animal.yaml", "--data", train, "--dev", dev, "--out", tmp_path / "run") == 0
     model = seq2see.load(tmp_path / "run")
     assert accuracy(model, dev) >= 0.9
     assert accuracy(model, dev, "picture") <= 0.6  # one of three colours
@@ -92,7 +92,7 @@ def test_a_task_nobody_listed_is_learned(folder: Path, tmp_path: Path, capsys: p
 
     capsys.readouterr()
     row = dict(model.rows_of(dev)[0])
-    assert called("predict", tmp_path / "run", f"{row['picture']}\t{row['voice']}", "--json") == 0
+    assert run_command("predict", tmp_path / "run", f"{row['picture']}\t{row['voice']}", "--json") == 0
     assert json.loads(capsys.readouterr().out)["label"] == row["output"]
     assert set(model.predict((row["picture"], row["voice"])).looks.maps) == {"picture", "voice"}
 
@@ -122,26 +122,26 @@ def spoilt(folder: Path) -> tuple[Path, dict[int, list[str]]]:
     }
     rows = [f"files/{picture}\tfiles/{voice}\tred low" for picture, voice, _ in bad.values()]
     path = table(folder / "mixed.tsv", [*rows, "files/print.jpg\tfiles/0.wav\tred low", *good])
-    return path, {line: said for line, (_, _, said) in bad.items()}
+    return path, {line: reasons for line, (_, _, reasons) in bad.items()}
 
 
 def test_one_report_tells_of_every_bad_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mixed, bad = spoilt(tmp_path)
     recipe = tmp_path / "animal.yaml"
     recipe.write_text(RECIPE, encoding="utf-8")
-    assert called("train", recipe, "--data", mixed, "--out", tmp_path / "stop") == 2
+    assert run_command("train", recipe, "--data", mixed, "--out", tmp_path / "stop") == 2
     report = capsys.readouterr().err
     assert "6 rows with a file that cannot be used" in report
     for line, reasons in bad.items():
-        (told,) = [one for one in report.splitlines() if f"line {line}, " in one]
-        assert all(reason in told for reason in reasons), told
+        (text,) = [text for text in report.splitlines() if f"line {line}, " in text]
+        assert all(reason in text for reason in reasons), text
     assert "print.jpg" not in report
     assert not (tmp_path / "stop").exists()
 
     skip = ["--set", "data.on_error=skip", "--updates", 2, "--out", tmp_path / "skip"]
-    assert called("train", recipe, "--data", mixed, *skip) == 0
+    assert run_command("train", recipe, "--data", mixed, *skip) == 0
     assert "6 rows with a file that cannot be used" in capsys.readouterr().err
-    assert called("evaluate", tmp_path / "skip", "--data", mixed, "--on-error", "stop") == 2
+    assert run_command("evaluate", tmp_path / "skip", "--data", mixed, "--on-error", "stop") == 2
     assert "--on-error skip" in capsys.readouterr().err
     model = seq2see.load(tmp_path / "skip")
     with pytest.warns(Notice, match="6 rows with a file that cannot be used"):
@@ -154,5 +154,5 @@ def test_one_report_tells_of_every_bad_row(tmp_path: Path, capsys: pytest.Captur
         model.evaluate([{**known, "output": "pink low"}, known])
     written = tmp_path / "elsewhere" / "answered.tsv"
     written.parent.mkdir()
-    assert called("predict", tmp_path / "skip", "--file", mixed, "--to", written) == 0
+    assert run_command("predict", tmp_path / "skip", "--file", mixed, "--to", written) == 0
     assert len(model.rows_of(written)) == 31  # paths hold from where the new table lies

@@ -11,7 +11,7 @@ import torch
 import seq2see
 from seq2see.api import Model
 from seq2see.pipeline.streams import Stream
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 
 PIECE = 12
 SMALL = (
@@ -49,7 +49,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         out=folder / "model",
         updates=300,
         overrides=SMALL,
-        listeners=[Told()],
+        listeners=[RecordingListener()],
     )
     return seq2see.load(folder / "model")
 
@@ -94,14 +94,14 @@ def test_a_text_has_one_probability_however_it_is_read(model: Model) -> None:
 
 
 def test_it_writes_and_tells_how_it_looked_back(model: Model) -> None:
-    drawn = model.predict(None, sample=True, prefix="the class", max_length=60, seed=5)
-    assert drawn.text is not None
-    assert drawn.text.startswith("the class")
-    assert len(drawn.tokens) == 60
+    sampled = model.predict(None, sample=True, prefix="the class", max_length=60, seed=5)
+    assert sampled.text is not None
+    assert sampled.text.startswith("the class")
+    assert len(sampled.tokens) == 60
     best = model.predict(None, beam=2, prefix="the class", max_length=40)
     assert len(best.tokens) == 40
-    told = model.look(None, target="the function is called when the class is defined")
-    weights = told.looks.maps["output.self-1"]
+    prediction = model.look(None, target="the function is called when the class is defined")
+    weights = prediction.looks.maps["output.self-1"]
     heads, steps, places = weights.shape
     assert (heads, steps) == (4, places)
     assert steps > 30

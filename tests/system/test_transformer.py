@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.system.small import Row, Trained, learn, part
+from tests.system.small import Row, Trained, learn, split
 
 SMALL = (
     *(f"{part}.{key}" for part in ("encoder", "decoder") for key in ("size=48", "layers=2", "feedforward=96")),
@@ -39,19 +39,19 @@ def sentences(seed: int, *, count: int = 900) -> list[Row]:
 
 
 def translator(folder: Path, *overrides: str, updates: int = 260) -> Trained:
-    rows, held_out = part(sentences(4))
+    rows, held_out = split(sentences(4))
     return learn("translation-transformer", rows, held_out, folder, updates=updates, overrides=[*SMALL, *overrides])
 
 
 def test_a_transformer_translates_and_looks_where_it_should(tmp_path: Path) -> None:
-    made = translator(tmp_path)
-    assert made.model.evaluate(made.rows).metrics["bleu"] >= 80
-    assert made.untrained.evaluate(made.rows).metrics["bleu"] <= 10
-    assert made.model.evaluate(made.misled()).metrics["bleu"] <= 40
-    said = made.model.predict("two five one four", beam=3)
-    assert said.text == "vier eins fünf zwei"
-    assert said.looks.weights.shape == (5, 4)
-    layers = [said.looks.maps[name] for name in ("source", "source.layer-1") if name in said.looks.maps]
+    trained = translator(tmp_path)
+    assert trained.model.evaluate(trained.rows).metrics["bleu"] >= 80
+    assert trained.untrained.evaluate(trained.rows).metrics["bleu"] <= 10
+    assert trained.model.evaluate(trained.mismatched()).metrics["bleu"] <= 40
+    prediction = trained.model.predict("two five one four", beam=3)
+    assert prediction.text == "vier eins fünf zwei"
+    assert prediction.looks.weights.shape == (5, 4)
+    layers = [prediction.looks.maps[name] for name in ("source", "source.layer-1") if name in prediction.looks.maps]
     spread = [weights if weights.ndim == 2 else weights.mean(0) for weights in layers]
     right = [np.mean(weights[:4].argmax(1) == [3, 2, 1, 0]) for weights in spread]
     assert max(right) >= 0.75
@@ -60,8 +60,8 @@ def test_a_transformer_translates_and_looks_where_it_should(tmp_path: Path) -> N
 def test_without_attention_the_summary_joins_the_first_symbol(tmp_path: Path) -> None:
     """What is written depends on the input, though the decoder has one vector of it alone."""
     rows: list[Row] = [{"en": f"{a} {b}", "de": f"{WORDS[b]} {WORDS[a]}"} for a in WORDS for b in WORDS]
-    made = learn("translation-transformer", rows, rows, tmp_path, updates=80, overrides=[*SMALL, "attention=none"])
-    assert "attention is off: the decoder starts from the summary of source" in made.told.notes
-    assert made.model.evaluate(made.rows).metrics["chrf"] >= 80
-    assert made.model.evaluate(made.misled()).metrics["chrf"] <= 60
-    assert made.model.predict("one two").looks.maps == {}
+    trained = learn("translation-transformer", rows, rows, tmp_path, updates=80, overrides=[*SMALL, "attention=none"])
+    assert "attention is off: the decoder starts from the summary of source" in trained.listener.notes
+    assert trained.model.evaluate(trained.rows).metrics["chrf"] >= 80
+    assert trained.model.evaluate(trained.mismatched()).metrics["chrf"] <= 60
+    assert trained.model.predict("one two").looks.maps == {}

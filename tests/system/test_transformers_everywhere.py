@@ -58,42 +58,44 @@ READ = [name for name in shipped() if name not in ALONE]
 
 def column(recipe: Recipe, name: str, rows: list[list[int]]) -> Any:
     """What such an input is fed as."""
-    given: Any = recipe.inputs[name]
+    settings: Any = recipe.inputs[name]
     copied = recipe.copied_from == name
-    if given.kind in ("text", "set"):
-        made = pad_lists(rows, eos=False)
-        made.copyable = Copyable(made.ids) if copied else None
-        return made
-    if given.kind == "texts":
+    if settings.kind in ("text", "set"):
+        sequences = pad_lists(rows, eos=False)
+        sequences.copyable = Copyable(sequences.ids) if copied else None
+        return sequences
+    if settings.kind == "texts":
         return documents(rows, copied=copied)
-    if given.kind == "sound":
-        values = [np.sin(np.outer(np.arange(8 * len(row)), np.arange(1, given.mels + 1) + row[0])) for row in rows]
+    if settings.kind == "sound":
+        values = [np.sin(np.outer(np.arange(8 * len(row)), np.arange(1, settings.mels + 1) + row[0])) for row in rows]
         width = max(map(len, values))
-        mask = torch.tensor([[place < len(one) for place in range(width)] for one in values])
-        filled = [np.concatenate([one, np.zeros((width - len(one), given.mels))]) for one in values]
+        mask = torch.tensor([[place < len(value) for place in range(width)] for value in values])
+        filled = [np.concatenate([value, np.zeros((width - len(value), settings.mels))]) for value in values]
         return Frames(torch.tensor(np.stack(filled), dtype=torch.float32), mask)
-    return seen(given, rows)
+    return frames_of(settings, rows)
 
 
 def documents(rows: list[list[int]], *, copied: bool) -> Nested:
     """Each row a document: its first two symbols a sentence, the rest another."""
     parts = [[row[:2], row[2:]] if len(row) > 2 else [row] for row in rows]
-    ids = torch.zeros(len(rows), max(map(len, parts)), max(len(one) for row in parts for one in row), dtype=torch.long)
+    ids = torch.zeros(
+        len(rows), max(map(len, parts)), max(len(value) for row in parts for value in row), dtype=torch.long
+    )
     for i, row in enumerate(parts):
         for j, sentence in enumerate(row):
             ids[i, j, : len(sentence)] = torch.tensor(sentence)
     return Nested(ids, ids > 0, copyable=Copyable(pad_lists(rows, eos=False).ids) if copied else None)
 
 
-def seen(given: Any, rows: list[list[int]]) -> Pictures | Clips:
+def frames_of(settings: Any, rows: list[list[int]]) -> Pictures | Clips:
     """Pictures, or clips of as many frames as a row is long."""
-    height, width = given.height, given.width or 64
+    height, width = settings.height, settings.width or 64
     draw = [np.random.default_rng(row[0]) for row in rows]
-    if given.kind == "image":
-        pixels = np.stack([one.integers(0, 256, (given.channels, height, width), np.uint8) for one in draw])
+    if settings.kind == "image":
+        pixels = np.stack([value.integers(0, 256, (settings.channels, height, width), np.uint8) for value in draw])
         return Pictures(torch.from_numpy(pixels), torch.full((len(rows),), width))
     longest = max(map(len, rows))
-    shape = (longest, given.channels, height, width)
+    shape = (longest, settings.channels, height, width)
     clips = np.zeros((len(rows), *shape), np.uint8)
     for i, row in enumerate(rows):
         clips[i, : len(row)] = draw[i].integers(0, 256, (len(row), *shape[1:]), np.uint8)
@@ -104,10 +106,10 @@ def seen(given: Any, rows: list[list[int]]) -> Pictures | Clips:
 def batch(recipe: Recipe, numbers: list[int]) -> Batch:
     rows = [ROWS[i] for i in numbers]
     inputs = {name: column(recipe, name, rows) for name in recipe.inputs}
-    return Batch(inputs, written(recipe, inputs, numbers), numbers)
+    return Batch(inputs, target_of(recipe, inputs, numbers), numbers)
 
 
-def written(recipe: Recipe, inputs: dict[str, Any], numbers: list[int]) -> Target:
+def target_of(recipe: Recipe, inputs: dict[str, Any], numbers: list[int]) -> Target:
     if recipe.output.numeric:
         return Numbers(next(iter(inputs.values())).pixels.flatten(1) / 255)
     if recipe.output.one_step:
@@ -123,11 +125,11 @@ def built(recipe: Recipe) -> EncoderDecoder:
     )
 
 
-def found(model: EncoderDecoder, recipe: Recipe, *, beam: int) -> list[list[Hypothesis]]:
-    given = batch(recipe, [0, 1, 2])
+def search_results(model: EncoderDecoder, recipe: Recipe, *, beam: int) -> list[list[Hypothesis]]:
+    examples = batch(recipe, [0, 1, 2])
     if recipe.output.one_step:
-        return classify([(model, given.inputs)], given.rows, maps=True)
-    return search([(model, given.inputs)], given.rows, SearchOptions(beam=beam, max_length=4), maps=True)
+        return classify([(model, examples.inputs)], examples.rows, maps=True)
+    return search([(model, examples.inputs)], examples.rows, SearchOptions(beam=beam, max_length=4), maps=True)
 
 
 @torch.inference_mode()
@@ -138,27 +140,27 @@ def drawings(model: EncoderDecoder, recipe: Recipe, numbers: list[int]) -> torch
 
 def check(recipe: Recipe) -> None:
     model = built(recipe)
-    given = batch(recipe, [0, 1, 2])
-    loss = objective_of(recipe)(model.train(), given).mean
+    examples = batch(recipe, [0, 1, 2])
+    loss = objective_of(recipe)(model.train(), examples).mean
     loss.backward()
     assert loss.isfinite()
-    assert all(one.grad is None or one.grad.isfinite().all() for one in model.parameters())
+    assert all(value.grad is None or value.grad.isfinite().all() for value in model.parameters())
     writing = model.head if recipe.output.numeric else model.decoder
-    assert any(one.grad is not None and one.grad.any() for one in writing.parameters())
+    assert any(value.grad is not None and value.grad.any() for value in writing.parameters())
     for reader in model.encoders.values():
-        assert any(one.grad is not None and one.grad.any() for one in reader.parameters())
+        assert any(value.grad is not None and value.grad.any() for value in reader.parameters())
     model.eval()
     if recipe.output.numeric:
-        drawn = drawings(model, recipe, [0, 1, 2])
+        together = drawings(model, recipe, [0, 1, 2])
         for number in range(3):
-            torch.testing.assert_close(drawings(model, recipe, [number])[0], drawn[number], atol=1e-5, rtol=0)
+            torch.testing.assert_close(drawings(model, recipe, [number])[0], together[number], atol=1e-5, rtol=0)
         return
-    together = score_targets(model, given)
+    together = score_targets(model, examples)
     for number in range(3):
         alone = batch(recipe, [number])
         assert score_targets(model, alone)[0].log_probs == pytest.approx(together[number].log_probs, abs=2e-4)
     for beam in (1, 3):
-        for (best, *_), row in zip(found(model, recipe, beam=beam), ROWS, strict=True):
+        for (best, *_), row in zip(search_results(model, recipe, beam=beam), ROWS, strict=True):
             assert np.isfinite(best.log_probability)
             assert best.looks.keys() == {*recipe.looked_at}
             for weights in best.looks.values():
@@ -175,8 +177,8 @@ def test_as_decoder(name: str) -> None:
 @pytest.mark.parametrize("name", READ)
 def test_as_encoder(name: str) -> None:
     recipe = load_recipe(name, overrides=ENCODERS.get(name, ["encoder.kind=transformer"]))
-    for one in recipe.inputs:
-        settings: Any = recipe.encoder_of(one)
+    for value in recipe.inputs:
+        settings: Any = recipe.encoder_of(value)
         assert "transformer" in (settings.kind, getattr(settings, "levels", ""), getattr(settings, "over_time", ""))
     check(recipe)
 

@@ -44,9 +44,9 @@ def test_captions_of_pictures(
     assert (tmp_path / "inside.png").stat().st_size
     capsys.readouterr()
     command(["faithful", str(tmp_path / "run"), "--data", str(pictures / "dev.tsv"), "--rows", "4", "--json"])
-    told = json.loads(capsys.readouterr().out)["agreements"]
-    assert [one["measure"] for one in told] == ["occlusion", "gradient"]
-    assert all(one["top"]["value"] > one["shuffled_top"]["value"] for one in told)
+    agreements = json.loads(capsys.readouterr().out)["agreements"]
+    assert [agreement["measure"] for agreement in agreements] == ["occlusion", "gradient"]
+    assert all(agreement["top"]["value"] > agreement["shuffled_top"]["value"] for agreement in agreements)
 
 
 def test_words_in_sounds(sounds: Path, tmp_path: Path) -> None:  # noqa: F811

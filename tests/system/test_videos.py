@@ -30,14 +30,14 @@ SMALL = [
 
 def blind(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The files with one another's outputs."""
-    mixed = [said for _, said in rows]
+    mixed = [captions for _, captions in rows]
     random.Random(3).shuffle(mixed)
-    return [(file, said) for (file, _), said in zip(rows, mixed, strict=True)]
+    return [(file, captions) for (file, _), captions in zip(rows, mixed, strict=True)]
 
 
 def test_words_are_written_of_what_moves(tmp_path: Path) -> None:
-    said = {"left": "it moves left", "right": "it moves right", "up": "it goes up", "down": "it goes down"}
-    rows = [(file, said[direction]) for file, direction in filmed(tmp_path, 240, 1)]
+    captions = {"left": "it moves left", "right": "it moves right", "up": "it goes up", "down": "it goes down"}
+    rows = [(file, captions[direction]) for file, direction in filmed(tmp_path, 240, 1)]
     data, dev = table(tmp_path / "train.tsv", rows[:200]), table(tmp_path / "dev.tsv", rows[200:])
     small = [
         *SMALL,
@@ -113,14 +113,14 @@ def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
     short = [*SMALL, "training.updates=2"]
     with pytest.raises(UserError) as stopped:
         seq2see.train("video-classification", data=data, out=tmp_path / "stop", overrides=short)
-    told = str(stopped.value)
-    assert "3 rows with a file that cannot be used" in told
+    message = str(stopped.value)
+    assert "3 rows with a file that cannot be used" in message
     for line, name, reason in (
         (2, "gone.mp4", "no such file"),
         (3, "none.avi", "a video without any frames"),
         (4, "words.mp4", "not a video that FFmpeg can read"),
     ):
-        assert f"line {line}, column 'video': clips/{name}: {reason}" in told
+        assert f"line {line}, column 'video': clips/{name}: {reason}" in message
     assert not (tmp_path / "stop").exists()
     skipping = [*short, "data.on_error=skip"]
     model = seq2see.train("video-classification", data=data, out=tmp_path / "skip", overrides=skipping)

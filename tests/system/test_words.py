@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, part
+from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, split
 
 LETTERS = {"a": "а", "e": "е", "i": "и", "o": "о", "u": "у", "s": "с", "h": "х", "c": "ц", "z": "з", "t": "т"}
 PAIRS = {"sh": "ш", "ch": "ч", "zh": "ж", "ts": "ц"}
@@ -15,46 +15,48 @@ PHONEME_PAIRS = {"ph": "F", "th": "TH", "sh": "SH"}
 
 def spell(word: str, letters: dict[str, str], pairs: dict[str, str]) -> list[str]:
     """Letter by letter, two at a time where two letters are one sound."""
-    found = []
+    symbols = []
     while word:
         size = 2 if word[:2] in pairs else 1
-        found.append(pairs[word[:2]] if size == 2 else letters[word[0]])
+        symbols.append(pairs[word[:2]] if size == 2 else letters[word[0]])
         word = word[size:]
-    return found
+    return symbols
 
 
-def word(draw: random.Random, *, vowels: str, consonants: list[str]) -> str:
+def random_word(draw: random.Random, *, vowels: str, consonants: list[str]) -> str:
     return "".join(draw.choice(consonants) + draw.choice(vowels) for _ in range(draw.randint(2, 4)))
 
 
 def test_transliteration_reads_two_letters_as_one_where_they_are_one(tmp_path: Path) -> None:
     draw = random.Random(1)
-    words = [word(draw, vowels="aeiou", consonants=["s", "h", "c", "z", "t", *PAIRS]) for _ in range(600)]
-    table = [{"latin": one, "native": "".join(spell(one, LETTERS, PAIRS)), "count": 1} for one in words]
-    rows, held_out = part(table)
-    made = learn("transliteration", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER])
+    words = [random_word(draw, vowels="aeiou", consonants=["s", "h", "c", "z", "t", *PAIRS]) for _ in range(600)]
+    table = [{"latin": word, "native": "".join(spell(word, LETTERS, PAIRS)), "count": 1} for word in words]
+    rows, held_out = split(table)
+    trained = learn("transliteration", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER])
 
-    assert made.model.evaluate(made.rows).metrics["exact"] >= 0.9
-    assert made.untrained.evaluate(made.rows).metrics["exact"] == 0
-    assert made.model.evaluate(made.misled()).metrics["exact"] <= 0.1
+    assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.9
+    assert trained.untrained.evaluate(trained.rows).metrics["exact"] == 0
+    assert trained.model.evaluate(trained.mismatched()).metrics["exact"] <= 0.1
 
-    shown = made.model.predict("shatizhu")
-    assert shown.text == "шатижу"
-    assert shown.looks.weights.shape == (7, 8)
+    prediction = trained.model.predict("shatizhu")
+    assert prediction.text == "шатижу"
+    assert prediction.looks.weights.shape == (7, 8)
 
 
 def test_grapheme_to_phoneme_knows_silent_letters(tmp_path: Path) -> None:
     draw = random.Random(2)
     consonants = ["p", "t", "c", "n", "s", *PHONEME_PAIRS]
     endings = ["", "te", "ne"]
-    words = [word(draw, vowels="aio", consonants=consonants) + draw.choice(endings) for _ in range(700)]
+    words = [random_word(draw, vowels="aio", consonants=consonants) + draw.choice(endings) for _ in range(700)]
     table = [
-        {"word": one, "phonemes": " ".join(spell(one.removesuffix("e"), PHONEMES, PHONEME_PAIRS))} for one in words
+        {"word": word, "phonemes": " ".join(spell(word.removesuffix("e"), PHONEMES, PHONEME_PAIRS))} for word in words
     ]
-    rows, held_out = part(table)
-    made = learn("grapheme-to-phoneme", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER])
+    rows, held_out = split(table)
+    trained = learn(
+        "grapheme-to-phoneme", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER]
+    )
 
-    assert made.model.evaluate(made.rows).metrics["exact"] >= 0.9
-    assert made.untrained.evaluate(made.rows).metrics["exact"] == 0
-    assert made.model.evaluate(made.misled()).metrics["exact"] <= 0.1
-    assert made.model.predict("phithane").text == "F IH TH AE N"
+    assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.9
+    assert trained.untrained.evaluate(trained.rows).metrics["exact"] == 0
+    assert trained.model.evaluate(trained.mismatched()).metrics["exact"] <= 0.1
+    assert trained.model.predict("phithane").text == "F IH TH AE N"

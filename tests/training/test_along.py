@@ -14,7 +14,7 @@ from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
 from seq2see.training.losses import left_out
 from tests.objectives import objective_of
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, weights, words
 
 PLAIN = load_recipe({**ROWS, "attention": {"score": "none"}})
@@ -57,7 +57,7 @@ def test_only_a_model_that_is_asked_has_the_layer() -> None:
 
 
 def test_it_is_kept_with_the_model_told_and_taken_along(tmp_path: Path) -> None:
-    data, told = words(tmp_path / "words.tsv"), Told()
+    data, told = words(tmp_path / "words.tsv"), RecordingListener()
     asked = ["loss.ctc=0.5", "training.updates=4"]
     model = run(ROWS, data, tmp_path / "first", asked, listeners=[told])
     kept = weights(tmp_path / "first")

@@ -18,7 +18,7 @@ from seq2see.training import comparing
 from seq2see.training.comparison_results import RESULTS, Results
 from seq2see.training.reports import best_report
 from seq2see.training.run import train
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training import tiny
 
 VARY = ["attention.score=dot,none"]
@@ -31,7 +31,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compare(data: Path, out: Path, **given: Any) -> tuple[Ranking, list[str]]:
     """The ranking, and what was said."""
-    told = Told()
+    told = RecordingListener()
     given = {"vary": VARY, "updates": 3, **given}
     return seq2see.compare(tiny.ROWS, data, out=out, listeners=[told], **given), told.notes
 
@@ -90,7 +90,7 @@ def test_other_rows_are_another_comparison(held: tuple[Ranking, list[str]], data
 def test_a_run_that_is_stopped_is_gone_on_with(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = compare(data, tmp_path / "whole", updates=25, vary=["attention.score=dot"])
 
-    class Stopping(Told):
+    class Stopping(RecordingListener):
         def on_update(self, status: object) -> None:
             signal.raise_signal(signal.SIGINT)
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(data: Path, tmp_pa
     ],
 )
 def test_the_clock_of_the_recipe_is_told(data: Path, tmp_path: Path, given: dict[str, Any], told: bool) -> None:
-    heard = Told()
+    heard = RecordingListener()
     recipe = {**tiny.ROWS, "training": {**tiny.ROWS["training"], "minutes": 0.001}}
     seq2see.compare(recipe, data, vary=["attention.score=dot"], out=tmp_path, listeners=[heard], **given)
     clock = [note for note in heard.notes if "slower variants may get fewer updates; --updates N" in note]
@@ -202,7 +202,7 @@ def test_another_comparison_does_not_replace_the_rows_of_this_one(tmp_path: Path
     own, others = ([{"source": text, "output": text} for text in texts] for texts in (["ab", "ba"] * 8, ["b", "a"] * 8))
     recipe = {**tiny.ROWS, "training": {**tiny.ROWS["training"], "minutes": 0.001}}
 
-    class Meddler(Told):
+    class Meddler(RecordingListener):
         """Runs another comparison in the same folder as soon as it is told something."""
 
         def on_message(self, message: str) -> None:

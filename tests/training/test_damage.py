@@ -23,7 +23,7 @@ from seq2see.pipeline.weights import CHECKSUMS, KEY, read_tensors
 from seq2see.training import checkpoints
 from seq2see.training.optimizer import still_there
 from seq2see.training.reports import UpdateStatus
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 
 LIMITED = """
@@ -136,7 +136,7 @@ DAMAGES = {
 def test_a_damaged_checkpoint_is_left_for_the_one_before_and_this_is_said(
     folder: Path, finished: Path, damage: str
 ) -> None:
-    newest, told = folder / "checkpoints" / "update-000000020.safetensors", Told()
+    newest, told = folder / "checkpoints" / "update-000000020.safetensors", RecordingListener()
     newest.write_bytes(DAMAGES[damage](newest.read_bytes()))
     run(ROWS, None, folder, ["training.checkpoint_every=12"], resume=True, listeners=[told])
     [note] = [note for note in told.notes if newest.name in note]
@@ -158,7 +158,7 @@ def test_weights_for_the_mean_are_kept_for_the_checkpoint_before_too(tmp_path: P
     class Gone(Exception):
         pass
 
-    class Leaver(Told):
+    class Leaver(RecordingListener):
         def on_update(self, status: UpdateStatus) -> None:
             if status.updates == 50:
                 raise Gone
@@ -176,7 +176,7 @@ def test_weights_for_the_mean_are_kept_for_the_checkpoint_before_too(tmp_path: P
 
 
 def test_damaged_best_weights_are_told_on_resuming_and_replaced(folder: Path) -> None:
-    path, told = folder / "model.safetensors", Told()
+    path, told = folder / "model.safetensors", RecordingListener()
     path.write_bytes(path.read_bytes()[:-10] + bytes(10))
     run(ROWS, None, folder, resume=True, updates=30, listeners=[told])
     assert any("model.safetensors: damaged" in note and "lost" in note for note in told.notes)
@@ -293,7 +293,7 @@ def test_a_new_run_begins_without_the_weights_of_the_old(folder: Path, tmp_path:
     class Gone(Exception):
         pass
 
-    class Leaver(Told):
+    class Leaver(RecordingListener):
         def on_update(self, status: object) -> None:
             raise Gone
 

@@ -13,7 +13,7 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.training import trainer
 from seq2see.training.divergence import MOST_IN_A_ROW
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
 
 
@@ -41,7 +41,7 @@ def test_an_update_without_a_finite_gradient_is_passed_over(
 ) -> None:
     recipe, data = (ROWS, words(tmp_path / "words.tsv")) if kind == "rows" else (TEXT, text(tmp_path / "text.txt"))
     spoil(monkeypatch, 3, 4, 7)
-    told = Told()
+    told = RecordingListener()
     run(recipe, data, tmp_path / "model", updates=10, listeners=[told])
     standing = last_checkpoint(tmp_path / "model").standing
     assert (standing.updates, standing.passed_over, standing.on_end) == (10, 3, 0)

@@ -18,7 +18,7 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.training import trainer
 from seq2see.training.checkpoints import Checkpoint
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
 
 DEFAULT_INTERVAL = 1000
@@ -107,7 +107,7 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
     code, _ = run_until_signal(recipe, data, tmp_path / "killed", after=10, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert last_checkpoint(tmp_path / "killed").standing.updates == 0
-    told = Told()
+    told = RecordingListener()
     run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
     assert any("starting from the beginning" in note for note in told.notes)
     run(recipe, data, tmp_path / "whole")
@@ -213,7 +213,7 @@ def test_killed_after_a_checkpoint_by_the_clock_it_resumes_there_with_the_same_b
         recipe, data, tmp_path / "killed", after=30, number=signal.SIGKILL, script=always + KILLED
     )
     assert code == -signal.SIGKILL, said
-    standing, told = last_checkpoint(tmp_path / "killed").standing, Told()
+    standing, told = last_checkpoint(tmp_path / "killed").standing, RecordingListener()
     assert standing.updates == 29
     run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
     assert any(note.startswith("resuming from update 29 (epoch ") for note in told.notes)
@@ -240,7 +240,7 @@ def test_a_folder_where_a_run_had_not_begun_is_free(tmp_path: Path) -> None:
 
 
 def test_without_any_checkpoint_resuming_starts_from_the_beginning_and_says_so(tmp_path: Path) -> None:
-    data, folder, told = words(tmp_path / "words.tsv"), tmp_path / "model", Told()
+    data, folder, told = words(tmp_path / "words.tsv"), tmp_path / "model", RecordingListener()
     run(ROWS, data, folder, updates=3)
     whole = weights(folder)
     shutil.rmtree(folder / "checkpoints")
@@ -355,7 +355,7 @@ def test_same_seed_same_weights(tmp_path: Path) -> None:
 
 
 def test_notes_name_the_rows_set_aside(tmp_path: Path) -> None:
-    told = Told()
+    told = RecordingListener()
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1, listeners=[told])
     assert any("of 60 rows set aside for dev" in note for note in told.notes)
 

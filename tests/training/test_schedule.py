@@ -15,7 +15,7 @@ from seq2see.recipe.schema import TrainingSettings
 from seq2see.training import trainer
 from seq2see.training.optimizer import averaged, check_schedule, done, factor, forget, keep_best, still_there
 from seq2see.training.reports import Report
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, weights, words
 
 SHARES = [0.1, 0.3, 0.55, 0.9, 1.0]
@@ -80,7 +80,7 @@ def judged(values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_patience_ends_a_run_and_the_best_weights_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged([0.9, 0.5, 0.7, 0.6, 0.1], monkeypatch)
-    told, seen = Told(), {}
+    told, seen = RecordingListener(), {}
     write = trainer.write_tensors
 
     def spy(path: Path, tensors: dict[str, torch.Tensor]) -> None:

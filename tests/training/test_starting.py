@@ -12,7 +12,7 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.training.fine_tuning import fine_tuned
-from tests.system.small import Told
+from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, same, weights, words
 
 
@@ -58,7 +58,7 @@ def test_fine_tuning_refuses_other_parts(tmp_path: Path, change: str) -> None:
 def test_what_the_recipe_says_otherwise_comes_from_the_model_and_is_said(tmp_path: Path) -> None:
     data = words(tmp_path / "words.tsv")
     run(ROWS, data, tmp_path / "base", updates=1)
-    told = Told()
+    told = RecordingListener()
     other = {
         **ROWS,
         "decoder": {**ROWS["decoder"], "size": 12, "dropout": 0.4},
@@ -101,7 +101,7 @@ def test_another_task_is_refused() -> None:
 def test_bfloat16_learns_and_is_measured_in_whole_numbers(tmp_path: Path) -> None:
     data = words(tmp_path / "words.tsv")
     how = ["training.precision=bfloat16", "training.report_every=40", "encoder.dropout=0", "decoder.dropout=0"]
-    run(ROWS, data, tmp_path / "half", how, updates=120, listeners=[Told()])
+    run(ROWS, data, tmp_path / "half", how, updates=120, listeners=[RecordingListener()])
     losses = [line["loss"] for line in journal(tmp_path / "half")]
     assert losses[-1] < 0.8 * losses[0]
     assert {tensor.dtype for tensor in weights(tmp_path / "half").values()} == {torch.float32}

@@ -15,7 +15,7 @@ from seq2see.recipe import Recipe
 from seq2see.training import progress, trainer
 from seq2see.training.progress import Progress
 from seq2see.training.reports import Report, TensorBoard, UpdateStatus, samples_of
-from tests.system.small import Told, write_table
+from tests.system.small import RecordingListener, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
 
@@ -136,7 +136,7 @@ def test_a_sample_is_right_where_the_metric_says_so_and_shows_the_closest_refere
     assert sample_of("yes", ["no", "yes"], kind="label")["right"]
 
 
-class Speeds(Told):
+class Speeds(RecordingListener):
     """Remembers in what the speed of a run is told."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.pipeline.weights import read_tensors
 from seq2see.training.checkpoints import Checkpoint, latest_checkpoint
-from tests.system.small import Told, write_table
+from tests.system.small import RecordingListener, write_table
 
 SIZES: dict[str, Any] = {
     "encoder": {"size": 6, "bidirectional": False, "dropout": 0.2, "embedding": {"size": 4}},
@@ -56,7 +56,7 @@ def text(path: Path) -> Path:
 
 def run(recipe: Any, data: Path | None, folder: Path, overrides: Sequence[str] = (), **given: Any) -> Model:
     """Train in silence."""
-    given.setdefault("listeners", [Told()])
+    given.setdefault("listeners", [RecordingListener()])
     return seq2see.train(recipe, data=data, out=folder, overrides=list(overrides), **given)
 
 
