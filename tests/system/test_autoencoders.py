@@ -146,9 +146,9 @@ def test_numbers_come_back_as_they_were_given(folder: Path, tmp_path: Path) -> N
         lambda: loaded.look(written(row), target="1 2"),
     )
     for ask in asked:
-        with pytest.raises(UserError, match="has no probability"):
+        with pytest.raises(UserError, match="probability"):
             ask()
-    with pytest.raises(UserError, match="beam: a vector is not searched for"):
+    with pytest.raises(UserError, match="beam"):
         loaded.predict(written(row), beam=3)
 
 

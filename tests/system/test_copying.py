@@ -110,12 +110,12 @@ def test_what_is_said_of_words_the_model_does_not_know(model: Model) -> None:
     with pytest.warns(seq2see.errors.Notice) as caught:
         model.look("my name is Xqz", target="hello Abc Xqz")
     messages = [str(warning.message) for warning in caught]
-    assert any(line.startswith("target: 'Abc' is not known to the model") for line in messages)
+    assert any(line.startswith("target: 'Abc' ") for line in messages)
     assert not any(line.startswith("target") and "Xqz" in line for line in messages)
 
 
 def test_models_that_copy_differently_are_no_ensemble(model: Model, plain: Model) -> None:
-    with pytest.raises(UserError, match=r"copy the same words, and here decoder\.copy_from is source and none"):
+    with pytest.raises(UserError, match=r"decoder\.copy_from"):
         Model([model.bundle, plain.bundle])
 
 

@@ -40,7 +40,7 @@ def test_the_arrow_of_time_is_seen_where_there_is_one(tmp_path: Path, capsys: py
     rows = faded(tmp_path, 90, 2)
     data, dev = table(tmp_path / "train.tsv", rows[:60], "video"), table(tmp_path / "dev.tsv", rows[60:], "video")
     out = tmp_path / "run"
-    model = seq2see.train("arrow-of-time", data=data, dev=dev, out=out, updates=60, overrides=TINY)
+    model = seq2see.train("arrow-of-time", data=data, dev=dev, out=out, updates=45, overrides=TINY)
     last = json.loads((out / "metrics.jsonl").read_text("utf-8").splitlines()[-1])
     assert [Path(sample["input"]).name for sample in last["samples"][:2]] == ["2-60.mp4", "2-60.mp4 (backwards)"]
     report = model.evaluate(dev)
@@ -55,7 +55,7 @@ def test_the_arrow_of_time_is_seen_where_there_is_one(tmp_path: Path, capsys: py
     assert model.evaluate(shuffled).metrics["accuracy"] < 0.7
     steady = table(tmp_path / "steady.tsv", [(file,) for file, _ in filmed(tmp_path, 30, 9)], "video")
     assert model.evaluate(steady).metrics["accuracy"] < 0.75, "what goes one way all the time may come from either end"
-    with pytest.raises(UserError, match="the model tells directions, and is measured both ways as it is"):
+    with pytest.raises(UserError, match="both ways"):
         model.evaluate(dev, reverse=True)
 
     capsys.readouterr()

@@ -45,7 +45,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trained, list[int
     sizes = ["encoder.pooling_size=16", "attention.size=16", "decoder.size=8", "inputs.document.min_count=1"]
     sizes.append("training.batch_tokens=2000")
     folder = tmp_path_factory.mktemp("reviews")
-    trained = learn("document-classification", rows, held_out, folder, updates=150, overrides=[*SMALL_TEXT, *sizes])
+    trained = learn("document-classification", rows, held_out, folder, updates=100, overrides=[*SMALL_TEXT, *sizes])
     where = [str(row["text"]).split("The film")[0].count(".") for row in held_out]
     return trained, where
 
@@ -110,7 +110,7 @@ def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
     rows, held_out = split(turns, held_out=20)
     small = [*SMALL_TEXT, *SMALL_WRITER, "attention.size=32", "training.batch_tokens=800"]
     small.append("inputs.history.max_sentences=5")
-    trained = learn("dialog-history", rows, held_out, tmp_path, updates=200, overrides=small, kind="jsonl")
+    trained = learn("dialog-history", rows, held_out, tmp_path, updates=130, overrides=small, kind="jsonl")
 
     assert trained.model.evaluate(trained.rows).metrics["bleu_lc"] >= 85
     assert trained.model.evaluate(trained.mismatched()).metrics["bleu_lc"] <= 60
@@ -143,7 +143,7 @@ def test_a_summary_is_found_through_the_sentences(tmp_path: Path) -> None:
         "training.batch_tokens=1500",
         "training.learning_rate=0.01",
     ]
-    trained = learn("summarisation-hierarchical", rows, held_out, tmp_path, updates=250, overrides=small)
+    trained = learn("summarisation-hierarchical", rows, held_out, tmp_path, updates=160, overrides=small)
 
     report = trained.model.evaluate(trained.rows)
     assert report.metrics["rouge2"] >= 85

@@ -37,7 +37,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         "training.batch_tokens=1500",
     ]
     folder = tmp_path_factory.mktemp("reviews")
-    return learn("document-classification", rows, held_out, folder, updates=130, overrides=[*small, *label, *how])
+    return learn("document-classification", rows, held_out, folder, updates=100, overrides=[*small, *label, *how])
 
 
 def test_documents_are_classified_without_a_recurrence(reviews: Trained) -> None:
@@ -112,7 +112,7 @@ def test_a_reply_takes_up_what_was_said_before(tmp_path: Path, ways: tuple[str, 
     draw.shuffle(turns)
     rows, held_out = split(turns, held_out=12)
     small = [*SMALL_TEXT, *SMALL_WRITER, *LEVELS, *ways, "training.batch_tokens=700", "training.learning_rate=0.004"]
-    trained = learn("dialog-history", rows, held_out, tmp_path, updates=110, overrides=small, kind="jsonl")
+    trained = learn("dialog-history", rows, held_out, tmp_path, updates=80, overrides=small, kind="jsonl")
 
     assert trained.model.evaluate(trained.rows).metrics["bleu_lc"] >= 85
     assert trained.model.evaluate(trained.mismatched()).metrics["bleu_lc"] <= 70

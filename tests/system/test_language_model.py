@@ -33,7 +33,7 @@ def test_language_model_learns_the_order_not_only_the_letters(tmp_path: Path) ->
         "language-model",
         data=text,
         out=tmp_path / "model",
-        updates=160,
+        updates=110,
         overrides=[*sizes, *how],
         listeners=[RecordingListener()],
     )

