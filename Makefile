@@ -7,6 +7,10 @@ EXTRAS  ?= dev,demo,parquet,datasets,tensorboard,images,sound,video,studio,sampl
 PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
 WORKERS ?= auto
+# The order of `make shuffled`; a failure there is repeated by naming the same seed.
+SEED    ?= 1
+# A module's tests stay with one worker; short modules (doctests) come last, so that all workers end at the same time.
+PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 # Tried by running it: a name on the PATH may be a shim with nothing behind it, and Debian's Python may lack venv.
 SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
@@ -19,7 +23,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check format bench clean
+.PHONY: help install demo test slow shuffled lint types check format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,10 +48,13 @@ demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve th
 	@$(BIN)/seq2see demo $(ARGS)
 
 test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope $(ARGS)
+	$(PYTEST) $(ARGS)
 
 slow: $(STAMP) ## the tests that `make test` leaves out
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope -m slow $(ARGS)
+	$(PYTEST) -m slow $(ARGS)
+
+shuffled: $(STAMP) ## the default test suite in random order; SEED=7 chooses another one
+	$(PYTEST) --random-order-bucket=module --random-order-seed=$(SEED) $(ARGS)
 
 lint: $(STAMP) ## style, format, import directions
 	$(BIN)/ruff check .
