@@ -23,6 +23,7 @@ from seq2see.pipeline.evaluator import Progress as Measuring
 from seq2see.pipeline.evaluator import judge
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
+from seq2see.pipeline.fields import Row
 from seq2see.pipeline.five_answers import Answers, answers_of
 from seq2see.pipeline.frozen_features import kept_for
 from seq2see.pipeline.input_warnings import Notices, conditional, tell, unknown_in, unknown_labels
@@ -302,11 +303,11 @@ class Model:
 
     # ------------------------------------------------------------ from what users give to rows
 
-    def row(self, given: Any) -> dict[str, str]:
+    def row(self, given: Any) -> Row:
         """An input as a row by the recipe's names."""
         return row_of(given, self.bundle.fields)
 
-    def _one(self, given: Any) -> dict[str, str]:
+    def _one(self, given: Any) -> Row:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
         row = self.row(given)
         problem = lacking(self.recipe, row)
@@ -314,7 +315,7 @@ class Model:
             raise UserError(problem or "the input is empty")
         return row
 
-    def _list(self, inputs: Any) -> list[dict[str, str]]:
+    def _list(self, inputs: Any) -> list[Row]:
         """Several inputs as rows by the recipe's names: as `row` takes them one by one, or the rows of a table."""
         names = list(self.recipe.inputs)
         dicts = isinstance(inputs, list) and inputs and all(isinstance(one, Mapping) for one in inputs)
@@ -322,7 +323,7 @@ class Model:
             return [self.row(one) for one in inputs]
         fields = self.bundle.fields
         table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
-        rows = [{name: row[name] for name in names} for row in resolution.rows(table)]
+        rows = [Row({name: row[name] for name in names}) for row in resolution.rows(table)]
         tell([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
 

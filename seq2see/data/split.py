@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -12,19 +12,23 @@ from seq2see.errors import UserError, counted
 
 Values = TypeVar("Values", bound=Mapping[str, str])
 _RANGE = 1 << 64
+_Rows = dict[int, list[tuple[int, Mapping[str, str]]]]
+"""Rows with their place in the table, by the hash of their inputs."""
 
 
 @dataclass(frozen=True)
 class Split:
     """A row is for dev if the hash of its inputs is below a threshold, so equal inputs stay on one side.
 
-    names: the inputs that are hashed; rows, dev_rows: their numbers.
+    names: the inputs that are hashed; rows, dev_rows: their numbers; held: the dev rows, None if the table has to be
+    read again for them.
     """
 
     threshold: int
     names: tuple[str, ...]
     rows: int
     dev_rows: int
+    held: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def is_dev(self, row: Mapping[str, str]) -> bool:
         return number_of(row, self.names) < self.threshold
@@ -55,12 +59,11 @@ def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share:
     """Find the threshold that holds out about `share` of the rows and at most `most`, in one streaming pass.
 
     names: the inputs, or the output if there are none. The rows with the lowest hashes are held out: at least one if
-    there
-    are two different inputs. Not many more than `most` hashes are held in memory.
+    there are two different inputs. Not many more than `most` rows are held in memory.
     """
     limit = int(share * _RANGE)
-    counts: dict[int, int] = {}
-    kept_rows = total = 0
+    found: _Rows = {}
+    held = total = 0
     lowest, lowest_rows, highest = _RANGE, 0, -1
     for row in rows:
         total += 1
@@ -69,28 +72,29 @@ def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share:
         if number <= lowest:
             lowest, lowest_rows = number, lowest_rows + 1 if number == lowest else 1
         if number < limit:
-            counts[number] = counts.get(number, 0) + 1
-            kept_rows += 1
-            if kept_rows > 2 * most + 1000:
-                counts, limit = _lowest_hashes(counts, most=most, limit=limit)
-                kept_rows = sum(counts.values())
-    counts, limit = _lowest_hashes(counts, most=most, limit=limit)
-    if not counts and share and most and lowest != highest:
-        counts = {lowest: lowest_rows}
-    if sum(counts.values()) == total:
-        counts.pop(highest, None)  # keep some rows for training
-    return Split(max(counts, default=-1) + 1, tuple(names), total, sum(counts.values()))
+            found.setdefault(number, []).append((total, row))
+            held += 1
+            if held > 2 * most + 1000:
+                found, limit = _lowest_hashes(found, most=most, limit=limit)
+                held = sum(map(len, found.values()))
+    found, limit = _lowest_hashes(found, most=most, limit=limit)
+    if not found and share and most and lowest != highest:
+        return Split(lowest + 1, tuple(names), total, lowest_rows)
+    if sum(map(len, found.values())) == total:
+        found.pop(highest, None)  # keep some rows for training
+    dev = sorted((one for some in found.values() for one in some), key=lambda one: one[0])
+    return Split(max(found, default=-1) + 1, tuple(names), total, len(dev), [row for _, row in dev])
 
 
-def _lowest_hashes(counts: dict[int, int], *, most: int, limit: int) -> tuple[dict[int, int], int]:
+def _lowest_hashes(found: _Rows, *, most: int, limit: int) -> tuple[_Rows, int]:
     """The lowest hashes with at most `most` rows, and the limit for further hashes."""
-    kept: dict[int, int] = {}
+    kept: _Rows = {}
     rows = 0
-    for number in sorted(counts):
-        rows += counts[number]
+    for number in sorted(found):
+        rows += len(found[number])
         if rows > most:
             return kept, number
-        kept[number] = counts[number]
+        kept[number] = found[number]
     return kept, limit
 
 

@@ -285,9 +285,9 @@ class Modality(Field):
         spectrogram; None where there is nothing to draw."""
         return None
 
-    def preview(self, value: str) -> dict[str, Any]:
+    def preview(self, example: Example) -> dict[str, Any]:
         """A value as the page of the studio shows it."""
-        return {"text": value}
+        return {"text": example.value}
 
 
 class Output(Field):

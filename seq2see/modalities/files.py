@@ -152,7 +152,7 @@ class MediaField(Modality):
     def width(self, value: str) -> int:
         """How much room a file takes in a batch, in symbols."""
 
-    def preview(self, value: str) -> dict[str, Any]:
+    def preview(self, example: Example) -> dict[str, Any]:
         return {}
 
     def save(self, folder: Path, name: str) -> list[Path]:

@@ -21,7 +21,7 @@ from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, 
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
-from seq2see.modalities.base import Chosen, Occlusion, inputs
+from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
 from seq2see.settings.base import ColumnSettings
@@ -181,9 +181,9 @@ class SoundField(MediaField):
             raise UserError(f"{Path(value)}: {error}") from None
         return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
 
-    def preview(self, value: str) -> dict[str, Any]:
+    def preview(self, example: Example) -> dict[str, Any]:
         """The spectrogram that the model reads, time from left to right, low frequencies at the bottom."""
-        mels = self.batch([value]).values[0].numpy()
+        mels = self.batch([example.value]).values[0].numpy()
         low, high = float(mels.min()), float(mels.max())
         grey = np.rint(255 * (mels - low) / max(high - low, 1e-9)).astype(np.uint8).T[::-1]
         pixels = grey.repeat(max(TALLEST // grey.shape[0], 1), axis=0)

@@ -245,9 +245,9 @@ class TextField(Modality):
 
     # --- What is shown and hidden
 
-    def preview(self, value: str) -> dict[str, Any]:
-        symbols = self.symbols(value)
-        return {"text": value, "symbols": symbols, "spans": spans(value, symbols)}
+    def preview(self, example: Example) -> dict[str, Any]:
+        symbols = example.symbols
+        return {"text": example.value, "symbols": symbols, "spans": find_spans(example.value, symbols)}
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         return SymbolOcclusion(column)
@@ -294,12 +294,12 @@ class TextOutputField(TextField, Output):
 # --- What is shown and hidden
 
 
-def spans(text: str, symbols: Sequence[str]) -> list[list[int] | None]:
+def find_spans(text: str, symbols: Sequence[str]) -> list[list[int] | None]:
     """Where each symbol stands in the text, as [from, to); None for those that were changed beyond recognition.
 
     Symbols are those of the text as the model reads it, whose case, spaces and accents may differ.
 
-    >>> spans("A dog, a Dog", ["a", "dog", "<unk>", "a", "dog"])
+    >>> find_spans("A dog, a Dog", ["a", "dog", "<unk>", "a", "dog"])
     [[0, 1], [2, 5], None, [7, 8], [9, 12]]
     """
     lowered = text.lower() if len(text.lower()) == len(text) else text

@@ -123,8 +123,8 @@ class TextsField(TextField):
     def cut_message(self, name: str) -> tuple[str, str]:
         return f"cut by {self.limit}", f"longer than inputs.{name} allows"
 
-    def preview(self, value: str) -> dict[str, Any]:
-        return {"text": value, "sentences": self.sentences(value)}
+    def preview(self, example: Example) -> dict[str, Any]:
+        return {"text": example.value, "sentences": example.symbols}
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         return WordOcclusion(column) if part == "words" else SentenceOcclusion(column)

@@ -20,7 +20,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.video_files import Clip, VideoAugmentSettings, VideoInput
 from seq2see.errors import UserError
 from seq2see.looks import Video
-from seq2see.modalities.base import Chosen, Occlusion, inputs
+from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.settings.base import ColumnSettings
 
@@ -172,9 +172,9 @@ class VideoField(MediaField):
         clip = self._one(value, None)
         return Video(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
 
-    def preview(self, value: str) -> dict[str, Any]:
+    def preview(self, example: Example) -> dict[str, Any]:
         """The frames that the model is shown, with the second of each."""
-        video = self.shown(value)
+        video = self.shown(example.value)
         height, width = video.frames.shape[1:3]
         frames = [data_url(frame) for frame in video.frames]
         return {"frames": frames, "times": video.times, "height": height, "width": width}

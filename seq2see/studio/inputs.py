@@ -170,4 +170,5 @@ class InputReader:
 
 def preview_inputs(fields: Fields, row: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Each input of a row as the model reads it, for the page; `kind` says which other keys there are."""
-    return {name: {"kind": field.settings.kind} | field.preview(row[name]) for name, field in fields.inputs.items()}
+    read = fields.read(row)
+    return {name: {"kind": field.settings.kind} | field.preview(read[name]) for name, field in fields.inputs.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,6 +31,11 @@ from seq2see.settings.base import TextSettings
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
+
+IN_MEMORY_TO = 16 << 20
+"""Tables of at most so many bytes are read once, and their rows held in memory until they are encoded."""
+MOST_EXPANSION = 4
+"""... unless they are so many times as long once they are unpacked."""
 
 DEV_CHARACTERS = 1 << 21
 """A stream is measured on a text of at most this length: reports come often, and hold it in memory."""
@@ -167,8 +173,8 @@ def read_corpus(
     _check_aligned(recipe, table, resolution)
     written, recipe = recipe, with_columns(recipe, table, resolution)
     notes = [resolution.note] if resolution.note else []
-    rows = _reader(recipe, resolution, table)
-    if resolution.numbers:  # its first row tells how many numbers make one, before those of --dev are read
+    rows = _Reader(recipe, resolution, table)
+    if resolution.numbers and dev is not None:  # the first row tells how many numbers make one, before --dev is read
         next(rows())
     dev_table, held_out = _dev_reader([recipe, written], dev, columns, resolution)
     kept = _cache(data, folder)
@@ -177,15 +183,21 @@ def read_corpus(
     train_rows, dev_rows, said = _split(recipe, rows, held_out)
     notes += said
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
-    recorder = Recorder.of(recipe)
-    train = Dataset.build(fields, train_rows(), folder=kept, used=recorder.add)
+    recorder, outputs = Recorder.of(recipe), Counter[str]()
+
+    def used(row: Mapping[str, str]) -> None:
+        recorder.add(row)
+        if recipe.output.classes:
+            outputs[row[OUTPUT]] += 1
+
+    train = Dataset.build(fields, train_rows(), folder=kept, used=used)
     trained = recorder.finish()
     notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
     if not len(train):
         raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
     if held_out is not None:
         notes += _known_dev(recipe, trained, dev_rows)
-    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows), trained, notes)
+    return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows, outputs), trained, notes)
 
 
 def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
@@ -210,8 +222,28 @@ def _cache(data: str | Path, folder: Path | None) -> Path | None:
     return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
 
 
-def _reader(recipe: Recipe, resolution: Resolution, table: Table) -> Rows:
-    return lambda: resolution.rows(table, filled=filled(recipe))
+class _Reader:
+    """The rows of a table, read anew at each call; those of a small table are kept in memory when first read."""
+
+    def __init__(self, recipe: Recipe, resolution: Resolution, table: Table):
+        self._recipe, self._resolution, self._table = recipe, resolution, table
+        self._rows: list[Mapping[str, str]] | None = None
+
+    def __call__(self) -> Iterator[Mapping[str, str]]:
+        return self._read() if self._rows is None else iter(self._rows)
+
+    def _read(self) -> Iterator[Mapping[str, str]]:
+        path = Path(self._table.path)
+        small = path.is_file() and path.stat().st_size <= IN_MEMORY_TO
+        rows, characters = list[Mapping[str, str]](), 0
+        for row in self._resolution.rows(self._table, filled=filled(self._recipe)):
+            characters += sum(map(len, row.values())) if small else 0
+            small = small and characters <= MOST_EXPANSION * IN_MEMORY_TO
+            if small:
+                rows.append(row)
+            yield row
+        if small:
+            self._rows = rows
 
 
 def filled(recipe: Recipe) -> tuple[str, ...]:
@@ -232,7 +264,7 @@ def _dev_reader(
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if AER in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
-    return table, _reader(recipe, resolution, table)
+    return table, _Reader(recipe, resolution, table)
 
 
 def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
@@ -257,7 +289,7 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
-    dev_rows = list(both_ways(recipe, split.dev(rows())))
+    dev_rows = list(both_ways(recipe, split.dev(rows()) if split.held is None else split.held))
     return (lambda: both_ways(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
@@ -307,21 +339,24 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
     return kept, False
 
 
-def _baselines(recipe: Recipe, train: Dataset, rows: Rows) -> list[Baseline]:
-    """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity."""
+def _baselines(recipe: Recipe, train: Dataset, rows: Rows, outputs: Counter[str]) -> list[Baseline]:
+    """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity.
+
+    outputs: how often each stands in the training rows, where they are labels.
+    """
     name = recipe.evaluation.baseline or default_baseline(
         recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
     )
     made: list[Baseline] = []
     if name not in ("none", "unigram"):
-        made.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows)))
+        made.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
     if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         made.append(Unigram.from_counts(counts, sequences=len(train)))
     return made
 
 
-def _training_rows(recipe: Recipe, fields: Fields, rows: Rows) -> TrainingRows:
+def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[str]) -> TrainingRows:
     """The training rows as baselines are fitted to them."""
 
     def pairs() -> Iterator[tuple[str, str]]:
@@ -330,7 +365,7 @@ def _training_rows(recipe: Recipe, fields: Fields, rows: Rows) -> TrainingRows:
 
     return TrainingRows(
         pairs=pairs,
-        outputs=lambda: (row[OUTPUT] for row in rows()),
+        outputs=lambda: outputs.elements() if outputs else (row[OUTPUT] for row in rows()),
         numbers=lambda: (fields.numeric_output.numbers(row[OUTPUT]) for row in rows()),
     )
 
