@@ -198,7 +198,7 @@ class Model:
         vectors: list[list[float]] = [[] for _ in rows]
         full = [number for number, row in enumerate(rows) if not lacking(self.recipe, row)]
         for places, batch in chunks(bundle.fields, [rows[number] for number in full]):
-            memory = bundle.network.remember(batch.to(bundle.device).inputs, len(places))
+            memory = bundle.network.encode(batch.to(bundle.device).inputs, len(places))
             joined = torch.cat([memory.summaries[name] for name in self.recipe.inputs], dim=-1)
             for place, vector in zip(places, joined.tolist(), strict=True):
                 vectors[full[place]] = vector
@@ -277,7 +277,7 @@ class Model:
         named = fields.inputs[name].places(row[name], part)
         if named is not None:
             return named
-        memory = self.bundle.network.remember(fields.batch([row]).to(self.bundle.device).inputs, 1)
+        memory = self.bundle.network.encode(fields.batch([row]).to(self.bundle.device).inputs, 1)
         places = memory.places[f"{name}.{part}" if part else name]
         return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 

@@ -1,11 +1,12 @@
-"""Recurrent cells: s_t = cell(s_{t-1}, x_t), one step at a time or a whole sequence at once.
+"""Recurrent cells: s_t = cell(s_{t-1}, x_t), for a single step or a whole sequence.
 
-The input x_t may come in named parts (embedding, context, summary): W x = sum over parts of W_part x_part, so that
-what does not depend on the recurrent state can be multiplied once, outside the loop over time.
+The input x_t may come in named parts (embedding, context, summary): W x = sum over parts of W_part x_part. What does
+not depend on the recurrent state can thus be multiplied once, outside the loop over time.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,16 +17,22 @@ from torch.nn.functional import linear
 
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.registry import Registry
-from seq2see.settings.base import CellSettings
+from seq2see.settings.base import CellSettings, first_line
+from seq2see.symbols import Symbol, Symbols
 
 CellState = tuple[Tensor, ...]
-"""What a cell carries: the output s_t first, then whatever else it remembers (the LSTM's cell)."""
+"""What a cell carries from step to step: the output s_t first, then the rest (the LSTM's memory m_t)."""
 
 cells: Registry[type[Cell]] = Registry("cell")
 
 
 class Cell(nn.Module):
-    """The parts all cells share: parameters, the product with the input, and the run over a sequence."""
+    """A recurrent cell: parameters, products with the input, and the loop over a sequence.
+
+    A kind of cell sets `gates` (rows of W and U, in multiples of `size`) and writes `forward`; `states` says how many
+    tensors it carries, `fused` may run a whole sequence faster. Constructor arguments beyond inputs and size are
+    options, which cell settings have by the same names.
+    """
 
     gates: ClassVar[int]
     states: ClassVar[int] = 1
@@ -48,17 +55,17 @@ class Cell(nn.Module):
     def project(
         self, part: str, x: Float[Tensor, "*rows width"], *, bias: bool = False
     ) -> Float[Tensor, "*rows gates"]:
-        """W_part x, with the bias where asked for (once per step, whatever the number of parts)."""
+        """W_part x; `bias` adds b, which belongs to one of the parts alone."""
         return linear(x, self.W[part], self.b if bias else None)
 
     def forward(
         self, projected: Float[Tensor, "rows gates"], state: CellState, *, product: Product = plain_product
     ) -> CellState:
-        """One step: s_t from the projected input and s_{t-1}."""
+        """One step: the next state from the projected input W x_t + b and the state before."""
         raise NotImplementedError
 
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
-        """The whole sequence in one call of torch's own kernel, or None where it has none for this form of the cell."""
+        """A whole sequence (batch, steps, width) by torch's own kernel; None where it has none for this cell."""
         return None
 
     def zeros(self, like: Tensor, rows: int) -> CellState:
@@ -67,7 +74,7 @@ class Cell(nn.Module):
     def run(
         self, parts: Mapping[str, Float[Tensor, "batch steps _"]], state: CellState | None = None
     ) -> tuple[Float[Tensor, "batch steps size"], CellState]:
-        """Outputs of every step, and the state after the last; the state before the first is zeros, where not given."""
+        """The outputs of every step and the state after the last; state: the one before the first, None: zeros."""
         inputs = self._inputs(parts)
         state = state if state is not None else self.zeros(inputs, len(inputs))
         if not inputs.shape[1]:
@@ -82,11 +89,11 @@ class Cell(nn.Module):
         *,
         reverse: bool = False,
     ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch size"]]:
-        """Outputs of every step (zero where masked) and the last real one, zeros where there is none; `reverse` reads
-        from right to left.
+        """The outputs of every step (zeros where masked) and the last real one (zeros where there is none).
 
-        Real steps come first and do not see what follows them, so padding is read along and thrown away: torch's kernel
-        is several times faster on rows of one length than on packed ones (benchmarks/long_inputs.py).
+        reverse: read from right to left. Real steps come first and do not depend on what follows, so padding is read
+        too and its outputs are masked: torch's kernel is several times faster on rows of one length than on packed ones
+        (benchmarks/long_inputs.py).
         """
         inputs = self._inputs(parts)
         outputs, _ = self.run({"all": flipped(inputs, mask) if reverse else inputs})
@@ -95,25 +102,38 @@ class Cell(nn.Module):
         return flipped(outputs, mask) if reverse else outputs, last
 
     def _inputs(self, parts: Mapping[str, Tensor]) -> Tensor:
-        """All parts side by side, in the order of the weights."""
+        """All parts concatenated, in the order of the weights."""
         return next(iter(parts.values())) if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], -1)
 
     def _loop(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
         product = DeferredProduct(inputs.shape[1])
         outputs = []
-        for one in projected.unbind(1):
-            state = self(one, state, product=product)
+        for step in projected.unbind(1):
+            state = self(step, state, product=product)
             outputs.append(state[0])
         return torch.stack(outputs, 1), state
+
+    def equation(self) -> str:
+        """s_t from s_{t-1} and the input x_t, for `show`: by default the first line of the class's docstring."""
+        return first_line(type(self)) or f"s_t = {type(self).__name__}(s_{{t-1}}, x_t)"
+
+    def parameter_symbols(self) -> Symbols:
+        """W (or W_c, of a named part of the input), U, b."""
+        return {key: Symbol(_symbol(key)) for key, _ in self.named_parameters()}
 
     def _joined(self) -> Tensor:
         weights = [self.W[name] for name in self.inputs]
         return weights[0] if len(weights) == 1 else torch.cat(weights, dim=1)
 
 
+def _symbol(key: str) -> str:
+    """'W' of the parameter W.x, 'W_c' of W.c."""
+    return "W" if key == "W.x" else key.replace(".", "_")
+
+
 def flipped(x: Float[Tensor, "batch steps _"], mask: Bool[Tensor, "batch steps"]) -> Float[Tensor, "batch steps _"]:
-    """Each row's real steps in reverse order, padding left at the end."""
+    """Each row's real steps in reverse order; padding stays at the end."""
     steps = torch.arange(x.shape[1], device=x.device)
     lengths = mask.sum(1, keepdim=True)
     order = torch.where(steps < lengths, lengths - 1 - steps, steps)
@@ -123,8 +143,10 @@ def flipped(x: Float[Tensor, "batch steps _"], mask: Bool[Tensor, "batch steps"]
 def last_real(
     outputs: Float[Tensor, "batch steps size"], mask: Bool[Tensor, "batch steps"]
 ) -> Float[Tensor, "batch size"]:
-    """Each row's last real step (real steps come first); of a row without any its first, which is zeros where masked
-    steps are; zeros where there are no steps."""
+    """Each row's last real step (real steps come first); of a row without real steps the first one.
+
+    outputs are zeros where masked, so that a row without real steps gives zeros, as does one without any steps.
+    """
     batch, steps, size = outputs.shape
     if not steps:
         return outputs.new_zeros(batch, size)
@@ -160,6 +182,9 @@ class Plain(Cell):
     ) -> CellState:
         total = projected + product(state[0], self.U, f"{id(self)}.U")
         return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
+
+    def equation(self) -> str:
+        return f"s_t = {'logistic' if self.logistic else 'tanh'}(W x_t + U s_{{t-1}} + b)"
 
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.logistic:
@@ -198,6 +223,14 @@ class GRU(Cell):
         n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
         return (n + z * (s - n),)
 
+    def equation(self) -> str:
+        inner = "U_n (r * s_{t-1})" if self.before else "r * (U_n s_{t-1} + b_U)"
+        activation = "logistic" if self.logistic else "tanh"
+        return (
+            f"r, z = logistic(W x_t + U s_{{t-1}} + b);  n = {activation}(W_n x_t + {inner} + b_n);  "
+            "s_t = (1 - z) * n + z * s_{t-1}"
+        )
+
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.before or self.logistic:
             return None
@@ -225,6 +258,12 @@ class LSTM(Cell):
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
 
+    def equation(self) -> str:
+        return (
+            "i, f, g, o = W x_t + U s_{t-1} + b;  m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g);  "
+            "s_t = logistic(o) * tanh(m_t)"
+        )
+
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         weights = [self._joined(), self.U, self.b, torch.zeros_like(self.b)]
         start = (state[0][None].contiguous(), state[1][None].contiguous())
@@ -232,10 +271,7 @@ class LSTM(Cell):
 
 
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
-    """The cell a recipe asks for, with the options that cell has."""
-    options: dict[str, str] = {}
-    if settings.cell in ("rnn", "gru"):
-        options["activation"] = settings.activation
-    if settings.cell == "gru":
-        options["reset"] = settings.reset
-    return cells[settings.cell](inputs, settings.size, **options)
+    """The cell of the settings' kind, with those of their options that its constructor takes."""
+    kind = cells[settings.cell]
+    options = set(inspect.signature(kind).parameters) - {"inputs", "size"}
+    return kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})

@@ -1,4 +1,4 @@
-"""e(y): symbols as vectors, learned, one-hot, or brought along from a file."""
+"""Embeddings e(y) of symbols: learned, one-hot, or pre-trained vectors from a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from seq2see.settings.base import EmbeddingSettings
 
 
 class Embedding(nn.Module):
-    """e(y) as rows of E; `size` is the width of a row, `weight` is None for one-hot."""
+    """e(y) = the row of E that belongs to the symbol y.
 
-    def __init__(self, symbols: int, size: int, *, dropout: float = 0.0):
+    size: the width of a row; origin: where its rows come from, in words, if they were not learned from the start.
+    """
+
+    def __init__(self, symbols: int, size: int, *, dropout: float = 0.0, origin: str = ""):
         super().__init__()
         self.size = size
         self.dropout = dropout
+        self.origin = origin
         self.E = nn.Parameter(torch.randn(symbols, size) / size**0.5)
 
     def forward(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
@@ -24,11 +28,16 @@ class Embedding(nn.Module):
 
     @property
     def weight(self) -> Tensor | None:
+        """E, which an output layer may share."""
         return self.E
+
+    def equation(self, symbol: str) -> str:
+        """For `show`; symbol: what is embedded, such as 'x_j'."""
+        return f"e({symbol}) = a row of E ({self.size} numbers{f', {self.origin}' if self.origin else ''})"
 
 
 class OneHot(nn.Module):
-    """e(y) is the y-th unit vector: nothing to learn."""
+    """e(y) = the y-th unit vector, which has no parameters."""
 
     def __init__(self, symbols: int, *, dropout: float = 0.0):
         super().__init__()
@@ -42,20 +51,25 @@ class OneHot(nn.Module):
     def weight(self) -> None:
         return None
 
+    def equation(self, symbol: str) -> str:
+        return f"e({symbol}) the unit vector of the symbol (one-hot, nothing to learn)"
+
 
 def build_embedding(
     settings: EmbeddingSettings, symbols: int, *, vectors: Float[Tensor, "symbols size"] | None = None
 ) -> Embedding | OneHot:
-    """The embedding a recipe asks for; `vectors` are the pre-trained rows, one per symbol, where it asks for those.
+    """The embedding of the settings' kind; vectors: pre-trained rows, one per symbol.
 
     A pre-trained embedding may be built without its vectors when weights are about to be loaded over it.
     """
     if settings.kind == "one-hot":
         return OneHot(symbols, dropout=settings.dropout)
     size = settings.size if vectors is None else vectors.shape[1]
-    made = Embedding(symbols, size, dropout=settings.dropout)
+    pretrained = settings.kind == "pretrained"
+    origin = f"from {settings.path}, {'tuned' if settings.tuned else 'frozen'}" if pretrained else ""
+    embedding = Embedding(symbols, size, dropout=settings.dropout, origin=origin)
     if vectors is not None:
-        made.E.data.copy_(vectors)
-    if settings.kind == "pretrained" and not settings.tuned:
-        made.E.requires_grad_(False)
-    return made
+        embedding.E.data.copy_(vectors)
+    if pretrained and not settings.tuned:
+        embedding.E.requires_grad_(False)
+    return embedding

@@ -1,4 +1,4 @@
-"""The one model: encoders fill a Memory, a decoder writes while looking at it. A task is a recipe, not code."""
+"""The encoder-decoder model: encoders fill a Memory, a decoder generates while attending to it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from seq2see.decoders import (
     CopyHead,
     CtcHead,
     Decoder,
+    DenseLayers,
     Head,
-    Layers,
     NumbersHead,
     PixelsHead,
     Ready,
@@ -34,12 +34,15 @@ from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
 from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
+from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
 @dataclass
 class Sizes:
-    """How many symbols (of a vector, numbers) each input and the output has; pre-trained vectors (symbols, size) by
-    input name or `output`."""
+    """The number of symbols (of a vector, numbers) of each input and of the output.
+
+    vectors: pre-trained embeddings (symbols, size), by input name or `output`.
+    """
 
     inputs: dict[str, int]
     output: int
@@ -47,7 +50,7 @@ class Sizes:
 
 
 class EncoderDecoder(nn.Module):
-    """Built from a (resolved) recipe and the sizes of its vocabularies; checks that the parts fit."""
+    """The model of a resolved recipe, with vocabularies of these sizes; checks that its parts fit each other."""
 
     def __init__(self, recipe: Recipe, sizes: Sizes):
         super().__init__()
@@ -55,7 +58,7 @@ class EncoderDecoder(nn.Module):
         self.reader_of = {name: recipe.reader_of(name) for name in recipe.inputs}
         self.looked_at = frozenset(recipe.looked_at)
         self.own = frozenset(name for name in recipe.inputs if recipe.encoder_of(name).own is not None)
-        views = {name: view for one in recipe.inputs for name, view in self.encoder(one).views(one).items()}
+        views = {key: view for name in recipe.inputs for key, view in self.encoder(name).views(name).items()}
         summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
         _check_views(recipe, views)
         conditions = Conditions(
@@ -63,7 +66,7 @@ class EncoderDecoder(nn.Module):
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
-            layers=Layers(hidden_of(recipe), activation_of(recipe)) if recipe.output.numeric else Layers(),
+            layers=DenseLayers(hidden_of(recipe), activation_of(recipe)) if recipe.output.numeric else DenseLayers(),
         )
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
@@ -72,16 +75,16 @@ class EncoderDecoder(nn.Module):
         self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
     def encoder(self, name: str) -> Encoder:
-        """The encoder that reads the input of that name (inputs may share one)."""
+        """The encoder of the input of that name; inputs may share one."""
         return self.encoders[self.reader_of[name]]
 
     def fetch(self) -> None:
-        """Take what encoders bring along from elsewhere: weights of pre-trained backbones."""
+        """Load pre-trained weights of encoders, before a new model is trained."""
         for _, encoder in self.encoders.items():
             encoder.fetch()
 
-    def remember(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
-        """Read every input: places to look at and summaries; with `maps` also where encoders looked meanwhile."""
+    def encode(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
+        """Encode every input: places and summaries; maps: also the encoders' own attention."""
         memory = Memory(rows=rows)
         for name, column in inputs.items():
             encoded = self.encoder(name).read(column, maps=maps)
@@ -93,19 +96,19 @@ class EncoderDecoder(nn.Module):
             copyable = getattr(column, "copyable", None)
             if copyable is not None and self.copied is not None:
                 memory.places[self.copied] = replace(memory.places[self.copied], copyable=copyable)
-            memory.maps |= {f"{name}.{key}": one for key, one in encoded.maps.items()}
+            memory.maps |= {f"{name}.{key}": encoder_map for key, encoder_map in encoded.maps.items()}
         return memory
 
     def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
-        """Read every input and prepare for decoding; with `maps` both tell all of their looks."""
-        return replace(self.decoder.prepare(self.remember(inputs, rows, maps=maps)), maps=maps)
+        """Encode every input and prepare for decoding; maps: also the self-attention of encoders and decoder."""
+        return replace(self.decoder.prepare(self.encode(inputs, rows, maps=maps)), maps=maps)
 
-    def along(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
-        """log P of every symbol (or blank) at the places in their order, and which are real: see `loss.ctc`."""
+    def ctc_log_probs(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
+        """log P of every symbol (or blank) at each place in order, and which places are real: see `loss.ctc`."""
         if self.ctc is None or self.read_along is None:
-            raise ValueError("this model was built without a loss along its places")
-        found: tuple[Tensor, Tensor] = self.ctc.log_probs(memory.places[self.read_along])
-        return found
+            raise ValueError("this model was built without the CTC loss")
+        log_probs: tuple[Tensor, Tensor] = self.ctc.log_probs(memory.places[self.read_along])
+        return log_probs
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         return self.decoder.begin(ready, width=width)
@@ -126,51 +129,67 @@ class EncoderDecoder(nn.Module):
         return self.head.log_probs(step, ready)
 
     def numbers(self, step: Step) -> Float[Tensor, "rows numbers"]:
-        """What a model gives that has no symbols to choose from."""
+        """The output of a model that gives numbers."""
         return self.head.numbers(step)
 
     def teach(self, ready: Ready, targets: Int[Tensor, "batch steps"], state: State | None = None) -> Step:
-        """Teacher forcing: every step of the given targets, each reading the true symbol before it."""
+        """Teacher forcing: all steps of the targets, each of which reads the true symbol before it."""
         state = state if state is not None else self.begin(ready)
         return self.decoder.teach(ready, state, self.head.readable(shifted(targets)))
 
     def read_on(self, ready: Ready, tokens: Int[Tensor, "batch steps"], state: State) -> Step:
-        """Every step of reading the given symbols from a state on (contiguous streams)."""
+        """All steps of reading these symbols from a state on, in a contiguous stream."""
         return self.decoder.teach(ready, state, tokens)
 
     def forward_batch(self, batch: Batch) -> tuple[Step, Ready]:
-        """All that the loss needs of a batch, whatever its output is."""
+        """What the loss needs of a batch, whatever the kind of output."""
         ready = self.ready(batch.inputs, len(batch.rows))
         if self.decoder.one_step:
-            made = self.step(ready, self.begin(ready), None)
+            step = self.step(ready, self.begin(ready), None)
         elif isinstance(batch.target, Sequences):
-            made = self.teach(ready, batch.target.ids)
+            step = self.teach(ready, batch.target.ids)
         else:
-            raise ValueError("a batch without targets cannot be taught")
-        if made.looks.keys() != self.looked_at:
+            raise ValueError("a batch without targets has no loss")
+        if step.looks.keys() != self.looked_at:
             raise UserError(
-                f"the decoder ({type(self.decoder).__name__}) gives looks at {', '.join(made.looks) or 'nothing'}, and "
+                f"the decoder ({type(self.decoder).__name__}) gives looks at {', '.join(step.looks) or 'nothing'}, and "
                 f"the recipe asks for {', '.join(sorted(self.looked_at)) or 'none'} (attention.over)"
             )
-        return made, ready
+        return step, ready
+
+    def parameter_symbols(self) -> Symbols:
+        """The symbol and the part of every parameter, for `show`."""
+        found: Symbols = {}
+        for key, encoder in zip(self.encoders.keys(), self.encoders.values(), strict=True):
+            found |= _listed(f"encoders.{key}", encoder, f"encoder of {key}")
+        parts = {"decoder": "decoder", "head": "output layer", "ctc": "output along the places"}
+        for name, part in parts.items():
+            module = getattr(self, name)
+            found |= {} if module is None else _listed(name, module, part)
+        return found
+
+
+def _listed(name: str, module: nn.Module, part: str) -> Symbols:
+    """The symbols of a module, under its part unless they have one of their own."""
+    return {key: replace(one, part=one.part or part) for key, one in prefixed(name, symbols_of(module)).items()}
 
 
 def shifted(targets: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
-    """<sos> and all but the last symbol: what the decoder reads while it should write `targets`."""
+    """<sos> and all symbols but the last: what the decoder reads when its targets are these."""
     first = torch.full_like(targets[:, :1], SOS)
     return torch.cat([first, targets[:, :-1]], dim=1)
 
 
 def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
-    made: ByInput[Encoder] = ByInput()
+    encoders: ByInput[Encoder] = ByInput()
     for name in recipe.inputs:
         if recipe.reader_of(name) != name:
             continue
         settings = recipe.encoder_of(name)
         channels, height, width = (getattr(recipe.inputs[name], key, 0) for key in ("channels", "height", "width"))
-        material = InputInfo(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
-        made[name] = build_encoder(settings, material)
-    return made
+        info = InputInfo(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
+        encoders[name] = build_encoder(settings, info)
+    return encoders
 
 
 def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Parameter | None) -> Head:
@@ -190,17 +209,16 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
 
 
 def _build_numbers(recipe: Recipe, features: int, numbers: int) -> NumbersHead:
-    last, output = output_of(recipe), recipe.output
-    shape = output.shape
+    activation, shape = output_of(recipe), recipe.output.shape
     if shape is None:
-        return NumbersHead(features, numbers, output=last)
+        return NumbersHead(features, numbers, output=activation)
     if recipe.decoder.reconstruction.pixels == "dense":
-        return NumbersHead(features, prod(shape), output=last)
-    return PixelsHead(features, shape, channels_of(recipe), output=last, activation=activation_of(recipe))
+        return NumbersHead(features, prod(shape), output=activation)
+    return PixelsHead(features, shape, channels_of(recipe), output=activation, activation=activation_of(recipe))
 
 
 def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:
-    """Places that only an encoder of the user's own knows, once it is built."""
+    """Refuse places that do not exist, which is known of a user's own encoder only once it is built."""
     for name in recipe.looked_at:
         if name not in views:
             allowed = ", ".join(views)

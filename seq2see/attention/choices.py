@@ -1,4 +1,4 @@
-"""What weights become: a weighted mean of the places (soft), or one of them (hard)."""
+"""Choices: weights become a weighted mean of the places (soft), or one place (hard)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from torch import Tensor, nn
 
 from seq2see.attention.normalisers import precise
 from seq2see.errors import UserError
+from seq2see.settings.base import first_line
 
 LEAST = 1e-20
 
 
 @dataclass
 class Chosen:
-    """shares: (batch, queries, candidates), how much of each candidate enters the context; place, log_prob: (batch,
-    queries), for a hard choice the candidate and the log-probability of choosing it (0 where there was none);
-    by_score: whether that log-probability is all the choice can be learned from."""
+    """shares: (batch, queries, candidates), how much of each candidate enters the context;
+
+    place, log_prob: (batch, queries), of a hard choice the candidate and its log-probability (0 where there is none);
+    by_score: whether the choice is learned from that log-probability alone, no gradient passing through the shares.
+    """
 
     shares: Float[Tensor, "batch queries candidates"]
     place: Int[Tensor, "batch queries"] | None = None
@@ -26,7 +29,25 @@ class Chosen:
     by_score: bool = False
 
 
-class Soft(nn.Module):
+class Choice(nn.Module):
+    """Turns weights into the shares of the places in the context; a kind writes `forward`.
+
+    given: what the model's probabilities are conditioned on beside its input, where a place is drawn.
+    """
+
+    given: str = ""
+
+    def forward(
+        self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
+    ) -> Chosen:
+        raise NotImplementedError
+
+    def equation(self, *, place: str = "h_j", weight: str = "a_tj") -> str:
+        """For `show`; place, weight: as in the equations of the attention, 'w_ij' and 'a_tij' of words in sentences."""
+        return f"c_t = {first_line(type(self)) or type(self).__name__}"
+
+
+class Soft(Choice):
     """c_t = sum_j a_tj h_j"""
 
     def forward(
@@ -34,12 +55,18 @@ class Soft(nn.Module):
     ) -> Chosen:
         return Chosen(weights)
 
+    def equation(self, *, place: str = "h_j", weight: str = "a_tj") -> str:
+        return f"c_t = sum_{_index(place)} {weight} {place}"
 
-class Hard(nn.Module):
+
+class Hard(Choice):
     """c_t = h_j, with j drawn from a_t while training and the likeliest one otherwise.
 
-    No gradient passes through the draw: log a_tj is handed on, for the loss to weigh by what came of it.
+    No gradient passes through the draw: the score-function estimator weighs log a_tj by what came of the choice.
     """
+
+    given = "the places chosen"
+    learned = "learned by its score"
 
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
@@ -51,9 +78,15 @@ class Hard(nn.Module):
         place = scores.argmax(-1)
         return Chosen(_one_hot(place, weights), place, _log_prob(weights, place), by_score=True)
 
+    def equation(self, *, place: str = "h_j", weight: str = "a_tj") -> str:
+        drawn = f"drawn by a_t while training ({self.learned}), the likeliest one otherwise"
+        return f"c_t = {place}, {_index(place)} {drawn}"
 
-class StraightThrough(nn.Module):
-    """The same draw, but backwards as if the soft draw softmax((log a_t + g) / temperature) had been used (Gumbel)."""
+
+class StraightThrough(Hard):
+    """The same draw, with the gradient of the soft draw softmax((log a_t + g) / temperature), g Gumbel noise."""
+
+    learned = "learned straight through"
 
     def __init__(self, temperature: float = 1.0):
         super().__init__()
@@ -75,7 +108,7 @@ class StraightThrough(nn.Module):
         return Chosen(shares, place, _log_prob(weights, place))
 
 
-def build_choice(name: str, *, estimator: str = "score-function", temperature: float = 1.0) -> nn.Module:
+def build_choice(name: str, *, estimator: str = "score-function", temperature: float = 1.0) -> Choice:
     """The choice of that name."""
     if name == "soft":
         return Soft()
@@ -84,14 +117,19 @@ def build_choice(name: str, *, estimator: str = "score-function", temperature: f
     raise UserError(f"unknown choice '{name}'; allowed: soft, hard")
 
 
+def _index(place: str) -> str:
+    """'ij' of 'w_ij'."""
+    return place.partition("_")[2]
+
+
 def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Noise of the precision of `like`, single at least: coarser draws tie, and ties go to the first place."""
+    """Gumbel noise of the shape and precision of `like`, which is single or better: coarser draws would tie."""
     draws = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype).clamp(min=LEAST)
     return -(-draws.log()).clamp(min=LEAST).log()
 
 
 def _one_hot(place: Tensor, weights: Tensor) -> Tensor:
-    """1 at the place, but nothing at all where no candidate was real."""
+    """1 at the place; zeros in rows without a real candidate."""
     return torch.zeros_like(weights).scatter(-1, place[..., None], 1.0) * (weights.detach() > 0)
 
 

@@ -1,4 +1,4 @@
-"""Several looks at once, each at its own projection of query and places, joined again."""
+"""Multi-head attention: several attentions side by side, each on its own projection of query and places."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.attention.attention import Attention
-from seq2see.attention.records import Look, Prepared, mean_over_heads
-from seq2see.attention.scopes import Positions
-from seq2see.attention.scores import compute_keys
+from seq2see.attention.choices import build_choice
+from seq2see.attention.normalisers import normalisers
+from seq2see.attention.records import Look, LookEquations, Prepared, mean_over_heads
+from seq2see.attention.scopes import Positions, build_scope
+from seq2see.attention.scores import build_score, compute_keys
 from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
+from seq2see.settings.attention import AttentionSettings
+from seq2see.symbols import Symbols, default_symbols, prefixed, symbols_of
 
 
 class MultiHead(nn.Module):
-    """c = W_o [c^1; ..; c^H] + b_o, head i looking with W_q^i q at the keys W_k^i h_j and the values W_v^i h_j.
+    """c = W_o [c^1; ..; c^H] + b_o, head i having the query W_q^i q, the keys W_k^i h_j and the values W_v^i h_j.
 
-    The heads share one score (and scope), which sees queries and keys of size / heads numbers; with scaled-dot this is
-    torch.nn.MultiheadAttention. Where no place is real the context is zero, b_o included.
+    The heads share one inner attention, whose queries and keys have size / heads numbers; with the score scaled-dot
+    this is torch.nn.MultiheadAttention. Where no place is real the context is zero, without b_o.
     """
 
     def __init__(self, query: int, key: int, *, heads: int, inner: Attention | TwoLevelAttention):
@@ -35,19 +39,20 @@ class MultiHead(nn.Module):
 
     @staticmethod
     def head_size(key: int, heads: int) -> int:
-        """Numbers in each head's queries, keys and values."""
+        """The size of each head's queries, keys and values."""
         if key % heads:
             raise UserError(f"attention.heads: {heads} heads need places whose size they divide, got {key}")
         return key // heads
 
     def prepare(self, places: Places) -> Prepared:
+        """Compute once per input what does not depend on the query."""
         keys = compute_keys(self.inner.score, self._split(self.W_k(places.states)).flatten(0, 1))
         return Prepared.of(
             keys.unflatten(0, (-1, self.heads)), self._split(self.W_v(places.states)).contiguous(), places
         )
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries heads_places"] | None:
-        """Each head remembers its own looks: (batch, queries, heads * places)."""
+        """The sum of earlier looks of each head: (batch, queries, heads * places)."""
         first = self.inner.begin(prepared, queries)
         return None if first is None else first.repeat(1, 1, self.heads)
 
@@ -61,26 +66,45 @@ class MultiHead(nn.Module):
         forced: Float[Tensor, "batch queries places"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Look:
-        """As one attention does; `forced` weights hold for every head."""
+        """As in `Attention`; forced: weights of every head."""
         batch = len(query)
         look: Look = self.inner(
             self._split(self.W_q(query)).flatten(0, 1),
             prepared.folded,
-            **self._further(query),
+            **self._more_queries(query),
             positions=positions,
             past=None if past is None else self._split(past).flatten(0, 1),
             forced=None if forced is None else forced.repeat_interleave(self.heads, 0),
             generator=generator,
         )
-        remembered = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))
-        apart: Look = look.map(lambda part: part.unflatten(0, (batch, self.heads)).transpose(1, 2))
-        apart.context = self.W_o(apart.context.flatten(2)) * (prepared.extent[:, None, :1] > 0)
-        apart.past = remembered
-        apart.heads = self.heads
-        return apart
+        past = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))
+        by_head: Look = look.map(lambda part: part.unflatten(0, (batch, self.heads)).transpose(1, 2))
+        by_head.head_contexts = by_head.context
+        by_head.context = self.W_o(by_head.context.flatten(2)) * (prepared.extent[:, None, :1] > 0)
+        by_head.past = past
+        by_head.heads = self.heads
+        return by_head
 
-    def _further(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
-        """What else the heads ask with, by its name."""
+    def equations(self) -> LookEquations:
+        """How a query becomes a context, for `show`."""
+        inner = self.inner.equations()
+        return replace(
+            inner,
+            heads=[self._head_equation(inner.place, "of heads")],
+            context=f"{inner.context} (of each of {self.heads} heads, joined by W_o)",
+        )
+
+    def _head_equation(self, place: str, symbols: str) -> str:
+        keys = f"its part of W_q q + b_q as q, of W_k {place} + b_k as k_j"
+        return f"each head has {keys}, and of W_v {place} + b_v as {place} ({symbols})"
+
+    def parameter_symbols(self) -> Symbols:
+        """Those of the projections are 'of heads'."""
+        found = {key: replace(one, name=f"{one.name} of heads") for key, one in default_symbols(self).items()}
+        return found | prefixed("inner", symbols_of(self.inner))
+
+    def _more_queries(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
+        """Further queries of the inner attention, by the names of its arguments."""
         return {}
 
     def _split(self, vectors: Float[Tensor, "batch rows width"]) -> Float[Tensor, "batch heads rows part"]:
@@ -91,14 +115,12 @@ class MultiHead(nn.Module):
         return parts.transpose(1, 2).flatten(2)
 
 
-# ---------------- Several looks at words through their sentences, side by side
-
-
 class TwoLevelMultiHead(MultiHead):
-    """c = W_o [c^1; ..; c^H] + b_o, each head looking at words through sentences by itself.
+    """Multi-head attention whose heads each look at words through sentences.
 
-    Head i asks sentences with a projection of the query and of their states of its own, `larger.W_q` and `larger.W_k`,
-    beside those of the words. What is told of a sentence is the mean over heads, of energies over those that asked it.
+    Head i has its own projections of the query to sentences and of their states, `larger.W_q` and `larger.W_k`, beside
+    those for words. The weights of a sentence are the mean over heads; so are its energies, over the heads that have it
+    as a candidate.
     """
 
     def __init__(self, query: int, view: View, *, heads: int, inner: TwoLevelAttention):
@@ -112,15 +134,76 @@ class TwoLevelMultiHead(MultiHead):
             raise ValueError("these places lie inside no larger ones")
         states = self._split(self.larger["W_k"](places.inside.states)).flatten(0, 1)
         keys = compute_keys(cast(TwoLevelAttention, self.inner).larger.score, states).unflatten(0, (-1, self.heads))
-        above = Prepared.of(keys, states.unflatten(0, (-1, self.heads)), places.inside)
-        return super().prepare(places).with_larger(group_by_parent(places, above))
+        sentences = Prepared.of(keys, states.unflatten(0, (-1, self.heads)), places.inside)
+        return super().prepare(places).with_larger(group_by_parent(places, sentences))
 
     def forward(self, query: Float[Tensor, "batch queries query"], prepared: Prepared, **more: Any) -> Look:
-        """As one attention does, over words; `forced` weights are those of words and hold for every head."""
+        """As in `Attention`, over words; forced: weights of words, in every head."""
         look: Look = super().forward(query, prepared, **more)
         if look.larger is None or look.larger_energies is None:
-            raise ValueError("this look went through no larger places")
+            raise ValueError("this look has no larger places")
         return replace(look, larger=look.larger.mean(2), larger_energies=mean_over_heads(look.larger_energies))
 
-    def _further(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
-        return {"above": self._split(self.larger["W_q"](query)).flatten(0, 1)}
+    def equations(self) -> LookEquations:
+        equations = super().equations()
+        sentences = "for sentences its part of W_q q + b_q as q, of W_k h_i + b_k as k_i (of heads, sentences)"
+        return replace(equations, heads=[self._head_equation(equations.place, "of heads, words"), sentences])
+
+    def parameter_symbols(self) -> Symbols:
+        """The projections of words and of sentences; W_o belongs to both."""
+        found = super().parameter_symbols()
+        for key, one in found.items():
+            if key.startswith("larger."):
+                found[key] = one.inside("sentences")
+            elif key.startswith("W_") and not key.startswith("W_o"):
+                found[key] = one.inside("words")
+        return found
+
+    def _more_queries(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
+        return {"larger_query": self._split(self.larger["W_q"](query)).flatten(0, 1)}
+
+
+# --- Building
+
+
+def build_attention(
+    settings: AttentionSettings, *, query: int, view: View
+) -> Attention | MultiHead | TwoLevelAttention:
+    """The attention of these settings, for queries of size `query` and the places of `view`."""
+    heads, two_level = settings.heads, settings.through is not None and view.inside is not None
+    if heads == 1:
+        build = _build_two_level if two_level else _build_single
+        return build(settings, query=query, view=view)
+    part = MultiHead.head_size(view.size, heads)
+    inside = None if view.inside is None else replace(view.inside, size=part)
+    each = replace(view, size=part, inside=inside)
+    if two_level:
+        return TwoLevelMultiHead(query, view, heads=heads, inner=_build_two_level(settings, query=part, view=each))
+    return MultiHead(query, view.size, heads=heads, inner=_build_single(settings, query=part, view=each))
+
+
+def _build_two_level(settings: AttentionSettings, *, query: int, view: View) -> TwoLevelAttention:
+    """Choice and scope are those of words: sentences are always weighed softly, and all of them."""
+    if view.inside is None:
+        raise ValueError("these places lie inside no larger ones")
+    sentences = settings.model_copy(update={"choice": "soft", "scope": "global"})
+    return TwoLevelAttention(
+        _build_single(sentences, query=query, view=view.inside), _build_single(settings, query=query, view=view)
+    )
+
+
+def _build_single(settings: AttentionSettings, *, query: int, view: View) -> Attention:
+    """An attention without heads."""
+    options = settings.score_settings | {"axes": 2 if view.layout == "grid" else 1}
+    score = build_score(settings.score, query, view.size, options)
+    if view.layout == "set" and score.ordered:
+        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
+    return Attention(
+        score,
+        scope=build_scope(
+            settings.scope, view, query=query, reach=settings.window, size=settings.size, gaussian=settings.gaussian
+        ),
+        normalise=normalisers[settings.normaliser](),
+        choice=build_choice(settings.choice, estimator=settings.estimator, temperature=settings.gumbel_temperature),
+        temperature=settings.temperature,
+    )

@@ -1,4 +1,4 @@
-"""a_t = normalise(e_t) over real places: exactly zero at padding, all zeros (never NaN) where no place is real."""
+"""Normalisers: a_t = normalise(e_t) over real places, exactly zero at padding, all zeros where no place is real."""
 
 from __future__ import annotations
 
@@ -7,20 +7,69 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
-Normaliser = Callable[[Tensor], Tensor]
+from seq2see.registry import Registry
+from seq2see.settings.base import first_line
 
 HIDDEN = -1e9
-"""The energy of padding: far below any real one, and its square still a number in single precision."""
+"""The energy of padding: far below any real one, and its square is still finite in single precision."""
+
+
+class Normaliser(nn.Module):
+    """Turns energies into weights that are not negative and sum to one; a kind writes `forward`."""
+
+    def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        raise NotImplementedError
+
+    def equation(self, *, weight: str = "a_tj", energy: str = "e_tj", other: str = "e_ti", divisor: str = "") -> str:
+        """For `show`; other: the energy that a sum runs over; divisor: ' / 2' where energies have a temperature."""
+        return f"{weight} = {first_line(type(self)) or type(self).__name__} of {energy}{divisor}"
+
+
+normalisers: Registry[type[Normaliser]] = Registry("normaliser")
+
+
+@normalisers.register("softmax")
+class Softmax(Normaliser):
+    """a_j = exp(e_j) / sum_i exp(e_i)"""
+
+    def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        return softmax(energies)
+
+    def equation(self, *, weight: str = "a_tj", energy: str = "e_tj", other: str = "e_ti", divisor: str = "") -> str:
+        return f"{weight} = exp({energy}{divisor}) / sum_{other[-1]} exp({other}{divisor})"
+
+
+@normalisers.register("sparsemax")
+class Sparsemax(Normaliser):
+    """a_j = max(e_j - tau, 0), tau such that they sum to one: most places get exactly zero"""
+
+    def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        return sparsemax(energies)
+
+    def equation(self, *, weight: str = "a_tj", energy: str = "e_tj", other: str = "e_ti", divisor: str = "") -> str:
+        return f"{weight} = max({energy}{divisor} - tau_t, 0), tau_t such that they sum to one"
+
+
+@normalisers.register("entmax15")
+class Entmax15(Normaliser):
+    """a_j = max(e_j / 2 - tau, 0) ** 2, tau such that they sum to one: between softmax and sparsemax"""
+
+    def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
+        return entmax15(energies)
+
+    def equation(self, *, weight: str = "a_tj", energy: str = "e_tj", other: str = "e_ti", divisor: str = "") -> str:
+        return f"{weight} = max({energy}{divisor} / 2 - tau_t, 0) ** 2, tau_t such that they sum to one"
 
 
 def masked(
-    normalise: Normaliser, energies: Float[Tensor, "*rows places"], mask: Bool[Tensor, "... places"]
+    normalise: Callable[[Tensor], Tensor], energies: Float[Tensor, "*rows places"], mask: Bool[Tensor, "... places"]
 ) -> Float[Tensor, "*rows places"]:
-    """Weights over real places, in single precision at least; mask: for each row, or for several.
+    """Weights over real places, in single precision or better; mask: broadcast over rows.
 
-    They stay so: at half precision the weights of many places are too coarse to draw by, or to take logarithms of.
+    They stay in that precision: at half precision the weights of many places are too coarse to sample from, or to take
+    logarithms of.
     """
     hidden = precise(energies).masked_fill(~mask, HIDDEN)
     weights: Tensor = normalise(hidden) * mask
@@ -28,7 +77,7 @@ def masked(
 
 
 def precise(numbers: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-    """The same numbers, in single precision at least."""
+    """The same numbers, in single precision or better."""
     return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
@@ -68,23 +117,20 @@ def entmax15(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows pl
     return weights
 
 
-NORMALISERS: dict[str, Normaliser] = {"softmax": softmax, "sparsemax": sparsemax, "entmax15": entmax15}
-
-
 def _sorted_prefixes(energies: Tensor) -> tuple[Tensor, Tensor]:
-    """Energies from the largest down, the largest taken as 0, and how many there are up to each."""
+    """Energies in descending order, and the length of the prefix up to each."""
     falling = energies.sort(dim=-1, descending=True).values
     count = torch.arange(1, energies.shape[-1] + 1, device=energies.device, dtype=energies.dtype)
     return falling, count
 
 
 def _at_last(values: Tensor, support: Tensor) -> Tensor:
-    """The value at the last place of the support, which is a prefix that is never empty."""
+    """The value at the last place of the support, which is a prefix and never empty."""
     return values.gather(-1, support.sum(-1, keepdim=True) - 1)
 
 
 class _Sparsemax(torch.autograd.Function):
-    """tau from the largest prefix whose own tau leaves its smallest energy positive; exact."""
+    """tau is that of the largest prefix whose own tau leaves its smallest energy positive; exact."""
 
     @staticmethod
     def forward(ctx: Any, energies: Tensor) -> Tensor:
@@ -105,7 +151,7 @@ class _Sparsemax(torch.autograd.Function):
 
 
 class _Entmax15(torch.autograd.Function):
-    """With z = e / 2: sum over the support of (z - tau) ** 2 = 1 is a quadratic in tau; its smaller root, exactly."""
+    """With z = e / 2, the sum over the support of (z - tau) ** 2 = 1 is quadratic in tau; its smaller root, exactly."""
 
     @staticmethod
     def forward(ctx: Any, energies: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
-"""What passes between the parts of an attention: places made ready, candidates picked, looks taken."""
+"""Records of an attention: prepared places, candidates of a query, and looks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -16,12 +16,13 @@ from seq2see.memory import Layout, Places
 
 @dataclass
 class Prepared:
-    """What an attention computes once per input, beside the places as the encoder gave them.
+    """What an attention computes once per input, beside the places themselves.
 
     keys, values: (batch, places, ...), or (batch, heads, places, ...) where there are heads; extent: (batch, axes), how
     far real places reach along each axis; folded: where there are heads, the same with heads as rows of the batch;
-    larger: the places that hold these, where they are looked at through them.
-    Windows are taken through ledgers. A loop over time pays for its windows, not for all places.
+    larger: the places that contain these, for two-level attention.
+    key_gather, value_gather: take windows of keys and values, so that a loop over time costs its windows and not all
+    places.
     """
 
     keys: Float[Tensor, "batch *heads places size"]
@@ -40,17 +41,16 @@ class Prepared:
         values: Float[Tensor, "batch *heads places value"],
         places: Places,
     ) -> Prepared:
-        made = cls(
-            keys, values, places, extent_of(places.mask, places.layout), DeferredGather(keys), DeferredGather(values)
-        )
+        extent = extent_of(places.mask, places.layout)
+        prepared = cls(keys, values, places, extent, DeferredGather(keys), DeferredGather(values))
         if keys.dim() == 4:
             flat, mask = values.flatten(0, 1), places.mask.repeat_interleave(keys.shape[1], 0)
             parent = None if places.parent is None else places.parent.repeat_interleave(keys.shape[1], 0)
-            made.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout, parent=parent))
-        return made
+            prepared.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout, parent=parent))
+        return prepared
 
     def with_larger(self, larger: LargerPlaces | None) -> Prepared:
-        """The same, to be looked at through larger places; by every head through its own keys of these."""
+        """The same places with those that contain them; each head has its own keys of these."""
         heads = None if larger is None or self.folded is None else larger.folded(self.keys.shape[1])
         folded = None if self.folded is None else self.folded.with_larger(heads)
         return replace(self, larger=larger, folded=folded)
@@ -70,10 +70,10 @@ class Prepared:
 
 @dataclass
 class LargerPlaces:
-    """Larger places made ready, and which of the smaller ones each holds.
+    """Prepared larger places (sentences), and the smaller ones (words) that each contains.
 
-    numbers, real: (batch, larger, inside), for each larger place the numbers of those inside it, and which are real;
-    back: (batch, places), where each of these stands in the flattened `numbers`.
+    numbers, real: (batch, larger, inside), for each larger place the numbers of the smaller ones inside it, and which
+    of these are real; back: (batch, places), the index of each smaller place in the flattened `numbers`.
     """
 
     prepared: Prepared
@@ -106,11 +106,11 @@ def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor,
 
 @dataclass
 class Candidates:
-    """The places a score is asked about: all of an input's, or for each query a window of its own.
+    """The places that a score is computed for: all of an input's, or a window for each query.
 
-    keys: (batch, places, size); past: (batch, queries, all places), the sum of earlier looks, where a score remembers
-    them; numbers: (batch, places), where each candidate stands in the input, None: all of them in order;
-    layout: how the whole input lies. A window has its queries folded into the batch: there is one query for each.
+    keys: (batch, places, size); past: (batch, queries, all places), the sum of earlier looks, for a score that
+    remembers them; numbers: (batch, places), the number of each candidate in the input, None: all places in order;
+    layout: that of the whole input. With windows the queries are folded into the batch, so that there is one per row.
     """
 
     keys: Float[Tensor, "batch places size"]
@@ -121,14 +121,15 @@ class Candidates:
 
 @dataclass
 class Look:
-    """One look, or several at once; rows and steps come first, whatever their number.
+    """The result of an attention, for one or several queries; rows and steps are the first axes, however many.
 
     context: (..., value); weights, energies: (..., candidates), or (..., heads, candidates); numbers: like weights,
-    where the candidates stand, None: all places in order; places: how many places the input has;
-    place, place_log_prob: (...) or (..., heads), the one that was chosen and the log-probability of choosing it, where
-    the choice is hard; past: (..., places), what the score remembers after the look; heads: how many, 0: no such axis;
+    the places that the candidates are, None: all places in order; places: how many places the input has;
+    place, place_log_prob: (...) or (..., heads), of a hard choice the chosen place and its log-probability;
+    past: (..., places), what the score remembers after the look; heads: how many, 0: there is no such axis;
     by_score: no gradient passes through the choice, so that it is learned from `place_log_prob` alone;
-    larger, larger_energies: (..., larger places), weights and energies of the places through which these were seen.
+    larger, larger_energies: (..., larger places), of two-level attention the weights and energies of the larger places;
+    query, head_contexts: (..., [heads,] size), what asked, and of heads the context of each before W_o joins them.
     """
 
     context: Float[Tensor, "*rows value"]
@@ -143,57 +144,66 @@ class Look:
     by_score: bool = False
     larger: Float[Tensor, "*rows larger"] | None = None
     larger_energies: Float[Tensor, "*rows larger"] | None = None
+    query: Float[Tensor, "*looks query"] | None = None
+    head_contexts: Float[Tensor, "*looks part"] | None = None
 
     def by_head(self) -> Float[Tensor, "*rows places"]:
-        """The weights over all places of the input, zero at what was no candidate: (..., [heads,] places)."""
+        """The weights over all places of the input, zero where none was a candidate: (..., [heads,] places)."""
         return scatter_to_places(self.weights, self.numbers, self.places)
 
     def dense(self) -> Float[Tensor, "*rows places"]:
-        """The same without heads: their mean."""
+        """The weights over all places, the mean over heads: (..., places)."""
         weights = self.by_head()
         return weights.mean(-2) if self.heads else weights
 
     def added_to(self, past: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
-        """The sum of earlier looks and this one, which has no heads; of a window only its weights are kept."""
+        """The sum of earlier looks with this one added; for a look without heads."""
         if self.numbers is None:
             return past + self.weights
         return past.scatter_add(-1, self.numbers, self.weights.to(past.dtype))
 
-    def dense_energies(self) -> Float[Tensor, "*rows places"]:
-        """Energies over all places, minus infinity at what was no candidate, and at padding; of heads the mean."""
+    def energies_by_head(self) -> Float[Tensor, "*rows places"]:
+        """The energies of all places, minus infinity where none was a candidate: (..., [heads,] places)."""
         if self.energies is None:
             raise ValueError("this look did not keep its energies")
-        spread_out = scatter_to_places(self.energies, self.numbers, self.places, empty=-torch.inf)
-        return mean_over_heads(spread_out) if self.heads else spread_out
+        return scatter_to_places(self.energies, self.numbers, self.places, empty=-torch.inf)
+
+    def dense_energies(self) -> Float[Tensor, "*rows places"]:
+        """The energies of all places, the mean over heads: (..., places)."""
+        energies = self.energies_by_head()
+        return mean_over_heads(energies) if self.heads else energies
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Look:
         """The same look with every tensor changed alike: rows folded, selected or cut."""
-        tensors = {one.name: getattr(self, one.name) for one in fields(self)}
+        tensors = {part.name: getattr(self, part.name) for part in fields(self)}
         changed: dict[str, Any] = {name: change(part) for name, part in tensors.items() if isinstance(part, Tensor)}
         return replace(self, **changed)
 
+    def trimmed(self) -> Look:
+        """The same without what only a single step needs, some of it as large as the input."""
+        return replace(self, energies=None, past=None, larger_energies=None, query=None, head_contexts=None)
+
     @classmethod
     def stacked(cls, looks: Sequence[Look]) -> Look:
-        """The looks of successive steps as one, (rows, steps, ...); what only a step needs (energies, past) is left."""
-
-        first, together = looks[0], dict[str, Any]()
+        """The looks of successive steps as one, (rows, steps, ...), trimmed."""
+        first, together = looks[0].trimmed(), dict[str, Any]()
         for name in ("context", "weights", "numbers", "place", "place_log_prob", "larger"):
             if getattr(first, name) is not None:
                 together[name] = torch.stack([getattr(look, name) for look in looks], dim=1)
-        return replace(first, energies=None, past=None, larger_energies=None, **together)
+        return replace(first, **together)
 
 
 def mean_over_heads(energies: Float[Tensor, "*rows heads places"]) -> Float[Tensor, "*rows places"]:
-    """The mean energy of each place over the heads that asked it, minus infinity where none did.
+    """The mean energy of each place over the heads that have it as a candidate, minus infinity where none has.
 
-    Heads with windows of their own ask different places: one that did not ask says nothing of a place.
+    Heads with windows of their own have different candidates.
 
     >>> mean_over_heads(torch.tensor([[1.0, 2.0, -torch.inf], [3.0, -torch.inf, -torch.inf]]))
     tensor([2., 2., -inf])
     """
-    asked = energies > -torch.inf
-    heads = asked.sum(-2)
-    return torch.where(heads > 0, energies.masked_fill(~asked, 0.0).sum(-2) / heads.clamp(min=1), -torch.inf)
+    there = energies > -torch.inf
+    heads = there.sum(-2)
+    return torch.where(heads > 0, energies.masked_fill(~there, 0.0).sum(-2) / heads.clamp(min=1), -torch.inf)
 
 
 def scatter_to_places(
@@ -203,7 +213,9 @@ def scatter_to_places(
     *,
     empty: float = 0.0,
 ) -> Float[Tensor, "*rows places"]:
-    """Each candidate's weight at its place. A candidate beyond the input (weight 0, energy -inf) changes nothing there.
+    """The value of each candidate at its place, `empty` elsewhere.
+
+    A candidate beyond the input has weight 0 or energy -inf, and so changes nothing at the place it is clamped to.
 
     >>> scatter_to_places(torch.tensor([[0.5, 0.5]]), torch.tensor([[2, 1]]), 4)
     tensor([[0.0000, 0.5000, 0.5000, 0.0000]])
@@ -212,3 +224,23 @@ def scatter_to_places(
         return weights
     out = weights.new_full((*weights.shape[:-1], places), empty)
     return out.scatter_add(-1, numbers, weights) if empty == 0 else out.scatter_reduce(-1, numbers, weights, "amax")
+
+
+@dataclass
+class LookEquations:
+    """How a query becomes a context, in the notation of the specification.
+
+    score: the energy of a place; place: what is looked at, 'h_j', or 'w_ij' of words; larger: of two-level attention,
+    how sentences are scored; heads: what each head has as query, keys and values; window: which places are candidates,
+    nothing where all are; weights: how energies become weights; context: what the weights become;
+    given: what the model's probabilities are conditioned on beside its input, where a place is drawn.
+    """
+
+    score: str
+    weights: list[str]
+    context: str
+    window: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    place: str = "h_j"
+    larger: str = ""
+    given: str = ""

@@ -1,4 +1,4 @@
-"""Which places are candidates: all of them, or a window around a position, picked before anything is scored."""
+"""Scopes: the candidate places of a query, all of them or a window, chosen before any place is scored."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from seq2see.errors import UserError
 from seq2see.memory import View
 
 Positions = int | Int[Tensor, " queries"]
-"""The number t of the step a query belongs to (from 0): one for all queries, or one for each."""
+"""The number t (from 0) of the step that a query belongs to: one for all queries, or one for each."""
 
 
 @dataclass
 class Window:
-    """For each query the numbers of its candidates, which of them are real, and what is added to their energies.
+    """The candidates of each query.
 
-    numbers: (batch, queries, window), kept inside the input; real: (batch, queries, window);
-    bias: (batch, queries, window), the logarithm of a Gaussian of the distance, or None.
+    numbers: (batch, queries, window), the places, clamped to the input; real: (batch, queries, window), which of them
+    are real; bias: (batch, queries, window), added to their energies: the logarithm of a Gaussian of the distance.
     """
 
     numbers: Int[Tensor, "batch queries window"]
@@ -31,16 +31,21 @@ class Window:
 
 
 class Scope(nn.Module):
-    """Picks candidates. `window` gives None where every place is one."""
+    """Chooses the candidate places of each query; a kind writes `window`."""
 
     def window(
         self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
     ) -> Window | None:
+        """The candidates; None: every place is one."""
         raise NotImplementedError
+
+    def equations(self, *, place: str = "places") -> list[str]:
+        """Which places are candidates, for `show`; nothing where all are."""
+        return []
 
 
 class Global(Scope):
-    """Every place."""
+    """Every place is a candidate."""
 
     def window(
         self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
@@ -49,11 +54,10 @@ class Global(Scope):
 
 
 class Local(Scope):
-    """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to their energies.
+    """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to the energies (Luong et al. 2015).
 
-    In a line the distance is |j - p_t|. On a grid p_t is a place (row, column), and the window a square; a scope that
-    runs over columns alone sees every row of those near p_t. A window that reaches beyond the input costs no more than
-    the input does.
+    In a line the distance is |j - p_t|. On a grid p_t is a row and a column, and the window a square; a scope that runs
+    over columns alone has every row of the columns near p_t. A window never costs more than the whole input.
     """
 
     name: ClassVar[str]
@@ -70,8 +74,24 @@ class Local(Scope):
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
     ) -> Float[Tensor, "batch queries windowed"]:
-        """p_t along each axis that is windowed (a line, columns, or rows and columns); `extent` is what is real."""
+        """p_t along each windowed axis (a line, columns, or rows and columns); extent: how far real places reach."""
         raise NotImplementedError
+
+    def centre_equation(self) -> str:
+        """How p_t is found, for `show`."""
+        raise NotImplementedError
+
+    def equations(self, *, place: str = "places") -> list[str]:
+        lines = [f"{self.centre_equation()};  asked are {self._near(place)}"]
+        if self.gaussian:
+            lines.append(f"e_tj = e_tj - {self._distance()} / (2 sigma ** 2), sigma = {self.reach / 2:g}")
+        return lines
+
+    def _near(self, place: str) -> str:
+        return f"the {place} j with |j - p_t| <= {self.reach}"
+
+    def _distance(self) -> str:
+        return "(j - p_t) ** 2"
 
     def window(
         self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
@@ -88,15 +108,15 @@ class Local(Scope):
             middle = torch.minimum(centres[..., -axis].detach().round().long().clamp(min=0), length - 1)
             lines.append(middle[..., None] + near)
             distances.append((lines[-1] - centres[..., -axis, None]).square())
-        numbers, far, inside = self._laid_out(lines, distances, shape)
+        numbers, far, inside = self._flattened(lines, distances, shape)
         real = inside & mask.gather(1, numbers.flatten(1)).view_as(numbers)
         bias = -far / (2 * (self.reach / 2) ** 2) if self.gaussian else None
         return Window(numbers, real, bias)
 
-    def _laid_out(
+    def _flattened(
         self, lines: list[Tensor], distances: list[Tensor], shape: tuple[int, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Numbers in the flattened input, squared distances, and whether a candidate lies inside it."""
+        """The numbers of candidates in the flattened input, squared distances, and which lie inside it."""
         columns, across = lines[-1], distances[-1]
         inside = (columns >= 0) & (columns < shape[-1])
         if len(shape) == 1:
@@ -113,7 +133,7 @@ class Local(Scope):
 
 
 class LocalMonotonic(Local):
-    """p_t = t, kept inside the input; on a grid p_t runs over columns."""
+    """p_t = t, clamped to the last place; on a grid p_t is a column."""
 
     name = "local-monotonic"
 
@@ -123,9 +143,15 @@ class LocalMonotonic(Local):
         wanted = torch.as_tensor(positions, device=extent.device).expand(query.shape[:2])
         return torch.minimum(wanted, (extent[:, -1:] - 1).clamp(min=0))[..., None].float()
 
+    def centre_equation(self) -> str:
+        return "p_t = t, a column" if self.grid else "p_t = t"
+
+    def _near(self, place: str) -> str:
+        return f"all rows of the columns j with |j - p_t| <= {self.reach}" if self.grid else super()._near(place)
+
 
 class LocalPredicted(Local):
-    """p_t = M sigmoid(v' tanh(W q)); on a grid one such p_t for the rows and one for the columns."""
+    """p_t = M sigmoid(v' tanh(W q)); on a grid one for rows and one for columns."""
 
     name = "local-predicted"
 
@@ -140,6 +166,19 @@ class LocalPredicted(Local):
         shares = torch.sigmoid(self.v(torch.tanh(self.W(query))).float())
         return extent[:, None] * shares
 
+    def centre_equation(self) -> str:
+        if self.grid:
+            return "(r_t, p_t) = (rows, columns) * sigmoid(V tanh(W q))"
+        return "p_t = M sigmoid(v' tanh(W q))"
+
+    def _near(self, place: str) -> str:
+        if not self.grid:
+            return super()._near(place)
+        return f"rows i and columns j with |i - r_t| <= {self.reach} and |j - p_t| <= {self.reach}"
+
+    def _distance(self) -> str:
+        return "((i - r_t) ** 2 + (j - p_t) ** 2)" if self.grid else super()._distance()
+
 
 def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gaussian: bool = True) -> Scope:
     """The scope of that name."""
@@ -152,8 +191,10 @@ def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gau
     raise UserError(f"unknown scope '{name}'; allowed: global, local-monotonic, local-predicted")
 
 
-def fold(prepared: Prepared, window: Window) -> tuple[Tensor, Tensor]:
-    """Keys and values of the candidates, each query with its own: (batch * queries, window, size)."""
+def fold(
+    prepared: Prepared, window: Window
+) -> tuple[Float[Tensor, "folded window size"], Float[Tensor, "folded window value"]]:
+    """The keys and values of each query's candidates; queries are folded into the batch."""
     keys = prepared.key_gather.take(window.numbers)
     values = prepared.value_gather.take(window.numbers)
     return keys.flatten(0, 1), values.flatten(0, 1)

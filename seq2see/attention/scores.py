@@ -1,7 +1,7 @@
-"""e_tj = score(query, h_j): one small class per kind. Masks and softmax are not their business.
+"""Scores e_tj = score(q_t, h_j): one class per kind. Masking and normalising are left to `Attention`.
 
-Queries come several at a time: (batch, queries, query) against (batch, places, key) gives (batch, queries, places).
-`keys` is computed once per input, `energies` once per step.
+Queries (batch, queries, query) and places (batch, places, key) give energies (batch, queries, places). `keys` is
+computed once per input, `energies` once per step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -24,48 +24,56 @@ from seq2see.memory import Layout
 from seq2see.registry import Registry
 from seq2see.settings.attention import declare
 from seq2see.settings.base import first_line
+from seq2see.symbols import Symbol, Symbols, default_symbols
 
 scores: Registry[type[Score]] = Registry("score")
 
 REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
-"""A score says its equation first; a comma, semicolon or colon outside brackets ends it, and remarks may follow."""
+"""What ends the equation that a score's docstring begins with: a comma, semicolon or colon outside brackets."""
 
 
 class Score(nn.Module):
-    """A kind of attention writes `energies`, and `keys` where the places can be prepared once per input.
+    """The energy of each place for a query. The first line of a kind's docstring is its equation.
 
-    A score that goes by more than the keys, by where places lie or by earlier looks, writes `forward` instead.
+    A kind writes `energies`, and `keys` where something can be computed once per input. One that depends on more than
+    the keys (on positions or on earlier looks) writes `forward` instead.
     """
 
     ordered = False
-    """True where the score depends on where a place lies, so that it has no meaning for a set."""
+    """True where the score depends on the position of a place, so that it has no meaning for a set."""
 
     remembers = False
-    """True where it depends on the sum of earlier looks, which then comes with the candidates."""
+    """True where it depends on the sum of earlier looks, which `Candidates.past` then holds."""
 
     uses_query = True
-    """False where the query has no say: the same looks, whoever asks."""
+    """False where energies do not depend on the query."""
 
     def __init__(self, query: int, key: int):
         super().__init__()
 
     def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        """What is computed once per input: by default the states of the places themselves."""
         return states
 
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
+        """The energy of each place for each query, keys being those of `keys`."""
         raise NotImplementedError
 
     def forward(
         self, query: Float[Tensor, "batch queries query"], candidates: Candidates
     ) -> Float[Tensor, "batch queries places"]:
-        """The energies of the candidates: what an attention calls."""
+        """The energies of the candidates."""
         return self.energies(query, candidates.keys)
+
+    def equation(self) -> str:
+        """'e_j = q . k_j', for `show`: the start of the class's docstring."""
+        return equation_of(name_of(self))
 
 
 def register(name: str) -> Callable[[type[Score]], type[Score]]:
-    """Give a score its name, in the registry and for recipes."""
+    """Register a class of scores under the name that recipes use."""
 
     def add(kind: Any) -> Any:
         _check_class(name, kind)
@@ -77,41 +85,51 @@ def register(name: str) -> Callable[[type[Score]], type[Score]]:
 
 
 def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:
-    """The score of that name with those of the settings its constructor knows."""
+    """The score of that name, with those of the settings that its constructor takes.
+
+    >>> build_score("additive", 4, 6, {"size": 8, "kernel": 5}).W_k.weight.shape
+    torch.Size([8, 6])
+    """
     kind = scores[name]
     known = _arguments(name)
-    given = {option: value for option, value in (settings or {}).items() if option in known}
-    missing = [one for one in inspect.signature(kind).parameters.values() if one.name in known - given.keys()]
-    for one in missing:
-        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            raise UserError(f"attention.options.{one.name}: has to be given: the score '{name}' has no default for it")
-    return kind(query, key, **given)
+    options = {option: value for option, value in (settings or {}).items() if option in known}
+    for parameter in inspect.signature(kind).parameters.values():
+        if parameter.name not in known - options.keys():
+            continue
+        variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if parameter.default is parameter.empty and not variadic:
+            raise UserError(
+                f"attention.options.{parameter.name}: has to be given: the score '{name}' has no default for it"
+            )
+    return kind(query, key, **options)
 
 
 def name_of(score: Score) -> str:
-    """The name by which recipes ask for a score of that class; the class's own where it was never registered."""
+    """The name of a score in recipes; that of its class where it is not registered."""
     return next((name for name in scores if scores[name] is type(score)), type(score).__name__)
 
 
 def options(name: str) -> set[str]:
-    """Settings that mean something to the score of that name: its constructor's arguments beyond sizes and axes."""
+    """The settings of the score of that name: its constructor's arguments beyond the sizes and axes."""
     return _arguments(name) - {"axes"}
 
 
 def equation_of(name: str) -> str:
-    """'e_j = q . k_j', in the words of the score's own class; its name where that says nothing."""
+    """'e_j = q . k_j', the start of the docstring of the score of that name; just the name where it has none."""
+    if name not in scores:
+        return f"e_j = {name}(q, k_j)"
     return REMARK.split(first_line(scores[name]))[0] or f"e_j = {name}(q, k_j)"
 
 
 def _check_class(name: str, kind: Any) -> None:
-    """Refuse, where it is registered, what could not be asked once it was built."""
-    said = f"score '{name}'"
+    """Refuse a class that could not work as a score."""
+    what = f"score '{name}'"
     if not (isinstance(kind, type) and issubclass(kind, Score)):
-        raise TypeError(f"{said}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
+        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
     if kind.energies is Score.energies and kind.forward is Score.forward:
-        raise TypeError(f"{said}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
+        raise TypeError(f"{what}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
     if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:
-        raise TypeError(f"{said}: the first arguments of {kind.__name__}'s constructor are query and key, their sizes")
+        raise TypeError(f"{what}: the first arguments of {kind.__name__}'s constructor are query and key, their sizes")
 
 
 def _arguments(name: str) -> set[str]:
@@ -157,7 +175,7 @@ class ScaledDot(Score):
 
 @register("cosine")
 class Cosine(Score):
-    """e_j = q . k_j / (|q| |k_j|), times a learned temperature where asked for"""
+    """e_j = q . k_j / (|q| |k_j|), times a learned temperature if `learned_temperature`"""
 
     def __init__(self, query: int, key: int, learned_temperature: bool = False):
         super().__init__(query, key)
@@ -172,6 +190,9 @@ class Cosine(Score):
     ) -> Float[Tensor, "batch queries places"]:
         cosines = normalize(query, dim=-1) @ keys.transpose(1, 2)
         return cosines if self.temperature is None else self.temperature * cosines
+
+    def equation(self) -> str:
+        return super().equation() + ("" if self.temperature is None else ", times a learned temperature")
 
 
 @register("general")
@@ -212,7 +233,7 @@ class Additive(Score):
 
 @register("concat")
 class Concat(Score):
-    """e_j = v' tanh(W [q; k_j]), the product taken by halves: the keys' half once per input"""
+    """e_j = v' tanh(W [q; k_j]); the keys' half of the product is computed once per input"""
 
     def __init__(self, query: int, key: int, size: int = 128):
         super().__init__(query, key)
@@ -226,13 +247,20 @@ class Concat(Score):
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
-        asked = linear(query, self.W.weight[:, : self.query])
-        return linear(torch.tanh(asked[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
+        projected = linear(query, self.W.weight[:, : self.query])
+        return linear(torch.tanh(projected[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
 
 
 @register("deep")
 class Deep(Score):
     """e_j = MLP([q; k_j]) with tanh layers and one linear output; the keys' half of the first product once per input"""
+
+    symbols: ClassVar[Mapping[str, str]] = {
+        "first.weight": "W_1",
+        "first.bias": "b_1",
+        "out.weight": "v",
+        "out.bias": "b of v",
+    }
 
     def __init__(self, query: int, key: int, size: int = 128, layers: int = 2):
         super().__init__(query, key)
@@ -252,13 +280,20 @@ class Deep(Score):
             inner = torch.tanh(layer(inner))
         return linear(inner, self.out.weight, self.out.bias).squeeze(-1)
 
+    def parameter_symbols(self) -> Symbols:
+        hidden: Symbols = {}
+        for number in range(len(self.hidden)):
+            hidden[f"hidden.{number}.weight"] = Symbol(f"W_{number + 2}")
+            hidden[f"hidden.{number}.bias"] = Symbol(f"b_{number + 2}")
+        return default_symbols(self) | hidden
+
 
 @register("location")
 class Location(Score):
-    """e_j = (W q)_j for positions up to a stated maximum; what the places hold is unseen
+    """e_j = (W q)_j for positions up to a stated maximum; the content of the places is not used
 
-    On a grid j counts column by column: pictures of one height may differ in width, and a place must not get another
-    row of W where a wider picture stands in the batch.
+    On a grid j counts column by column: images of one height may differ in width, and the row of W that belongs to a
+    place must not depend on the widest image of the batch.
     """
 
     ordered = True
@@ -293,7 +328,7 @@ class Location(Score):
 
 @register("static")
 class Static(Score):
-    """e_j = v' tanh(W_k k_j + b): learned from what a place holds, the same at every step"""
+    """e_j = v' tanh(W_k k_j + b): learned from the content of a place, the same at every step"""
 
     uses_query = False
 
@@ -313,7 +348,7 @@ class Static(Score):
 
 @register("uniform")
 class Uniform(Score):
-    """e_j = 0: every place alike, the control"""
+    """e_j = 0: all places get the same weight, the control"""
 
     uses_query = False
 
@@ -324,69 +359,13 @@ class Uniform(Score):
 
 
 def by_column(numbers: Int[Tensor, "*any"], layout: Layout) -> Int[Tensor, "*any"]:
-    """Places of a grid, numbered row by row, as they are numbered column by column.
+    """The numbers of a grid's places counted column by column, from those counted row by row.
 
     >>> by_column(torch.arange(6), Layout("grid", (2, 3)))
     tensor([0, 2, 4, 1, 3, 5])
     """
     rows, columns = layout.shape
     return numbers % columns * rows + numbers // columns
-
-
-# ---------------- A score is asked here, and here alone
-
-
-def compute_keys(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
-    """What the score makes of the places, once per input."""
-    keys: Any = score.keys(states)
-    if not isinstance(keys, Tensor) or keys.ndim != 3 or keys.shape[:2] != states.shape[:2]:
-        wanted = f"(batch, places, size) = ({states.shape[0]}, {states.shape[1]}, any size)"
-        raise UserError(f"{_said(score)}: keys are {wanted}, got {_shape(keys)}")
-    made: Tensor = keys
-    return made
-
-
-def compute_energies(
-    score: Score, query: Float[Tensor, "batch queries query"], candidates: Candidates
-) -> Float[Tensor, "batch queries places"]:
-    """The energies of the candidates. A score of the user's own may not make NaN of numbers: no update could mend it.
-
-    Minus infinity is a place it does not want; plus infinity leaves nothing to share, as NaN does.
-    """
-    energies: Any = score(query, candidates)
-    wanted = (*query.shape[:2], candidates.keys.shape[1])
-    if not isinstance(energies, Tensor) or energies.shape != wanted or not energies.is_floating_point():
-        raise UserError(
-            f"{_said(score)}: energies are numbers (batch, queries, places) = {wanted}, got {_shape(energies)}"
-        )
-    if _foreign(score) and not bool((energies < torch.inf).all()) and _finite(query) and _finite(candidates.keys):
-        raise UserError(
-            f"{_said(score)}: its energies are NaN or infinite, though query and keys are numbers "
-            "(where an input is padded, keys are those of zeros)"
-        )
-    made: Tensor = energies
-    return made
-
-
-def _foreign(score: Score) -> bool:
-    return type(score).__module__.partition(".")[0] != "seq2see"
-
-
-def _finite(numbers: Tensor) -> bool:
-    return bool(numbers.isfinite().all())
-
-
-def _said(score: Score) -> str:
-    return f"the score '{name_of(score)}' ({type(score).__name__})"
-
-
-def _shape(given: object) -> str:
-    if not isinstance(given, Tensor):
-        return type(given).__name__
-    return f"{tuple(given.shape)}{'' if given.is_floating_point() else f' of {given.dtype}'}"
-
-
-# ---------------- The score that knows where it has looked
 
 
 @register("coverage")
@@ -417,30 +396,30 @@ class Coverage(Score):
             raise ValueError("the score coverage needs the sum of earlier looks")
         shape = candidates.layout.shape if self.axes == 2 else past.shape[-1:]
         if candidates.numbers is None:
-            around = self._neighbourhoods(past, shape)
+            patches = self._patches(past, shape)
         else:
-            around = self._around(past, candidates.numbers, shape)
-        features = self.W_f(linear(around.to(self.F.dtype), self._reaching(shape)))
+            patches = self._window_patches(past, candidates.numbers, shape)
+        features = self.W_f(linear(patches.to(self.F.dtype), self._clipped_filters(shape)))
         inner = torch.tanh(self.W_q(query)[:, :, None] + candidates.keys[:, None] + features)
         return linear(inner, self.v.weight).squeeze(-1)
 
     def _spans(self, shape: Sequence[int]) -> list[tuple[int, int]]:
-        """How far F reaches before and behind a place along each axis, but never beyond the whole input."""
+        """How far F reaches before and behind a place along each axis, clamped to the size of the input."""
         before, behind = (self.kernel - 1) // 2, self.kernel // 2
-        return [(min(before, length - 1), min(behind, length - 1)) for length in (max(one, 1) for one in shape)]
+        return [(min(before, length - 1), min(behind, length - 1)) for length in (max(side, 1) for side in shape)]
 
-    def _reaching(self, shape: Sequence[int]) -> Float[Tensor, "filters patch"]:
-        """The part of F that meets an input of that shape: the rest would lie beyond the edge wherever it stands."""
+    def _clipped_filters(self, shape: Sequence[int]) -> Float[Tensor, "filters patch"]:
+        """The part of F that fits an input of that shape: the rest would always lie beyond its edges."""
         middle = (self.kernel - 1) // 2
         filters: Tensor = self.F.unflatten(1, [self.kernel] * self.axes)
         for axis, (before, behind) in enumerate(self._spans(shape), start=1):
             filters = filters.narrow(axis, middle - before, before + behind + 1)
         return filters.flatten(1)
 
-    def _neighbourhoods(
+    def _patches(
         self, past: Float[Tensor, "batch queries places"], shape: Sequence[int]
     ) -> Float[Tensor, "batch queries places patch"]:
-        """What was looked at around each place, as F sees it; nothing lies beyond the edge."""
+        """The sum of earlier looks around each place, under F; zeros beyond the edge."""
         spans = self._spans(shape)
         widths = [before + behind + 1 for before, behind in spans]
         if self.axes == 1:
@@ -448,10 +427,10 @@ class Coverage(Score):
         grid = pad(past.unflatten(-1, shape), (*spans[1], *spans[0]))
         return grid.unfold(-2, widths[0], 1).unfold(-2, widths[1], 1).flatten(2, 3).flatten(3)
 
-    def _around(
+    def _window_patches(
         self, past: Float[Tensor, "batch one places"], numbers: Int[Tensor, "batch window"], shape: Sequence[int]
     ) -> Float[Tensor, "batch one window patch"]:
-        """The same for the candidates of a window: nothing is looked up that does not lie around one of them."""
+        """The same around the candidates of a window alone."""
         offsets = [torch.arange(-before, behind + 1, device=numbers.device) for before, behind in self._spans(shape)]
         columns = (numbers % shape[-1])[..., None] + offsets[-1]
         at, inside = columns, (columns >= 0) & (columns < shape[-1])
@@ -460,5 +439,59 @@ class Coverage(Score):
             inside = ((rows >= 0) & (rows < shape[0]))[..., :, None] & inside[..., None, :]
             at = rows[..., :, None] * shape[1] + columns[..., None, :]
         at, inside = at.flatten(2).clamp(0, past.shape[-1] - 1), inside.flatten(2)
-        found = gather_places(past[:, 0], at.flatten(1)).view(at.shape)
-        return (found * inside)[:, None]
+        looks = gather_places(past[:, 0], at.flatten(1)).view(at.shape)
+        return (looks * inside)[:, None]
+
+
+# --- Calling a score, with checks of what a user's own class returns
+
+
+def compute_keys(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+    """The keys of a score, once per input; refused where their shape is wrong."""
+    keys: Any = score.keys(states)
+    if not isinstance(keys, Tensor) or keys.ndim != 3 or keys.shape[:2] != states.shape[:2]:
+        wanted = f"(batch, places, size) = ({states.shape[0]}, {states.shape[1]}, any size)"
+        raise UserError(f"{_title(score)}: keys are {wanted}, got {_shape(keys)}")
+    checked: Tensor = keys
+    return checked
+
+
+def compute_energies(
+    score: Score, query: Float[Tensor, "batch queries query"], candidates: Candidates
+) -> Float[Tensor, "batch queries places"]:
+    """The energies of the candidates; refused where their shape is wrong.
+
+    A user's own score may not turn numbers into NaN or plus infinity, which no update of its weights could mend; minus
+    infinity excludes a place.
+    """
+    energies: Any = score(query, candidates)
+    wanted = (*query.shape[:2], candidates.keys.shape[1])
+    if not isinstance(energies, Tensor) or energies.shape != wanted or not energies.is_floating_point():
+        raise UserError(
+            f"{_title(score)}: energies are numbers (batch, queries, places) = {wanted}, got {_shape(energies)}"
+        )
+    if _is_users_own(score) and not bool((energies < torch.inf).all()) and _finite(query) and _finite(candidates.keys):
+        raise UserError(
+            f"{_title(score)}: its energies are NaN or infinite, though query and keys are numbers "
+            "(where an input is padded, keys are those of zeros)"
+        )
+    checked: Tensor = energies
+    return checked
+
+
+def _is_users_own(score: Score) -> bool:
+    return type(score).__module__.partition(".")[0] != "seq2see"
+
+
+def _finite(numbers: Tensor) -> bool:
+    return bool(numbers.isfinite().all())
+
+
+def _title(score: Score) -> str:
+    return f"the score '{name_of(score)}' ({type(score).__name__})"
+
+
+def _shape(result: object) -> str:
+    if not isinstance(result, Tensor):
+        return type(result).__name__
+    return f"{tuple(result.shape)}{'' if result.is_floating_point() else f' of {result.dtype}'}"

@@ -1,4 +1,4 @@
-"""Attention to words through their sentences: small places and the larger ones that hold them."""
+"""Two-level attention: words weighted through the sentences that contain them."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2see.attention.attention import Attention, forced_look
+from seq2see.attention.attention import Attention, force_weights
 from seq2see.attention.choices import Chosen
-from seq2see.attention.records import Candidates, LargerPlaces, Look, Prepared, scatter_to_places
+from seq2see.attention.records import Candidates, LargerPlaces, Look, LookEquations, Prepared, scatter_to_places
 from seq2see.attention.scopes import Positions, Window
 from seq2see.attention.scores import Score, compute_energies
 from seq2see.memory import Places
-
-# ---------------- Small places and the larger ones that hold them
+from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
 @dataclass
 class TwoLevelQuery:
-    """One question to words and to their sentences, with what earlier looks at words left behind.
+    """A query to words and one to their sentences, with the sum of earlier looks at words.
 
-    larger: the sentences made ready; parent: (batch, queries, places), the sentence of each word.
+    larger: the prepared sentences; parent: (batch, queries, places), the number of each word's sentence.
     """
 
     query: Float[Tensor, "batch queries query"]
-    above: Float[Tensor, "batch queries query"]
+    larger_query: Float[Tensor, "batch queries query"]
     past: Float[Tensor, "batch queries places"] | None
     larger: LargerPlaces
     parent: Int[Tensor, "batch queries places"]
 
     @classmethod
-    def of(cls, query: Tensor, prepared: Prepared, *, above: Tensor | None, past: Tensor | None) -> TwoLevelQuery:
+    def of(
+        cls, query: Tensor, prepared: Prepared, *, larger_query: Tensor | None, past: Tensor | None
+    ) -> TwoLevelQuery:
         if prepared.larger is None or prepared.places.parent is None:
-            raise ValueError("what was prepared lies inside no larger places")
+            raise ValueError("the prepared places lie inside no larger ones")
         parent = prepared.places.parent[:, None].expand(-1, query.shape[1], -1)
-        return cls(query, query if above is None else above, past, prepared.larger, parent)
+        return cls(query, query if larger_query is None else larger_query, past, prepared.larger, parent)
 
     @property
     def count(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return self.larger.prepared.mask.shape[1]
 
     @property
-    def past_above(self) -> Float[Tensor, "batch queries larger"] | None:
-        """What earlier looks left behind at sentences: that of their words."""
+    def larger_past(self) -> Float[Tensor, "batch queries larger"] | None:
+        """The sum of earlier looks at the words of each sentence."""
         return None if self.past is None else self.summed(self.past)
 
     def summed(
@@ -53,25 +54,25 @@ class TwoLevelQuery:
         weights: Float[Tensor, "batch queries candidates"],
         numbers: Int[Tensor, "batch queries candidates"] | None = None,
     ) -> Float[Tensor, "batch queries larger"]:
-        """What the words of each sentence have together; numbers: which words these are, None: all of them in order."""
-        holders = self.parent if numbers is None else self.parent.gather(-1, numbers)
-        return weights.new_zeros(*weights.shape[:-1], self.count).scatter_add(-1, holders, weights)
+        """The sum over the words of each sentence; numbers: the words of the weights, None: all in order."""
+        parents = self.parent if numbers is None else self.parent.gather(-1, numbers)
+        return weights.new_zeros(*weights.shape[:-1], self.count).scatter_add(-1, parents, weights)
 
 
 @dataclass
 class TwoLevelWeights:
-    """Weights and energies of words (of those with the given numbers, None: all), energies of all sentences."""
+    """Weights and energies of words (those of `numbers`, None: all of them), energies of all sentences."""
 
     weights: Float[Tensor, "batch queries candidates"]
     energies: Float[Tensor, "batch queries candidates"]
-    above: Float[Tensor, "batch queries larger"] | None
+    larger_energies: Float[Tensor, "batch queries larger"] | None
     numbers: Int[Tensor, "batch queries candidates"] | None = None
 
 
 def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
-    """Words laid out by the sentence that holds them; those of a sentence stand in a run."""
+    """The words of each sentence; the words of one sentence follow each other."""
     if places.parent is None:
-        raise ValueError("these places do not know the larger ones that hold them")
+        raise ValueError("these places do not know the larger ones that contain them")
     parent, mask = places.parent, places.mask
     numbers = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
     opens = torch.ones_like(mask)
@@ -89,17 +90,15 @@ def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
     return LargerPlaces(prepared, inside, real, position + parent * width)
 
 
-# ---------------- CrossAttention at small places through the larger ones that hold them
-
-
 class TwoLevelAttention(nn.Module):
-    """a_tij = a_ti * a_tj|i: how much a sentence counts, times how much a word counts among those of its sentence.
+    """a_tij = a_ti * a_tj|i: the weight of a sentence, times the weight of a word within its sentence.
 
-    The context is that of the words, c_t = sum_ij a_tij w_ij; the weights of all words of an input sum to one. `larger`
-    looks at the sentences, `smaller` scores and normalises words and turns their weights into a context.
+    The context is c_t = sum_ij a_tij w_ij, over words; the weights of all words of an input sum to one. `larger` is the
+    attention over sentences, `smaller` the one that scores and normalises words and chooses among them.
 
-    A local scope is a window over the words of the whole input. Its sentences are those that hold a word of it, each as
-    far from p_t as the nearest of its words; words are weighed among those of their sentence that lie inside.
+    A local scope is a window over the words of the whole input. Its sentences are those with a word inside the window,
+    each as far from p_t as the nearest of its words; a word's weight is relative to the words of its sentence that lie
+    inside the window.
     """
 
     def __init__(self, larger: Attention, smaller: Attention):
@@ -108,7 +107,7 @@ class TwoLevelAttention(nn.Module):
 
     @property
     def score(self) -> Score:
-        """What scores the places that are looked at."""
+        """The score of words."""
         return self.smaller.score
 
     def prepare(self, places: Places) -> Prepared:
@@ -124,61 +123,55 @@ class TwoLevelAttention(nn.Module):
         query: Float[Tensor, "batch queries query"],
         prepared: Prepared,
         *,
-        above: Float[Tensor, "batch queries query"] | None = None,
+        larger_query: Float[Tensor, "batch queries query"] | None = None,
         positions: Positions = 0,
         past: Float[Tensor, "batch queries places"] | None = None,
         forced: Float[Tensor, "batch queries places"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Look:
-        """As one attention does, over words; `forced` weights are those of words.
-
-        above: what asks the sentences, not given: the query itself.
-        """
+        """As in `Attention`, over words; forced: weights of words; larger_query: the query to sentences, if another."""
         past = past if past is not None else self.begin(prepared, query.shape[1])
-        asked = TwoLevelQuery.of(query, prepared, above=above, past=past)
+        queries = TwoLevelQuery.of(query, prepared, larger_query=larger_query, past=past)
         window = self.smaller.scope.window(query, prepared, positions)
-        weighed = self._everywhere(asked, prepared) if window is None else self._nearby(asked, prepared, window)
-        look = self._chosen(weighed, prepared, generator)
+        weighed = self._weigh_all(queries, prepared) if window is None else self._weigh_near(queries, prepared, window)
+        look = self._choose(weighed, prepared, generator)
         if forced is not None:
-            look = forced_look(look, prepared.values, forced)
-        look.larger = asked.summed(look.weights, look.numbers)
-        look.larger_energies = weighed.above
+            look = force_weights(look, prepared.values, forced)
+        look.larger = queries.summed(look.weights, look.numbers)
+        look.larger_energies = weighed.larger_energies
         if past is not None:
             look.past = look.added_to(past)
+        look.query = query
         return look
 
-    def _everywhere(self, asked: TwoLevelQuery, prepared: Prepared) -> TwoLevelWeights:
-        """All words of all sentences."""
-        larger, mask, parent = asked.larger, prepared.mask[:, None], asked.parent
-        sentences: Look = self.larger(asked.above, larger.prepared, past=asked.past_above)
-        candidates = Candidates(prepared.keys, prepared.layout, past=asked.past)
-        energies = compute_energies(self.smaller.score, asked.query, candidates)
-        weights = self._within(energies, larger) * mask * sentences.weights.gather(-1, parent)
+    def _weigh_all(self, queries: TwoLevelQuery, prepared: Prepared) -> TwoLevelWeights:
+        """The weights of all words."""
+        larger, mask, parent = queries.larger, prepared.mask[:, None], queries.parent
+        sentences: Look = self.larger(queries.larger_query, larger.prepared, past=queries.larger_past)
+        candidates = Candidates(prepared.keys, prepared.layout, past=queries.past)
+        energies = compute_energies(self.smaller.score, queries.query, candidates)
+        weights = self._weigh_within(energies, larger) * mask * sentences.weights.gather(-1, parent)
         return TwoLevelWeights(weights, energies.masked_fill(~mask, -torch.inf), sentences.energies)
 
-    def _nearby(self, asked: TwoLevelQuery, prepared: Prepared, window: Window) -> TwoLevelWeights:
-        """The words of a window: scored with their sentences, one of which stands for all words it has there."""
-        larger, shape = asked.larger, window.numbers.shape
-        holders = asked.parent.gather(-1, window.numbers)
+    def _weigh_near(self, queries: TwoLevelQuery, prepared: Prepared, window: Window) -> TwoLevelWeights:
+        """The weights of the words of a window; the first word of each sentence there stands for the sentence."""
+        larger, shape = queries.larger, window.numbers.shape
+        parents = queries.parent.gather(-1, window.numbers)
         words = Candidates(
             prepared.key_gather.take(window.numbers).flatten(0, 1),
             prepared.layout,
             window.numbers.flatten(0, 1),
-            _row_each(asked.past),
+            None if queries.past is None else _folded(queries.past),
         )
         sentences = Candidates(
-            larger.prepared.key_gather.take(holders).flatten(0, 1),
+            larger.prepared.key_gather.take(parents).flatten(0, 1),
             larger.prepared.layout,
-            holders.flatten(0, 1),
-            _row_each(asked.past_above),
+            parents.flatten(0, 1),
+            None if queries.larger_past is None else _folded(queries.larger_past),
         )
-        energies = compute_energies(self.smaller.score, asked.query.reshape(-1, 1, asked.query.shape[-1]), words).view(
-            shape
-        )
-        above = compute_energies(self.larger.score, asked.above.reshape(-1, 1, asked.above.shape[-1]), sentences).view(
-            shape
-        )
-        together = (holders[..., :, None] == holders[..., None, :]) & window.real[..., None, :]
+        energies = compute_energies(self.smaller.score, _folded(queries.query), words).view(shape)
+        above = compute_energies(self.larger.score, _folded(queries.larger_query), sentences).view(shape)
+        together = (parents[..., :, None] == parents[..., None, :]) & window.real[..., None, :]
         first = window.real & ~together.tril(-1).any(-1)
         if window.bias is not None:
             nearest = torch.where(together, window.bias[..., None, :], -torch.inf).amax(-1)
@@ -187,11 +180,12 @@ class TwoLevelAttention(nn.Module):
         share = (together * self.larger.weigh(above, first)[..., None, :]).sum(-1)
         among = self.smaller.weigh(energies[..., None, :].expand(together.shape), together)
         weights = share * among.diagonal(dim1=-2, dim2=-1) * window.real
-        told = scatter_to_places(above.masked_fill(~first, -torch.inf), holders, asked.count, empty=-torch.inf)
-        return TwoLevelWeights(weights, energies.masked_fill(~window.real, -torch.inf), told, window.numbers)
+        energies = energies.masked_fill(~window.real, -torch.inf)
+        above = scatter_to_places(above.masked_fill(~first, -torch.inf), parents, queries.count, empty=-torch.inf)
+        return TwoLevelWeights(weights, energies, above, window.numbers)
 
-    def _chosen(self, weighed: TwoLevelWeights, prepared: Prepared, generator: torch.Generator | None) -> Look:
-        """What the weights of words become."""
+    def _choose(self, weighed: TwoLevelWeights, prepared: Prepared, generator: torch.Generator | None) -> Look:
+        """The context, by the choice of `smaller`."""
         chosen: Chosen = self.smaller.choice(weighed.weights, generator=generator)
         shares, place = chosen.shares.to(prepared.values.dtype), chosen.place
         if weighed.numbers is None:
@@ -210,20 +204,47 @@ class TwoLevelAttention(nn.Module):
             by_score=chosen.by_score,
         )
 
-    def _within(
+    def _weigh_within(
         self, energies: Float[Tensor, "batch queries places"], larger: LargerPlaces
     ) -> Float[Tensor, "batch queries places"]:
-        """The weight of each word among those of its sentence: words laid out by sentence, normalised, laid back."""
+        """The weight of each word within its sentence: words grouped by sentence, normalised, and put back in order."""
         queries, shape = energies.shape[1], larger.numbers.shape[1:]
-        apart = energies.gather(-1, _for_each(larger.numbers.flatten(1), queries)).unflatten(-1, shape)
+        apart = energies.gather(-1, _expanded(larger.numbers.flatten(1), queries)).unflatten(-1, shape)
         weights = self.smaller.weigh(apart, larger.real[:, None])
-        return weights.flatten(2).gather(-1, _for_each(larger.back, queries))
+        return weights.flatten(2).gather(-1, _expanded(larger.back, queries))
+
+    def equations(self) -> LookEquations:
+        """How a query becomes a context, for `show`."""
+        window = self.smaller.scope.equations(place="words")
+        if window:
+            window[0] += ", and the sentences i that hold one"
+        if len(window) > 1:
+            window.append("e_ti = e_ti - as much as the nearest word of the sentence")
+        sentences = self.larger.weight_equation(weight="a_ti", energy="e_ti", other="e_tk")
+        words = self.smaller.weight_equation(weight="a_tj|i", energy="e_tj", other="e_tk")
+        return LookEquations(
+            self.score.equation(),
+            window=window,
+            weights=[
+                f"{sentences}, over the sentences h_i, by a score of their own",
+                f"{words}, over the words of sentence i",
+                "a_tij = a_ti * a_tj|i: the weights of all words sum to one",
+            ],
+            context=self.smaller.choice.equation(place="w_ij", weight="a_tij"),
+            place="w_ij",
+            larger="e_i of sentences likewise, with k_i = h_i",
+            given=self.smaller.choice.given,
+        )
+
+    def parameter_symbols(self) -> Symbols:
+        sentences = prefixed("larger", symbols_of(self.larger), where="sentences")
+        return sentences | prefixed("smaller", symbols_of(self.smaller), where="words")
 
 
-def _for_each(numbers: Int[Tensor, "batch places"], queries: int) -> Int[Tensor, "batch queries places"]:
+def _expanded(numbers: Int[Tensor, "batch places"], queries: int) -> Int[Tensor, "batch queries places"]:
     return numbers[:, None].expand(-1, queries, -1)
 
 
-def _row_each(past: Float[Tensor, "batch queries places"] | None) -> Float[Tensor, "rows 1 places"] | None:
-    """Each query with a window of its own is a row of the batch, and so is what it remembers."""
-    return None if past is None else past.reshape(-1, 1, past.shape[-1])
+def _folded(rows: Float[Tensor, "batch queries _"]) -> Float[Tensor, "folded 1 _"]:
+    """Queries folded into the batch: with windows each query is a row of its own."""
+    return rows.reshape(-1, 1, rows.shape[-1])

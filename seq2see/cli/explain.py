@@ -48,45 +48,61 @@ def run(args: Arguments) -> None:
 
 
 def lines(explanation: Explanation) -> list[str]:
-    """The step as text: each number under its equation."""
+    """The step for a person to read: each number under its equation."""
     equations = explanation.equations
     written = " ".join(explanation.outputs[: explanation.step]) or "nothing"
-    text_lines = [
-        f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}",
-        "",
-    ]
+    shown = [f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}", ""]
     if explanation.start:
-        text_lines += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
+        shown += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
     if explanation.reads is not None:
-        text_lines += [f"reads    y_{{t-1}} = {explanation.reads}"]
-    if explanation.looks:
-        text_lines += [
-            f"query    {equations['query']}",
-            *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1]),
-        ]
-    for look in explanation.looks:
-        text_lines += [
-            "",
-            f"looks at {look.input}",
-            f"         {equations['energies']}",
-            f"         {equations['weights']}",
-        ]
-        text_lines += _places(look)
-        text_lines += [f"context  {equations['context']}", f"         {_vector(look.context)}"] if look.context else []
-    text_lines += ["", f"state    {equations['state']}"]
-    text_lines += [f"         {equations['cell']}"] if "cell" in equations else []
-    text_lines += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
+        shown += [f"reads    y_{{t-1}} = {explanation.reads}"]
+    by_layer = any(layer.self_attention for layer in explanation.layers) or any(layer.looks for layer in explanation.layers[:-1])
+    shown += _by_layer(explanation) if by_layer else _at_once(explanation)
+    shown += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
     if explanation.generating is not None:
-        text_lines.append(
-            f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied"
-        )
+        shown.append(f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied")
     width = max(len(text) for text, _ in explanation.likeliest)
     for text, probability in explanation.likeliest:
         mark = "  <- written" if text == explanation.writes else ""
-        text_lines.append(f"         {text:<{width}}  {probability:.4f}  {_bar(probability)}{mark}".rstrip())
+        shown.append(f"         {text:<{width}}  {probability:.4f}  {_bar(probability)}{mark}".rstrip())
     if explanation.writes not in [text for text, _ in explanation.likeliest]:
-        text_lines.append(f"         {explanation.writes:<{width}}  {explanation.probability:.4f}  <- written")
-    return text_lines
+        shown.append(f"         {explanation.writes:<{width}}  {explanation.probability:.4f}  <- written")
+    return shown
+
+
+def _at_once(explanation: Explanation) -> list[str]:
+    """Of a decoder with one attention: query, looks, and the equation of the state."""
+    equations, shown = explanation.equations, list[str]()
+    if explanation.looks:
+        shown += [f"query    {equations['query']}", *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1])]
+    for look in explanation.looks:
+        shown += ["", f"looks at {look.input}", f"         {equations['energies']}", f"         {equations['weights']}"]
+        shown += _places(look)
+        shown += _heads(look)
+        shown += [f"context  {equations['context']}", f"         {_vector(look.context)}"] if look.context else []
+    shown += ["", f"state    {equations['state']}"]
+    shown += [f"         {equations['cell']}"] if "cell" in equations else []
+    return shown + [f"         layer {layer.layer}: {_vector(layer.state)}" for layer in explanation.layers[:-1]]
+
+
+def _by_layer(explanation: Explanation) -> list[str]:
+    """Of a decoder whose layers have attention each: the equations first, then the numbers of every layer."""
+    equations, shown = explanation.equations, list[str]()
+    if explanation.looks:
+        shown += [f"query    {equations['query']}", f"looks    {equations['energies']}", f"         {equations['weights']}"]
+        shown += [f"context  {equations['context']}"]
+    shown += [f"state    {equations['state']}"]
+    for layer in explanation.layers:
+        shown += ["", f"layer {layer.layer}"]
+        if layer.self_attention is not None:
+            shown += ["         self-attention to what was read", *_places(layer.self_attention)]
+            shown += _heads(layer.self_attention)
+        for look in layer.looks:
+            shown += [f"looks at {look.input}", *(f"         query: {_vector(layer.query)}" for _ in layer.query[:1])]
+            shown += [*_places(look), *_heads(look)]
+            shown += [f"         context: {_vector(look.context)}"] if look.context else []
+        shown += [f"         state after the layer: {_vector(layer.state)}"]
+    return [*shown, "", "state    after the last layer"]
 
 
 def _places(look: Looked) -> list[str]:
@@ -96,6 +112,17 @@ def _places(look: Looked) -> list[str]:
     for j, (place, energy, weight) in enumerate(zip(places, look.energies, look.weights, strict=True)):
         rows.append(f"        {j:>3}  {place:<{width}}  {energy:>13.4f}  {weight:>10.4f}  {_bar(weight)}".rstrip())
     return rows
+
+
+def _heads(look: Looked) -> list[str]:
+    """Each head by itself: its query, the energies and weights of the places, and its context."""
+    shown = []
+    for number, head in enumerate(look.heads, start=1):
+        pairs = [f"{e:.3f} {a:.3f}" for e, a in zip(head.energies, head.weights, strict=True)]
+        shown += [f"         head {number}  query: {_vector(head.query)}"]
+        shown += [f"                 energy and weight of each place: {'; '.join(pairs)}"]
+        shown += [f"                 context: {_vector(head.context)}"]
+    return shown
 
 
 def _vector(numbers: list[float]) -> str:

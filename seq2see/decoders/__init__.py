@@ -1,14 +1,14 @@
-"""Decoders write outputs while looking at places; each works alone on plain tensors."""
+"""Decoders generate outputs while attending to places; each works alone on plain tensors."""
 
 from __future__ import annotations
 
-from seq2see.decoders.base import Conditions, Decoder, Layers, build_decoder, decoders
+from seq2see.decoders.base import Conditions, Decoder, DenseLayers, build_decoder, decoders
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.ctc import CtcHead
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.output_heads import CopyHead, Head, NumbersHead, PixelsHead, SoftmaxHead
 from seq2see.decoders.reconstruction import ReconstructionDecoder
-from seq2see.decoders.records import Ready, State, Step
+from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
 from seq2see.decoders.recurrent import RecurrentDecoder
 from seq2see.decoders.transformer import TransformerDecoder
 
@@ -19,9 +19,11 @@ __all__ = [
     "CrossAttention",
     "CtcHead",
     "Decoder",
+    "DecoderEquations",
+    "DenseLayers",
     "Head",
     "LabelDecoder",
-    "Layers",
+    "LayerStep",
     "NumbersHead",
     "PixelsHead",
     "Ready",

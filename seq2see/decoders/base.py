@@ -1,4 +1,4 @@
-"""What every decoder offers to the model, to training and to search."""
+"""The base class of decoders, what conditions them, and their first state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.decoders.cross_attention import CrossAttention
-from seq2see.decoders.records import Ready, State, Step
+from seq2see.decoders.records import DecoderEquations, Ready, State, Step
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
 from seq2see.memory import Memory, View
@@ -20,11 +20,12 @@ from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.base import first_line
 from seq2see.settings.decoders import WRITERS, DecoderSettings
 from seq2see.settings.plugins import DECODERS, read_class
+from seq2see.symbols import Symbols, default_symbols
 
 
 @dataclass
-class Layers:
-    """Dense layers by their sizes, and what each gives is passed through."""
+class DenseLayers:
+    """The sizes and the activation of dense layers."""
 
     sizes: Sequence[int] = ()
     activation: str = "relu"
@@ -32,26 +33,27 @@ class Layers:
 
 @dataclass
 class Conditions:
-    """What a decoder is built into: the symbols it reads, places it may look at, and sizes of summaries, by input name.
+    """What conditions a decoder.
 
-    embedding: of the output's symbols, None where none are read; start: what makes s_0; every: what enters each step;
-    layers: what lies between a code and the numbers it becomes again.
+    embedding: of the output's symbols, None where none are read; looks: the places it attends to, by input name;
+    start, every: the sizes of the summaries that make s_0 and that enter every step, by input name;
+    layers: those of a reconstruction decoder.
     """
 
     embedding: Embedding | OneHot | None = None
     looks: Mapping[str, View] = field(default_factory=dict)
     start: Mapping[str, int] = field(default_factory=dict)
     every: Mapping[str, int] = field(default_factory=dict)
-    layers: Layers = field(default_factory=Layers)
+    layers: DenseLayers = field(default_factory=DenseLayers)
 
 
 class Decoder(nn.Module):
-    """Writes while looking at a memory.
+    """Generates an output while attending to a memory.
 
-    features_size: what its output head sees; one_step: it gives a single answer and reads no symbol (labels, vectors);
-    direct: its features are made to be compared with embeddings as they are, where the output layer is tied to them.
+    features_size: the size of what its output layer sees; one_step: it has a single step and reads no symbol (labels,
+    vectors); direct: an output layer that is tied to embeddings compares them with its features themselves.
 
-    A decoder of one's own takes the same three arguments; whatever its constructor takes beyond them are its options.
+    A user's own decoder has the same three constructor arguments; further ones are its options.
     """
 
     one_step: bool = False
@@ -61,9 +63,10 @@ class Decoder(nn.Module):
 
     def __init__(self, settings: Any, attention: AttentionSettings, conditions: Conditions):
         super().__init__()
+        self.settings, self.conditions = settings, conditions
 
     def prepare(self, memory: Memory) -> Ready:
-        """What is computed once per input."""
+        """Compute what is needed once per input."""
         raise NotImplementedError
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
@@ -79,36 +82,55 @@ class Decoder(nn.Module):
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
     ) -> Step:
-        """The only transition there is; a decoder of one step reads no token. The generator draws hard looks."""
+        """One transition, for training, search and export alike.
+
+        token: the symbol before, None for a decoder of one step; forced: attention weights by input name that replace
+        the model's own where they are not NaN; generator: draws hard choices.
+        """
         raise NotImplementedError
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
-        """The steps of a whole given target: the same function as `step`, which a kind may compute faster."""
+        """All steps of a target (teacher forcing): the same function as `step`, which a kind may compute faster."""
         if self.one_step:
-            raise TypeError("an answer that is decoded in one step: there is no target to teach symbol by symbol")
+            raise TypeError("a decoder of one step has no target to read symbol by symbol")
         steps: list[Step] = []
         for token in tokens.unbind(1):
             steps.append(self.step(ready, steps[-1].state if steps else state, token))
         return Step.stacked(steps)
 
-    @classmethod
-    def equations(cls, settings: DecoderSettings) -> list[str]:
-        """How a decoder of one's own goes from step to step, line by line: for `show`."""
-        return [first_line(cls) or settings.kind]
+    def equations(self, *, output: str = "an answer") -> DecoderEquations:
+        """How it works, for `show` and `explain`; output: the kind of output, in words.
+
+        By default that of a user's own decoder: the first line of its docstring is how a step goes.
+        """
+        kind, start = self.settings.kind, list(self.conditions.start)
+        return DecoderEquations(
+            f"{kind}, a decoder of the user's own",
+            embedding="" if self.conditions.embedding is None else self.conditions.embedding.equation("y"),
+            start=f"from {joined_equation(start, self.settings.join)}" if start else "from no input",
+            every=joined_equation(list(self.conditions.every), self.settings.join),
+            query=f"what {kind} asks with",
+            attention=self.looking.equations() if hasattr(self, "looking") else None,
+            step=[first_line(type(self)) or kind],
+            features=f"features of {kind}",
+        )
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self)
 
 
 def build_decoder(settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions) -> Decoder:
-    """The decoder of that kind, under these conditions."""
+    """The decoder of the settings' kind, under these conditions."""
     kind: Any = decoders[settings.kind]
     options = {} if settings.own is None else settings.own.values(settings.options)
-    made: Decoder = kind(settings, attention, conditions, **options)
-    if not isinstance(getattr(made, "features_size", None), int):
+    decoder: Decoder = kind(settings, attention, conditions, **options)
+    if not isinstance(getattr(decoder, "features_size", None), int):
         raise UserError(f"decoder '{settings.kind}': its constructor sets no self.features_size, a whole number")
-    return made
+    return decoder
 
 
 def _tell(name: str, kind: type) -> None:
-    """Let recipes name a decoder that is none of the house's."""
+    """Let recipes name a user's own decoder."""
     if name in WRITERS:
         return
     if not issubclass(kind, Decoder):
@@ -118,8 +140,8 @@ def _tell(name: str, kind: type) -> None:
 
 
 def _check_taught(name: str, kind: type[Decoder]) -> None:
-    """Refuse a class that steps in its own way and is taught in another's: training would never see its step."""
-    steps, teaches = (next(one for one in kind.__mro__ if method in vars(one)) for method in ("step", "teach"))
+    """Refuse a class with its own `step` and an inherited faster `teach`: training would never use its step."""
+    steps, teaches = (next(base for base in kind.__mro__ if method in vars(base)) for method in ("step", "teach"))
     if teaches is not Decoder and steps is not teaches and issubclass(steps, teaches):
         raise TypeError(
             f"decoder '{name}': {steps.__name__} writes its own step, and training would go by the teach of "
@@ -131,11 +153,11 @@ GIVEN = ("settings", "attention", "conditions")
 decoders: Registry[type[Decoder]] = Registry("decoder", tell=_tell)
 
 
-# ---------------- s_0
+# --- Summaries and the first state
 
 
 def joined_size(sizes: list[int], join: str) -> int:
-    """Size of several summaries joined as the recipe says."""
+    """The size of several joined summaries; join: `concatenate` or `compare`."""
     if join == "compare":
         if len(sizes) != 2 or sizes[0] != sizes[1]:
             raise UserError(f"decoder.join compare needs two inputs of one summary size, got sizes {sizes}")
@@ -151,10 +173,22 @@ def join_summaries(summaries: list[Float[Tensor, "batch _"]], join: str) -> Floa
     return summaries[0] if len(summaries) == 1 else torch.cat(summaries, dim=-1)
 
 
-class InitialState(nn.Module):
-    """The first state: `parts` vectors of `size` (layers times what a cell carries).
+def joined_equation(names: Sequence[str], join: str) -> str:
+    """The joined summaries of these inputs, for `show`.
 
-    copy: every layer's output starts as the summary, what else a cell carries as zeros.
+    >>> joined_equation(["image", "question"], "concatenate")
+    '[summary of image; summary of question]'
+    """
+    parts = [f"summary of {name}" for name in names]
+    if join == "compare" and len(parts) == 2:
+        return f"[u; v; |u - v|; u * v], u = {parts[0]}, v = {parts[1]}"
+    return "".join(parts) if len(parts) < 2 else f"[{'; '.join(parts)}]"
+
+
+class InitialState(nn.Module):
+    """The first state of each layer: a parameter, tanh(W_start summary + b_start), or (`by` copy) the summary itself.
+
+    states: the tensors that a cell carries; of a copy all but the output start as zeros.
     """
 
     def __init__(self, sizes: Mapping[str, int], *, size: int, layers: int, states: int, by: str, join: str):
@@ -163,7 +197,7 @@ class InitialState(nn.Module):
         self.size, self.layers, self.states, self.join = size, layers, states, join
         self.copied = bool(sizes) and by == "copy"
         if not sizes:
-            # Not zero: as a first query it would give every place the same energy, and W_q no gradient.
+            # Not zeros: as the first query these would give all places the same energy, and W_q no gradient.
             self.s_0 = nn.Parameter(0.1 * torch.randn(layers * states * size))
             return
         width = joined_size(list(sizes.values()), join)
@@ -176,7 +210,7 @@ class InitialState(nn.Module):
             self.W_start = nn.Linear(width, layers * states * size)
 
     def forward(self, summaries: Mapping[str, Tensor], rows: int) -> list[tuple[Tensor, ...]]:
-        """Per layer the first cell state, each part (rows, size)."""
+        """Per layer the first state of its cell, each tensor (rows, size)."""
         if not self.names:
             flat = self.s_0.expand(rows, -1)
         else:
@@ -187,3 +221,10 @@ class InitialState(nn.Module):
             flat = torch.tanh(self.W_start(summary)).float()
         parts = flat.view(rows, self.layers, self.states, self.size)
         return [tuple(parts[:, layer, part] for part in range(self.states)) for layer in range(self.layers)]
+
+    def equation(self, s: str) -> str:
+        """For `show`; s: the first state in the equations."""
+        if not self.names:
+            return f"{s} is a parameter, learned with the rest"
+        summary = joined_equation(self.names, self.join)
+        return f"{s} = {summary}" if self.copied else f"{s} = tanh(W_start ({summary}) + b_start)"

@@ -1,4 +1,4 @@
-"""The output read off the places themselves, one after the other, with blanks between: an auxiliary to the decoder."""
+"""Connectionist temporal classification (CTC) as an auxiliary loss: the output read off the places in their order."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from seq2see.errors import UserError
 from seq2see.memory import Places, View
 
 BLANK = 0
-"""`<pad>` is never written, so its id is free to say: nothing here."""
+"""The id of the blank: that of `<pad>`, which no output contains."""
 
 
 @dataclass
-class Along:
-    """total: -sum log P over the rows whose places are enough for their target; left_out: the number of the others."""
+class CtcLoss:
+    """total: -sum log P over the rows with enough places for their target; left_out: the number of other rows."""
 
     total: Float[Tensor, ""]
     left_out: int
 
 
 class CtcHead(nn.Module):
-    """P(y | h) = sum over z of prod_j P(z_j | h_j), P(z_j | h_j) = softmax(W_z h_j + b_z), over all z of a symbol or
-    blank for each place that give y once repetitions are merged and blanks dropped (Graves et al. 2006).
+    """P(y | h) = sum over z of prod_j P(z_j | h_j), P(z_j | h_j) = softmax(W_z h_j + b_z).
 
-    Of a grid the columns are read, each the mean of its rows.
+    z runs over all sequences of a symbol or blank for each place that give y once repetitions are merged and blanks
+    dropped (Graves et al. 2006). Of a grid the columns are read, each the mean of its rows.
     """
 
     def __init__(self, view: View, symbols: int):
@@ -38,32 +38,34 @@ class CtcHead(nn.Module):
         self.W_z = nn.Linear(view.size, symbols)
 
     def log_probs(self, places: Places) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
-        """log P(z_j | h_j) of every symbol, blank first, and which places of the line are real."""
+        """log P(z_j | h_j) of every symbol, blank first, and which places of the sequence are real."""
         states, mask = as_sequence(places)
         return torch.log_softmax(self.W_z(states).float(), dim=-1), mask
 
-    def loss(self, places: Places, targets: Int[Tensor, "batch steps"], *, mask: Bool[Tensor, "batch steps"]) -> Along:
+    def loss(
+        self, places: Places, targets: Int[Tensor, "batch steps"], *, mask: Bool[Tensor, "batch steps"]
+    ) -> CtcLoss:
         """targets: symbols without `<eos>`; mask: the real ones, which come first."""
         log_probs, real = self.log_probs(places)
-        lengths, wanted = real.sum(1), mask.sum(1)
-        enough = (lengths >= needed(targets, mask)) & (lengths > 0)
+        lengths, target_lengths = real.sum(1), mask.sum(1)
+        enough = (lengths >= needed_places(targets, mask)) & (lengths > 0)
         if not bool(enough.any()):
-            return Along(log_probs.sum() * 0, len(enough))
+            return CtcLoss(log_probs.sum() * 0, len(enough))
         total = ctc_loss(
             log_probs[enough].transpose(0, 1),
             targets[enough],
             lengths[enough],
-            wanted[enough],
+            target_lengths[enough],
             blank=BLANK,
             reduction="sum",
         )
-        return Along(total, int((~enough).sum()))
+        return CtcLoss(total, int((~enough).sum()))
 
 
-def needed(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"]) -> Int[Tensor, " batch"]:
-    """Places a target takes at least: one for each symbol, and a blank between equal neighbours.
+def needed_places(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"]) -> Int[Tensor, " batch"]:
+    """The least number of places for a target: one for each symbol, and a blank between equal neighbours.
 
-    >>> needed(torch.tensor([[5, 5, 6]]), torch.ones(1, 3, dtype=torch.bool))
+    >>> needed_places(torch.tensor([[5, 5, 6]]), torch.ones(1, 3, dtype=torch.bool))
     tensor([4])
     """
     twice = (targets[:, 1:] == targets[:, :-1]) & mask[:, 1:]
@@ -71,7 +73,7 @@ def needed(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"
 
 
 def as_sequence(places: Places) -> tuple[Float[Tensor, "batch line size"], Bool[Tensor, "batch line"]]:
-    """States one after the other, real ones first: as they are, or the mean of each column of a grid."""
+    """States in a sequence, real ones first: the places themselves, or the mean of each column of a grid."""
     if places.layout.kind != "grid":
         return places.states, places.mask
     rows = places.layout.shape[0]

@@ -1,4 +1,4 @@
-"""The decoder of one step: no symbol in, one look, one distribution over labels out."""
+"""The label decoder: one step without a symbol to read, one look, one distribution over labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders
+from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, joined_equation
 from seq2see.decoders.cross_attention import Context, CrossAttention
-from seq2see.decoders.records import Ready, State, Step
+from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.decoders import DecoderSettings
@@ -20,7 +20,7 @@ from seq2see.settings.decoders import DecoderSettings
 
 @decoders.register("label")
 class LabelDecoder(Decoder):
-    """s = s_0 from the summaries (or learned) asks; features are [s; c], or s where the output sees the state alone."""
+    """The query is s = s_0, from the summaries or learned; features are [s; c], or s if the output sees that alone."""
 
     one_step = True
 
@@ -51,14 +51,26 @@ class LabelDecoder(Decoder):
         generator: torch.Generator | None = None,
     ) -> Step:
         """One look, one answer."""
-        asked = state.cells[0][0]
-        features, looks = asked, {}
+        query = state.cells[0][0]
+        features, looks = query, {}
         if self.looking:
             seen: Context = self.looking(
-                asked, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
+                query, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
             )
             looks = seen.looks
             if self.whole_output:
-                features = torch.cat([asked, seen.context], dim=-1)
+                features = torch.cat([query, seen.context], dim=-1)
         after = replace(state, position=state.position + 1)
-        return Step(after, dropout(features, self.dropout, self.training), looks)
+        layer = LayerStep(query, query if self.looking else None)
+        return Step(after, dropout(features, self.dropout, self.training), looks, layers=[layer], output=query)
+
+    def equations(self, *, output: str = "an answer") -> DecoderEquations:
+        return DecoderEquations(
+            f"one step that gives {output}, state s of {self.start.size} numbers",
+            start=self.start.equation("s"),
+            every=joined_equation(list(self.conditions.every), self.settings.join),
+            query="s",
+            attention=self.looking.equations(),
+            features="[s; c]" if self.looking and self.whole_output else "s",
+            from_start=True,
+        )

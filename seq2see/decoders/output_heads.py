@@ -1,4 +1,4 @@
-"""Output heads: softmax over a vocabulary, copying from the input, and heads that give numbers."""
+"""Output layers: softmax over a vocabulary, copying from the input, and layers that give numbers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ from seq2see.data.batches import UNK
 from seq2see.decoders.records import Ready, Step
 from seq2see.encoders.dense import ACTIVATIONS
 from seq2see.memory import Copyable
-
-# ---------------- Output layers
+from seq2see.symbols import Symbol, Symbols, default_symbols
 
 
 class Head(nn.Module):
-    """What an output is made of, and how far it is from the right one.
-
-    A head either has symbols (`log_probs`) or gives numbers (`numbers`); both have a loss.
-    """
+    """An output layer: it has symbols (`log_probs`) or gives numbers (`numbers`), and a loss."""
 
     @property
     def device(self) -> torch.device:
@@ -32,33 +28,37 @@ class Head(nn.Module):
 
     @property
     def symbols(self) -> int:
-        """How many symbols or labels there are."""
+        """The number of symbols or labels; 0 of a layer that gives numbers."""
         return 0
 
+    def equation(self, features: str, probability: str) -> str:
+        """For `show`; features: what it sees; probability: what it models, such as 'P(y | x)'."""
+        raise NotImplementedError
+
     def further(self, ready: Ready) -> Int[Tensor, " batch"]:
-        """How many words beyond the vocabulary each input makes writable: their ids follow its last."""
+        """How many words outside the vocabulary can be copied from each input; their ids follow the vocabulary's."""
         return torch.zeros(ready.rows, dtype=torch.long, device=self.device)
 
     def words(self, ready: Ready) -> list[list[str]] | None:
-        """Those words, input by input, where anybody knows them."""
+        """The words of `further`, input by input, where they are known."""
         return None
 
     def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        """Ids as a decoder reads them."""
+        """Ids that the decoder's embedding has."""
         return tokens
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
-        """log P of every symbol, at a step or at each step of a whole target."""
+        """log P of every symbol, at a step or at all steps of a target."""
         raise TypeError(f"{type(self).__name__} has no symbols")
 
     def numbers(self, step: Step) -> Float[Tensor, "rows numbers"]:
-        """The numbers themselves."""
+        """The numbers of the output."""
         raise TypeError(f"{type(self).__name__} gives no numbers")
 
-    def given(
+    def target_scores(
         self, step: Step, ready: Ready, targets: Tensor, *, mask: Bool[Tensor, "*rows"]
     ) -> Float[Tensor, " real"]:
-        """How well each real target is met, in the order of the mask: log P, or what stands for it."""
+        """log P of each real target, in the order of the mask; of numbers the negative squared error."""
         raise NotImplementedError
 
     def loss(
@@ -71,15 +71,15 @@ class Head(nn.Module):
         smoothing: float = 0.0,
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:
-        """The sum over the real targets of what is to be made small."""
+        """The sum of the losses of the real targets."""
         raise NotImplementedError
 
 
 class SoftmaxHead(Head):
-    """log softmax(V f + c), with f the features, or tanh(W_o features + b_o) where a readout size is given.
+    """log softmax(V f + c), f being the features, or tanh(W_o features + b_o) where there is a readout.
 
-    tied: V is the embedding matrix E of the output's symbols; the readout then has E's width, or there is none where
-    features of that width are `direct`.
+    tied: V is the embedding matrix E of the output's symbols; the readout then has the width of E, and there is none
+    where features of that width are `direct`.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class SoftmaxHead(Head):
         width = tied.shape[1] if tied is not None else readout
         if tied is not None and direct and width == features:
             width = 0
-        self.dropout = dropout
+        self.dropout, self.tied = dropout, tied is not None
         self.W_o = nn.Linear(features, width) if width else None
         if tied is not None:
             self.V = tied
@@ -107,8 +107,15 @@ class SoftmaxHead(Head):
 
     @property
     def symbols(self) -> int:
-        """How many symbols or labels there are."""
         return len(self.c)
+
+    def equation(self, features: str, probability: str) -> str:
+        return f"{probability} = {self.softmax_equation(features)}"
+
+    def softmax_equation(self, features: str) -> str:
+        """The distribution over the vocabulary, for `show`."""
+        readout = features if self.W_o is None else f"tanh(W_o {features} + b_o)"
+        return f"softmax({'E' if self.tied else 'V'} {readout} + c)"
 
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
         if self.W_o is not None:
@@ -116,13 +123,11 @@ class SoftmaxHead(Head):
         return linear(features, self.V, self.c)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
-        """log P of every symbol, at a step or at each step of a whole target."""
         return torch.log_softmax(self.logits(step.features).float(), dim=-1)
 
-    def given(
+    def target_scores(
         self, step: Step, ready: Ready, targets: Int[Tensor, "*rows"], *, mask: Bool[Tensor, "*rows"]
     ) -> Float[Tensor, " real"]:
-        """log P of each real target, in the order of the mask."""
         log_probs = torch.log_softmax(self.logits(step.features[mask]).float(), dim=-1)
         return log_probs.gather(1, targets[mask][:, None]).squeeze(1)
 
@@ -136,7 +141,7 @@ class SoftmaxHead(Head):
         smoothing: float = 0.0,
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:
-        """-sum log P of the real targets; padding is dropped before the large product, not after it."""
+        """-sum log P of the real targets; padding is dropped before the product with V."""
         return cross_entropy(
             self.logits(step.features[mask]).float(),
             targets[mask],
@@ -146,42 +151,39 @@ class SoftmaxHead(Head):
         )
 
 
-# ---------------- The output layer that can also point
-
 LEAST = 1e-30
 
 
 @dataclass
-class _Parts:
-    """The two sources of a mixture, for so many rows (and steps): log g P_vocab, and (1 - g) a over the places.
+class _Mixture:
+    """The two parts of the mixture, for rows (and steps).
 
-    vocabulary: (rows, symbols), log; places: (rows, places); ids: (rows, places), what stands there.
+    vocabulary: (rows, symbols), log(g P_vocab); places: (rows, places), (1 - g) a; ids: (rows, places), their symbols.
     """
 
     vocabulary: Float[Tensor, "*rows symbols"]
     places: Float[Tensor, "*rows places"]
     ids: Int[Tensor, "*rows places"]
 
-    def everywhere(self, further: int) -> Float[Tensor, "*rows all"]:
-        """log P of every symbol and of `further` words beyond them."""
-        spoken = pad(self.vocabulary, (0, further), value=-torch.inf)
-        copied = torch.zeros_like(spoken).scatter_add(-1, self.ids, self.places)
-        return torch.logaddexp(spoken, copied.clamp(min=LEAST).log())
+    def log_probs(self, further: int) -> Float[Tensor, "*rows all"]:
+        """log P of every symbol and of `further` words outside the vocabulary."""
+        generated = pad(self.vocabulary, (0, further), value=-torch.inf)
+        copied = torch.zeros_like(generated).scatter_add(-1, self.ids, self.places)
+        return torch.logaddexp(generated, copied.clamp(min=LEAST).log())
 
     def at(self, targets: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
-        """log P of one symbol or word of each row, without a vector over all of them."""
+        """log P of one symbol or word of each row, without computing those of all others."""
         symbols = self.vocabulary.shape[-1]
-        beyond = targets >= symbols
-        spoken = self.vocabulary.gather(-1, targets.masked_fill(beyond, 0)[..., None]).squeeze(-1)
+        unknown = targets >= symbols
+        generated = self.vocabulary.gather(-1, targets.masked_fill(unknown, 0)[..., None]).squeeze(-1)
         copied = (self.places * (self.ids == targets[..., None])).sum(-1)
-        return torch.logaddexp(spoken.masked_fill(beyond, -torch.inf), copied.clamp(min=LEAST).log())
+        return torch.logaddexp(generated.masked_fill(unknown, -torch.inf), copied.clamp(min=LEAST).log())
 
 
 class CopyHead(SoftmaxHead):
     """P(y) = g softmax(V f + c)_y + (1 - g) sum_{j: x_j = y} a_tj, with g = sigmoid(w_g' features + b_g).
 
-    source: the input that is copied from, whose look (of several heads the mean) is a_t. Where there is no place to
-    look at, all is written from the vocabulary.
+    source: the input to copy from; a_t are the weights of its look, the mean over heads. Where no place is real, g = 1.
     """
 
     def __init__(
@@ -206,31 +208,36 @@ class CopyHead(SoftmaxHead):
         return self._copyable(ready).words
 
     def readable(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        """Words beyond the vocabulary have no embedding: they are read as `<unk>`."""
+        """Words outside the vocabulary have no embedding: they are read as `<unk>`."""
         return tokens.masked_fill(tokens >= self.symbols, UNK)
+
+    def equation(self, features: str, probability: str) -> str:
+        copied = f"sum_{{j: x_j = y_t}} a_tj (x: {self.source.partition('.')[0]})"
+        gate = f"g = sigmoid(w_g' {features} + b_g)"
+        return f"{probability} = g {self.softmax_equation(features)} + (1 - g) {copied};  {gate}"
 
     def generating(self, step: Step) -> Float[Tensor, "*rows"]:
         """g, the share of P that comes from the vocabulary."""
         return torch.sigmoid(self.w_g(step.features).float()).squeeze(-1)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
-        """log P of every symbol, and behind them of as many further words as the input with the most of them has.
+        """log P of every symbol, followed by the further words of the input that has the most of them.
 
-        An input with fewer of them cannot write the rest: minus infinity.
+        For the other inputs those that they do not have are minus infinity.
         """
         shape = step.features.shape[:-1]
         everywhere = torch.ones(shape, dtype=torch.bool, device=self.device)
         further = self.further(ready)
         most = int(further.max())
-        found = self._parts(step, ready, everywhere).everywhere(most).view(*shape, -1)
+        log_probs = self._mixture(step, ready, everywhere).log_probs(most).view(*shape, -1)
         limits = (self.symbols + further).repeat_interleave(shape[0] // max(len(further), 1))
         numbers = torch.arange(self.symbols + most, device=self.device)
-        return found.masked_fill(numbers >= limits.view(-1, *[1] * len(shape)), -torch.inf)
+        return log_probs.masked_fill(numbers >= limits.view(-1, *[1] * len(shape)), -torch.inf)
 
-    def given(
+    def target_scores(
         self, step: Step, ready: Ready, targets: Int[Tensor, "*rows"], *, mask: Bool[Tensor, "*rows"]
     ) -> Float[Tensor, " real"]:
-        return self._parts(step, ready, mask).at(targets[mask])
+        return self._mixture(step, ready, mask).at(targets[mask])
 
     def loss(
         self,
@@ -242,43 +249,40 @@ class CopyHead(SoftmaxHead):
         smoothing: float = 0.0,
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:
-        """-sum log P of the real targets; smoothed, a share of the target is spread over the vocabulary's symbols."""
+        """-sum log P of the real targets; label smoothing spreads a share over the symbols of the vocabulary."""
         if weights is not None:
-            raise ValueError("classes have weights, and labels are not copied")
-        parts = self._parts(step, ready, mask)
-        true = parts.at(targets[mask]).sum()
+            raise ValueError("class weights are for labels, which are not copied")
+        mixture = self._mixture(step, ready, mask)
+        true = mixture.at(targets[mask]).sum()
         if not smoothing:
             return -true
-        spread = parts.everywhere(int(self.further(ready).max()))[..., : self.symbols].mean(-1).sum()
+        spread = mixture.log_probs(int(self.further(ready).max()))[..., : self.symbols].mean(-1).sum()
         return -(1 - smoothing) * true - smoothing * spread
 
     def _copyable(self, ready: Ready) -> Copyable:
-        found = ready.memory.places[self.source].copyable
-        if found is None:
-            raise ValueError(f"'{self.source}' was read without what can be copied from it")
-        return found
+        copyable = ready.memory.places[self.source].copyable
+        if copyable is None:
+            raise ValueError(f"'{self.source}' was encoded without the symbols that can be copied from it")
+        return copyable
 
-    def _parts(self, step: Step, ready: Ready, mask: Bool[Tensor, "*rows"]) -> _Parts:
-        """Both sources at the real rows (and steps) alone, in single precision."""
+    def _mixture(self, step: Step, ready: Ready, mask: Bool[Tensor, "*rows"]) -> _Mixture:
+        """Both parts at the real rows (and steps), in single precision."""
         features = step.features[mask]
         look = step.looks[self.source].dense()
         ids = self._copyable(ready).ids
         ids = ids.repeat_interleave(len(look) // max(len(ids), 1), 0)
         ids = ids.view(len(ids), *[1] * (look.dim() - 2), -1).expand_as(look)[mask]
-        pointed = look[mask].float()
+        weights = look[mask].float()
         gate = self.w_g(features).float()
-        copied = torch.sigmoid(-gate) * pointed
-        # What no place takes (there may be none) stays with the vocabulary, so that P always sums to one.
-        empty = pointed.sum(-1, keepdim=True) == 0
-        spoken = torch.log_softmax(self.logits(features).float(), dim=-1)
-        return _Parts(spoken + logsigmoid(gate).masked_fill(empty, 0.0), copied, ids)
-
-
-# ---------------- Output layers without symbols
+        copied = torch.sigmoid(-gate) * weights
+        # Without any real place the vocabulary gets all, so that P always sums to one.
+        empty = weights.sum(-1, keepdim=True) == 0
+        generated = torch.log_softmax(self.logits(features).float(), dim=-1)
+        return _Mixture(generated + logsigmoid(gate).masked_fill(empty, 0.0), copied, ids)
 
 
 class NumbersHead(Head):
-    """y = f(V u + c), u being the features; the loss of a row is the mean of (y_i - x_i) ** 2."""
+    """y = f(V u + c), u being the features; the loss of a row is the mean squared error, mean_i (y_i - x_i) ** 2."""
 
     def __init__(self, features: int, numbers: int, *, output: str = "linear"):
         super().__init__()
@@ -288,16 +292,24 @@ class NumbersHead(Head):
         self.c = nn.Parameter(torch.zeros(numbers))
 
     def numbers(self, step: Step) -> Float[Tensor, "rows numbers"]:
-        return ACTIVATIONS[self.output](self.made(step.features)).float()
+        return ACTIVATIONS[self.output](self.linear(step.features)).float()
 
-    def made(self, features: Float[Tensor, "rows size"]) -> Float[Tensor, "rows numbers"]:
-        """The numbers before f."""
+    def linear(self, features: Float[Tensor, "rows size"]) -> Float[Tensor, "rows numbers"]:
+        """The numbers before the activation f."""
         return linear(features, self.V, self.c)
 
-    def given(
+    def equation(self, features: str, probability: str) -> str:
+        numbers = self.linear_equation(features)
+        return f"y = {numbers}" if self.output == "linear" else f"y = {self.output}({numbers})"
+
+    def linear_equation(self, features: str) -> str:
+        """The numbers before the activation, for `show`."""
+        return f"V {features} + c"
+
+    def target_scores(
         self, step: Step, ready: Ready, targets: Float[Tensor, "rows numbers"], *, mask: Bool[Tensor, " rows"]
     ) -> Float[Tensor, " real"]:
-        """-(mean squared error) of each row: log P of a Gaussian around y, but for its scale."""
+        """The negative mean squared error of each row: log P of a Gaussian around y, up to its scale."""
         return -(self.numbers(step) - targets).square().mean(-1)[mask]
 
     def loss(
@@ -310,14 +322,14 @@ class NumbersHead(Head):
         smoothing: float = 0.0,
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:
-        """The sum over rows of their mean squared error."""
-        return -self.given(step, ready, targets, mask=mask).sum()
+        """The sum over rows of their mean squared errors."""
+        return -self.target_scores(step, ready, targets, mask=mask).sum()
 
 
 class PixelsHead(NumbersHead):
-    """A picture by transposed convolutions: u becomes a small map, each level doubles its height and width.
+    """An image by transposed convolutions: u becomes a small map, and each level doubles its height and width.
 
-    shape: channels, height and width of the picture; channels: maps of each level before the picture itself.
+    shape: channels, height and width of the image; channels: the number of maps at each level before the image.
     """
 
     def __init__(
@@ -327,15 +339,26 @@ class PixelsHead(NumbersHead):
         scale = 1 << len(channels)
         small = (channels[0], height // scale, width // scale)
         super().__init__(features, prod(small), output=output)
-        self.small, self.activation = small, activation
+        self.small, self.activation, self.channels = small, activation, tuple(channels)
         widths = [*channels, colours]
         self.levels = nn.ModuleList(
             nn.ConvTranspose2d(a, b, kernel_size=4, stride=2, padding=1)
             for a, b in zip(channels, widths[1:], strict=True)
         )
 
-    def made(self, features: Float[Tensor, "rows size"]) -> Float[Tensor, "rows numbers"]:
-        pictures: Tensor = super().made(features).unflatten(1, self.small)
+    def linear(self, features: Float[Tensor, "rows size"]) -> Float[Tensor, "rows numbers"]:
+        images: Tensor = super().linear(features).unflatten(1, self.small)
         for level in cast("list[nn.ConvTranspose2d]", list(self.levels)):
-            pictures = level(ACTIVATIONS[self.activation](pictures))
-        return pictures.flatten(1)
+            images = level(ACTIVATIONS[self.activation](images))
+        return images.flatten(1)
+
+    def linear_equation(self, features: str) -> str:
+        levels = f"{len(self.channels)} levels of {', '.join(map(str, self.channels))} maps"
+        return f"transposed convolutions ({levels}) of ({super().linear_equation(features)})"
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | {
+            f"levels.{number}.{key}": Symbol(name, f"level {number + 1}")
+            for number in range(len(self.levels))
+            for key, name in (("weight", "W"), ("bias", "b"))
+        }

@@ -1,4 +1,7 @@
-"""What a decoder prepares once, carries from step to step, and gives at each step. Never kept on a module."""
+"""Records of a decoder: what it prepares once, carries from step to step, and returns at each step.
+
+They are never stored on a module.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2see.attention import Look, Prepared
+from seq2see.attention import HeadNumbers, Look, LookEquations, Prepared
 from seq2see.cells import CellState
 from seq2see.memory import Memory
 
@@ -19,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass
 class Ready:
-    """A memory made ready for decoding: keys per attention, first states, what enters every step.
+    """A memory prepared for decoding.
 
-    looks: {input name: keys, values, mask}; start: per layer the first cell state (batch, size);
-    every: (batch, gates), the product of the summary that enters every step; memory: what all of it was made from;
-    lower: the same as `looks` for each layer below the last one, where every layer of a decoder looks for itself;
-    maps: whether somebody wants to see what it costs extra to tell: where a decoder looks at what it has written.
+    looks: {input name: prepared places} of the last layer's attention; lower: the same for each layer below it, where
+    every layer has its own; start: per layer the first cell state (batch, size); every: (batch, gates), the product of
+    the summary that enters every step; memory: what was prepared; maps: whether a step also returns self-attention over
+    the symbols so far, which costs extra.
     """
 
     rows: int
@@ -36,7 +39,7 @@ class Ready:
     maps: bool = False
 
     def by_layer(self) -> dict[str, Prepared]:
-        """What is looked at, under the names of the looks of every layer."""
+        """The prepared places of every layer, by the names of its looks."""
         return layered(self.looks, self.lower)
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Ready:
@@ -46,18 +49,18 @@ class Ready:
             looks={name: prepared.select(rows) for name, prepared in self.looks.items()},
             start=[tuple(part[rows] for part in state) for state in self.start],
             every=None if self.every is None else self.every[rows],
-            lower=[{name: prepared.select(rows) for name, prepared in one.items()} for one in self.lower],
+            lower=[{name: prepared.select(rows) for name, prepared in layer.items()} for layer in self.lower],
             maps=self.maps,
         )
 
 
 @dataclass
 class State:
-    """What a decoder carries. Rows are grouped: row r reads row r // width of the memory, which is never repeated.
+    """What a decoder carries from step to step. Row r belongs to row r // width of the memory, which is never repeated.
 
-    cells: per layer the cell's state (rows, size); caches: per layer what a self-attention keeps of earlier steps, rows
-    first; context: (rows, size), the last one, where it enters the next step; past: {input name: (rows, places)}, what
-    an attention remembers of its earlier looks.
+    cells: per layer the state of its cell (rows, size); caches: per layer the keys and values of earlier steps, rows
+    first; context: (rows, size), the last one, for input feeding; past: {input name: (rows, places)}, the sum of
+    earlier looks, for scores that remember them.
     """
 
     rows: int
@@ -69,31 +72,31 @@ class State:
     caches: list[tuple[Tensor, ...]] = field(default_factory=list)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> State:
-        """Every tensor changed alike."""
+        """The same state with every tensor changed alike."""
         return replace(
             self,
             cells=[tuple(map(change, state)) for state in self.cells],
             context=None if self.context is None else change(self.context),
-            past={name: change(remembered) for name, remembered in self.past.items()},
+            past={name: change(past) for name, past in self.past.items()},
             caches=[tuple(map(change, cache)) for cache in self.caches],
         )
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> State:
-        """The chosen rows, `width` of them in a run for each row of the memory."""
+        """The chosen rows; each row of the memory has `width` of them, one after the other."""
         return replace(self.map(lambda part: part[rows]), width=width, rows=len(rows))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that is carried, by name: for checkpoints and for runtimes that pass plain tensors."""
-        found = {f"cells.{layer}.{i}": part for layer, state in enumerate(self.cells) for i, part in enumerate(state)}
-        found |= {
+        """All tensors by name: for checkpoints, and for runtimes that pass plain tensors."""
+        tensors = {f"cells.{layer}.{i}": part for layer, state in enumerate(self.cells) for i, part in enumerate(state)}
+        tensors |= {
             f"caches.{layer}.{i}": part for layer, cache in enumerate(self.caches) for i, part in enumerate(cache)
         }
-        found |= {f"past.{name}": remembered for name, remembered in self.past.items()}
-        return found if self.context is None else found | {"context": self.context}
+        tensors |= {f"past.{name}": past for name, past in self.past.items()}
+        return tensors if self.context is None else tensors | {"context": self.context}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor], *, width: int = 1, position: int = 0) -> State:
-        """What `tensors` took apart, put together."""
+        """The state of these tensors: the inverse of `tensors`."""
         layers: dict[str, dict[int, dict[int, Tensor]]] = {"cells": {}, "caches": {}}
         past = {}
         for name, tensor in tensors.items():
@@ -103,34 +106,50 @@ class State:
             elif kind == "past":
                 past[".".join(rest)] = tensor
         cells, caches = (
-            [tuple(parts[i] for i in sorted(parts)) for _, parts in sorted(found.items())] for found in layers.values()
+            [tuple(parts[i] for i in sorted(parts)) for _, parts in sorted(layer.items())] for layer in layers.values()
         )
         rows = len(next(iter(tensors.values())))
         return cls(rows, cells, width, position, tensors.get("context"), past, caches)
 
     def detach(self) -> State:
-        """The same values without their past: where truncated backpropagation cuts."""
+        """The same values without gradients, for truncated backpropagation through time."""
         return self.map(Tensor.detach)
 
 
 @dataclass
-class Step:
-    """The state after a step (or after a whole target), what the output layer sees, and where the decoder looked.
+class LayerStep:
+    """What happened in one layer at a single step, for `explain`.
 
-    features: (rows, size), or (rows, steps, size) for a whole target; looks: {name: a look of so many rows, steps};
-    lower: where every layer looks for itself, the looks of those below the last one, from the bottom;
-    inward: from the bottom layer to the top one where it looked at what has been read so far, (rows, heads, symbols);
-    of single steps alone, and where `Ready.maps` asks for it.
+    state: (rows, size), its output; query: (rows, size), what its attention to the inputs was computed from, if any;
+    self_attention: of each head, over the symbols read so far (one query), where `Ready.maps` asks for it.
+    """
+
+    state: Float[Tensor, "rows size"]
+    query: Float[Tensor, "rows query"] | None = None
+    self_attention: HeadNumbers | None = None
+
+
+@dataclass
+class Step:
+    """The result of a step, or of all steps of a target.
+
+    state: after the step; features: (rows, size), or (rows, steps, size) of a whole target, what the output layer sees;
+    looks: {input name: look}, rows and steps first; lower: where every layer has its own attention, the looks of the
+    layers below the last one, from the bottom; self_weights: per layer, from the bottom, the weights of self-attention
+    over the symbols read so far (rows, heads, symbols), of single steps with `Ready.maps`; layers: what happened in
+    each layer, of single steps; output: (rows, size), s_t of a single step, where the features are more than that.
     """
 
     state: State
     features: Float[Tensor, "rows *steps size"]
     looks: dict[str, Look] = field(default_factory=dict)
     lower: list[dict[str, Look]] = field(default_factory=list)
-    inward: list[Float[Tensor, "rows heads symbols"]] = field(default_factory=list)
+    self_weights: list[Float[Tensor, "rows heads symbols"]] = field(default_factory=list)
+    layers: list[LayerStep] = field(default_factory=list)
+    output: Float[Tensor, "rows _"] | None = None
 
     def by_layer(self) -> dict[str, Look]:
-        """All looks: the last layer's by the name of the input, those below it as `name.layer-1`, `name.layer-2`, .."""
+        """All looks: those of the last layer by input name, those below it as `name.layer-1`, `name.layer-2`, .."""
         return layered(self.looks, self.lower)
 
     @classmethod
@@ -142,28 +161,52 @@ class Step:
 
 
 def _stacked(looks: Sequence[Mapping[str, Look]]) -> dict[str, Look]:
-    return {name: Look.stacked([one[name] for one in looks]) for name in looks[-1]}
+    return {name: Look.stacked([step[name] for step in looks]) for name in looks[-1]}
 
 
 def layered(last: Mapping[str, T], lower: Sequence[Mapping[str, T]]) -> dict[str, T]:
-    """One mapping of all layers, the last one under plain names.
+    """The mappings of all layers as one; the last layer has the plain names.
 
     >>> layered({"source": 3}, [{"source": 1}, {"source": 2}])
     {'source': 3, 'source.layer-1': 1, 'source.layer-2': 2}
     """
-    below = {layer_name(name, i): one for i, layer in enumerate(lower) for name, one in layer.items()}
+    below = {layer_name(name, i): value for i, layer in enumerate(lower) for name, value in layer.items()}
     return {**last, **below}
 
 
 def layer_name(name: str, number: int) -> str:
-    """What the looks of a layer below the last one (by its number, from 0) are called: people count from 1."""
+    """The name of the looks of a layer below the last one; number: from 0, the name counts from 1."""
     return f"{name}.layer-{number + 1}"
 
 
 def top_output(states: list[CellState]) -> Tensor:
-    """s_t: the output of the top layer."""
+    """s_t, the output of the top layer."""
     return states[-1][0]
 
 
 def stack(parts: list[Tensor]) -> Tensor:
     return torch.stack(parts, dim=1)
+
+
+@dataclass
+class DecoderEquations:
+    """How a decoder works, in the notation of the specification: for `show` and `explain`.
+
+    headline: its kind and size; embedding: of the symbols it reads; start: the first state; every: what enters every
+    step; query: what attention is computed from; attention: of its inputs, with further remarks in `notes`; step: how a
+    step goes, line by line; cell, cell_name: of a recurrent decoder; features: what the output layer sees;
+    from_start: the one state of a decoder of one step is the first state, changed by `step`.
+    """
+
+    headline: str
+    start: str
+    features: str
+    embedding: str = ""
+    every: str = ""
+    query: str = ""
+    attention: LookEquations | None = None
+    notes: list[str] = field(default_factory=list)
+    step: list[str] = field(default_factory=list)
+    cell: str = ""
+    cell_name: str = ""
+    from_start: bool = False

@@ -1,4 +1,4 @@
-"""The decoder that writes: s_t = cell(s_{t-1}, [e(y_{t-1}); c_t; h]), one `step()` for training, search and export."""
+"""The recurrent decoder: s_t = cell(s_{t-1}, [e(y_{t-1}); c_t; h])."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.cells import Cell, CellState, build_cell
-from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, join_summaries, joined_size
+from seq2see.decoders.base import (
+    Conditions,
+    Decoder,
+    InitialState,
+    decoders,
+    join_summaries,
+    joined_equation,
+    joined_size,
+)
 from seq2see.decoders.cross_attention import Context, CrossAttention
-from seq2see.decoders.records import Ready, State, Step, stack, top_output
+from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, stack, top_output
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.decoders import DecoderSettings
+from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 
 @decoders.register("recurrent")
 class RecurrentDecoder(Decoder):
-    """Inputs of the first layer: `y` the embedding of the last symbol, `c` the context, `h` the summary of every step.
+    """Inputs of the first layer: `y`, the embedding of the last symbol; `c`, the context; `h`, summaries.
 
-    With the previous state as query (default) c_t enters step t; with the current one it enters the output layer, and
-    step t+1 by input feeding. `features` is s_t, or [s_t; c_t; e(y_{t-1})].
+    If the query is the previous state (the default), c_t enters step t; if it is the current one, c_t enters the output
+    layer, and step t+1 by input feeding. Features are s_t, or [s_t; c_t; e(y_{t-1})].
     """
 
     def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
@@ -47,9 +56,9 @@ class RecurrentDecoder(Decoder):
             inputs["c"] = self.looking.size
         if every:
             inputs["h"] = joined_size(list(every.values()), settings.join)
-        above = settings.model_copy(update={"layers": 1})
+        single = settings.model_copy(update={"layers": 1})
         self.layers = nn.ModuleList(
-            build_cell(above, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
+            build_cell(single, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
         )
         self.start = InitialState(
             conditions.start,
@@ -65,7 +74,7 @@ class RecurrentDecoder(Decoder):
 
     @property
     def cells(self) -> list[Cell]:
-        """From the bottom layer to the top one."""
+        """The cells from the bottom layer to the top one."""
         return list(cast("Iterable[Cell]", self.layers))
 
     @property
@@ -73,7 +82,7 @@ class RecurrentDecoder(Decoder):
         return self.cells[0]
 
     def prepare(self, memory: Memory) -> Ready:
-        """What is computed once per input: keys, s_0, and the product of the summary that enters every step."""
+        """Compute once per input: keys, s_0, and the product of the summary that enters every step."""
         every = None
         if self.every_names:
             summary = join_summaries([memory.summaries[name] for name in self.every_names], self.join)
@@ -82,7 +91,7 @@ class RecurrentDecoder(Decoder):
         return Ready(memory.rows, memory, self.looking.prepare(memory), start, every)
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
-        """The state before the first symbol, `width` rows for each input."""
+        """The state before the first step, `width` rows for each input."""
         cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
         context = None
         if self.feeds and self.current:
@@ -99,19 +108,23 @@ class RecurrentDecoder(Decoder):
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
     ) -> Step:
-        """Read one symbol, look, and go on: the only transition there is."""
+        """Read one symbol and attend to the inputs."""
         if token is None:
             raise TypeError("this decoder reads a symbol at each step, got None")
         embedded = self.embedding(token)
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)
-        state, seen = self._advance(ready, state, projected, forced=forced, generator=generator)
-        features = self._features(top_output(state.cells), seen.context if seen else None, embedded)
-        return Step(state, features, seen.looks if seen else {})
+        after, seen = self._advance(ready, state, projected, forced=forced, generator=generator)
+        output = top_output(after.cells)
+        features = self._features(output, seen.context if seen else None, embedded)
+        layers = [LayerStep(cell[0]) for cell in after.cells]
+        if self.looking:
+            layers[-1].query = output if self.current else top_output(state.cells)
+        return Step(after, features, seen.looks if seen else {}, layers=layers, output=output)
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
-        """The steps of a whole given target: the same function as `step`, what can be hoisted taken out of time."""
+        """All steps of a target: the same function as `step`, with all products that can be moved out of the loop."""
         embedded = self.embedding(tokens)
         if not self.feeds and not state.past:
             return self._teach_parallel(ready, state, embedded)
@@ -121,10 +134,10 @@ class RecurrentDecoder(Decoder):
         product = DeferredProduct(tokens.shape[1])
         outputs: list[Tensor] = []
         looks: list[Context] = []
-        for one in projected.unbind(1):
-            state, seen = self._advance(ready, state, one, product=product)
+        for step in projected.unbind(1):
+            state, seen = self._advance(ready, state, step, product=product)
             outputs.append(top_output(state.cells))
-            looks.append(seen.kept())  # type: ignore[union-attr]
+            looks.append(seen.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
         return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
 
@@ -138,13 +151,13 @@ class RecurrentDecoder(Decoder):
         generator: torch.Generator | None = None,
         product: Product = plain_product,
     ) -> tuple[State, Context | None]:
-        """One transition from the product of the embedding (and of the summary): the heart of `step` and `teach`."""
+        """One transition from the projected embedding (and summary): what `step` and `teach` share."""
 
         def look(query: Tensor) -> Context:
-            asked: Context = self.looking(
+            context: Context = self.looking(
                 query, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
             )
-            return asked
+            return context
 
         seen: Context | None = None
         if self.looking and not self.current:
@@ -152,7 +165,7 @@ class RecurrentDecoder(Decoder):
             projected = projected + product(seen.context, self.first.W["c"], "W_c")
         elif state.context is not None:
             projected = projected + product(state.context, self.first.W["c"], "W_c")
-        cells = self._climb(projected, state.cells, product)
+        cells = self._run_layers(projected, state.cells, product)
         if self.looking and self.current:
             seen = look(top_output(cells))
         fed = seen.context if seen is not None and state.context is not None else None
@@ -160,7 +173,7 @@ class RecurrentDecoder(Decoder):
         after = replace(state, cells=cells, position=state.position + 1, context=fed, past=past)
         return after, seen
 
-    def _climb(
+    def _run_layers(
         self, projected: Float[Tensor, "rows gates"], before: list[CellState], product: Product
     ) -> list[CellState]:
         cells = [self.first(projected, before[0], product=product)]
@@ -171,7 +184,7 @@ class RecurrentDecoder(Decoder):
         return cells
 
     def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
-        """No context enters the recurrence: each layer runs over time in one call, then all looks are one product."""
+        """All steps where no context enters the recurrence: each layer is one call, and all looks are another."""
         start = state.cells
         if ready.every is not None:
             every = ready.every.repeat_interleave(state.width, 0)[:, None]
@@ -193,11 +206,37 @@ class RecurrentDecoder(Decoder):
         parts = [output, embedded] if context is None else [output, context, embedded]
         return dropout(torch.cat(parts, dim=-1), self.dropout, self.training)
 
+    def equations(self, *, output: str = "an answer") -> DecoderEquations:
+        settings, embedded = self.settings, "e(y_{t-1})"
+        inputs = [embedded]
+        if self.looking and not self.current:
+            inputs.append("c_t")
+        elif self.feeds:
+            inputs.append("c_{t-1}")
+        every = joined_equation(self.every_names, self.join)
+        seen = ["s_t", *["c_t"] * bool(self.looking), embedded] if self.whole_output else ["s_t"]
+        layers = f", {settings.layers} layers" if settings.layers > 1 else ""
+        return DecoderEquations(
+            f"{settings.cell} of size {settings.size}{layers}",
+            embedding=self.embedding.equation("y"),
+            start=self.start.equation("s_0"),
+            every=every,
+            query="s_t" if self.current else "s_{t-1}",
+            attention=self.looking.equations(),
+            step=[f"s_t = {settings.cell}(s_{{t-1}}, [{'; '.join([*inputs, *[every] * bool(every)])}])"],
+            cell=self.first.equation(),
+            cell_name=settings.cell,
+            features=seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]",
+        )
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | layer_symbols(self.layers)
+
 
 def _run_projected(cell: Cell, projected: Tensor, state: CellState) -> tuple[Tensor, CellState]:
     product = DeferredProduct(projected.shape[1])
     outputs = []
-    for one in projected.unbind(1):
-        state = cell(one, state, product=product)
+    for step in projected.unbind(1):
+        state = cell(step, state, product=product)
         outputs.append(state[0])
     return stack(outputs), state

@@ -1,4 +1,4 @@
-"""The decoder without a recurrence: each step looks back at the steps before it, and at the places of the input."""
+"""The Transformer decoder: each step attends to the steps before it and to the places of the inputs."""
 
 from __future__ import annotations
 
@@ -12,28 +12,35 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.attention import Look, SelfAttention
-from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, join_summaries, joined_size
+from seq2see.attention import HeadNumbers, Look, SelfAttention
+from seq2see.decoders.base import (
+    Conditions,
+    Decoder,
+    InitialState,
+    decoders,
+    join_summaries,
+    joined_equation,
+    joined_size,
+)
 from seq2see.decoders.cross_attention import Context, CrossAttention
-from seq2see.decoders.records import Ready, State, Step, layer_name, layered
+from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, layer_name, layered
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import TokenInput
 from seq2see.memory import Memory, View
 from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.decoders import DecoderSettings
-
-# ---------------- One layer of a Transformer's decoder
+from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 Cache = tuple[Tensor, ...]
 """Keys and values of the steps so far, each (rows, heads, steps, part)."""
 
 
 class DecoderLayer(nn.Module):
-    """x = x + self(norm(x)); x = x + W_c look(norm(x)); x = x + feed(norm(x))
+    """x = x + self(norm(x)); x = x + W_c c(norm(x)); x = x + feed(norm(x)), c being the context of cross-attention.
 
-    W_c brings contexts to the layer's size; heads have a W_o of their own, and where that does it there is no W_c.
-    alone: there is one step, with none before it, so that there is no self(norm(x)) to learn.
+    W_c projects contexts to the layer's size; there is none where the W_o of heads gives that size already.
+    alone: of a decoder of one step, where self(norm(x)) has nothing to attend to and is left out.
     """
 
     def __init__(
@@ -61,8 +68,8 @@ class DecoderLayer(nn.Module):
         """The cache before the first step."""
         if self.inward is None:
             return ()
-        none = self.inward.W_k.weight.new_zeros(rows, self.inward.heads, 0, self.inward.size // self.inward.heads)
-        return none, none
+        empty = self.inward.W_k.weight.new_zeros(rows, self.inward.heads, 0, self.inward.size // self.inward.heads)
+        return empty, empty
 
     def forward(
         self,
@@ -71,55 +78,69 @@ class DecoderLayer(nn.Module):
         look: Callable[[Tensor], Tensor] | None,
         *,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "rows steps size"], Cache, Float[Tensor, "rows heads steps _"] | None]:
-        """New steps after those in the cache, each seeing the ones up to itself; `look` gives contexts of queries.
+    ) -> tuple[Float[Tensor, "rows steps size"], Cache, HeadNumbers | None]:
+        """Steps after those in the cache, each of which sees the ones up to itself.
 
-        What comes back to be kept is what the next step may see: all of them, or the last `memory`.
-        With `tell` also how each of them looked at those up to itself.
+        look: the contexts of queries, from cross-attention. Returns the states, the cache of the steps that the next
+        one may see (all of them, or the last `memory`), and if `need_weights` the numbers of self-attention.
         """
-        weights = None
+        numbers = None
         if self.norm_1 is not None and self.inward is not None:
             normal = self.norm_1(states)
             new = self.inward.keys_and_values(normal)
-            keys, values = (torch.cat([old, one], dim=2) for old, one in zip(cache, new, strict=True))
-            mask = _earlier(states.shape[1], keys, self.memory)
-            found, weights = self.inward(normal, keys, values, mask=mask, need_weights=need_weights)
-            states = states + self._dropped(found)
-            seen = self.memory or keys.shape[2]
-            cache = keys[:, :, -seen:], values[:, :, -seen:]
+            keys, values = (torch.cat(both, dim=2) for both in zip(cache, new, strict=True))
+            mask = _causal_mask(states.shape[1], keys, self.memory)
+            contexts, numbers = self.inward(normal, keys, values, mask=mask, need_weights=need_weights)
+            states = states + self._dropout(contexts)
+            kept = self.memory or keys.shape[2]
+            cache = keys[:, :, -kept:], values[:, :, -kept:]
         if look is not None and self.norm_2 is not None:
             context = look(self.norm_2(states))
-            states = states + self._dropped(context if self.W_c is None else self.W_c(context))
-        return states + self._dropped(self.feed(self.norm_3(states))), cache, weights
+            states = states + self._dropout(context if self.W_c is None else self.W_c(context))
+        return states + self._dropout(self.feed(self.norm_3(states))), cache, numbers
 
-    def _dropped(self, states: Tensor) -> Tensor:
+    def equation(self) -> str:
+        """The layer, for `show`."""
+        parts = []
+        if self.inward is not None:
+            reach = "" if self.memory is None else f", of these the last {self.memory + 1}"
+            parts.append(f"x_t = x_t + self(norm(x))_t over x_1 .. x_t{reach}")
+        if self.looking:
+            parts.append(f"x_t = x_t + {'c_t' if self.W_c is None else 'W_c c_t + b_c'}")
+        parts.append("x_t = x_t + W_2 relu(W_1 norm(x_t) + b_1) + b_2")
+        return f"each layer: {';  '.join(parts)}"
+
+    def _dropout(self, states: Tensor) -> Tensor:
         return dropout(states, self.dropout, self.training)
 
 
-def _earlier(steps: int, keys: Tensor, memory: int | None) -> Bool[Tensor, "1 steps places"] | None:
-    """Which of all steps each of the new ones may see: itself and those before it, of these the last `memory` where
-    there is a limit. None: the only new one sees all that is there."""
-    every = keys.shape[2]
+def _causal_mask(steps: int, keys: Tensor, memory: int | None) -> Bool[Tensor, "1 steps places"] | None:
+    """The steps that each of the new ones may see: itself and those before it, at most the last `memory` of them.
+
+    None where a single new step sees all there are.
+    """
+    total = keys.shape[2]
     if steps == 1:
         return None
-    seen = torch.ones(1, steps, every, dtype=torch.bool, device=keys.device).tril(every - steps)
-    return seen if memory is None else seen.triu(every - steps - memory)
+    mask = torch.ones(1, steps, total, dtype=torch.bool, device=keys.device).tril(total - steps)
+    return mask if memory is None else mask.triu(total - steps - memory)
 
 
-Asking = Callable[[int, Tensor], Tensor]
-"""(number of the layer, queries (rows, steps, size)) -> contexts (rows, steps, size)"""
+LayerLook = Callable[[int, Tensor], Tensor]
+"""Cross-attention: (number of the layer, queries (rows, steps, size)) -> contexts (rows, steps, size)."""
 
 
 @decoders.register("transformer")
 class TransformerDecoder(Decoder):
-    """x_t = sqrt(d) e(y_{t-1}) + p_t, then layer by layer: look at x_1 .. x_t, look at the places, think.
+    """x_t = sqrt(d) e(y_{t-1}) + p_t, then in each layer self-attention to x_1 .. x_t, cross-attention, feed-forward.
 
-    A summary that starts the decoder joins the first symbol, where later steps can look it up as long as their memory
-    reaches back to it; one that enters every step joins every symbol. Each layer has its own attention over the inputs;
-    the last one's looks are the decoder's, those below are told beside them. `features` is s_t = norm(x_t).
+    A summary that starts the decoder is added to the first symbol, which later steps attend to as long as their memory
+    reaches back to it; one that enters every step is added to every symbol. Each layer has its own attention to the
+    inputs: the looks of the last layer are the decoder's, those below are returned beside them. Features are
+    s_t = norm(x_t).
 
-    Without symbols to read (a label) it is a decoder of one step: x = s_0, from the summaries or learned, asks in layer
-    after layer. There is nothing before it to look back at, so that its layers look at the places and think.
+    Without symbols to read (a label) it is a decoder of one step: x = s_0, from the summaries or learned, goes through
+    layers of cross-attention and feed-forward.
     """
 
     direct = True
@@ -153,12 +174,12 @@ class TransformerDecoder(Decoder):
 
     @property
     def blocks(self) -> list[DecoderLayer]:
-        """From the bottom layer to the top one."""
+        """The layers from the bottom to the top."""
         return list(cast("Iterable[DecoderLayer]", self.layers))
 
     @property
     def looking(self) -> CrossAttention:  # type: ignore[override]
-        """The last layer's."""
+        """The cross-attention of the last layer."""
         return self.blocks[-1].looking
 
     @property
@@ -166,7 +187,7 @@ class TransformerDecoder(Decoder):
         return self.entrance.embedding
 
     def prepare(self, memory: Memory) -> Ready:
-        """What is computed once per input: every layer's keys, and what the summaries add to symbols."""
+        """Compute once per input: the keys of every layer, and what the summaries add to symbols."""
         every = None
         if self.W_h is not None:
             every = self.W_h(join_summaries([memory.summaries[name] for name in self.every_names], self.join))
@@ -175,11 +196,11 @@ class TransformerDecoder(Decoder):
         return Ready(memory.rows, memory, last, start, every, lower)
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
-        """Nothing is written yet: empty caches, `width` rows for each input."""
+        """The state before the first step, with empty caches; `width` rows for each input."""
         rows = ready.rows * width
         pairs = zip(self.blocks, [*ready.lower, ready.looks], strict=True)
         *lower, last = [layer.looking.begin(prepared, width) for layer, prepared in pairs]
-        return State(rows, width=width, past=layered(last, lower), caches=[one.empty(rows) for one in self.blocks])
+        return State(rows, width=width, past=layered(last, lower), caches=[layer.empty(rows) for layer in self.blocks])
 
     def step(
         self,
@@ -190,81 +211,87 @@ class TransformerDecoder(Decoder):
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
     ) -> Step:
-        """Read one symbol (none for a label), look back at those before it, and at the places.
+        """Read one symbol (none for a label) and attend to those before it and to the inputs.
 
-        `forced` weights of an input hold in every layer; those of one layer alone are given as `name.layer-1`.
+        Forced weights of an input hold in every layer; those named `input.layer-1` hold in that layer alone.
         """
         if self.one_step != (token is None):
             wanted = "no symbol" if self.one_step else "a symbol at each step"
             raise TypeError(f"this decoder reads {wanted}, got {'None' if token is None else 'one'}")
-        prepared, seen = [*ready.lower, ready.looks], list[Context]()
-        given = forced or {}
+        prepared, contexts, queries = [*ready.lower, ready.looks], list[Context](), list[Tensor]()
+        weights = forced or {}
 
-        def look(number: int, queries: Tensor) -> Tensor:
-            names = {name: self._name(name, number) for name in prepared[number]}
-            one: Context = self.blocks[number].looking(
-                queries[:, 0],
+        def look(number: int, query: Tensor) -> Tensor:
+            names = {name: self._look_name(name, number) for name in prepared[number]}
+            context: Context = self.blocks[number].looking(
+                query[:, 0],
                 prepared[number],
                 position=state.position,
                 past={name: state.past[own] for name, own in names.items() if own in state.past},
                 forced={
-                    name: given[key] for name, own in names.items() if (key := own if own in given else name) in given
+                    name: weights[key]
+                    for name, own in names.items()
+                    if (key := own if own in weights else name) in weights
                 },
                 generator=generator,
             )
-            seen.append(one)
-            return one.context[:, None]
+            queries.append(query[:, 0])
+            contexts.append(context)
+            return context.context[:, None]
 
         tokens = None if token is None else token[:, None]
-        features, caches, inward = self._climb(ready, state, tokens, look, need_weights=ready.maps)
-        *pasts, past = [one.past for one in seen] or [{}]
-        *lower, last = [one.looks for one in seen] or [{}]
+        features, caches, layers = self._run_layers(ready, state, tokens, look, need_weights=ready.maps)
+        for layer, query in zip(layers, queries, strict=False):
+            layer.query = query
+        *pasts, past = [context.past for context in contexts] or [{}]
+        *lower, last = [context.looks for context in contexts] or [{}]
         after = replace(state, position=state.position + 1, caches=caches, past=layered(past, pasts))
-        return Step(after, features[:, 0], last, lower, [_at(after.position, weights[:, :, 0]) for weights in inward])
+        own = [layer.self_attention.weights[:, :, 0] for layer in layers if layer.self_attention is not None]
+        padded = [_padded(each, after.position) for each in own]
+        return Step(after, features[:, 0], last, lower, self_weights=padded, layers=layers)
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
-        """All steps of a target at once, each seeing those before it; one by one where a look remembers the last."""
+        """All steps of a target at once, each seeing those before it; step by step where a score remembers looks."""
         if state.past or self.one_step:
             return super().teach(ready, state, tokens)
         prepared, looks = [*ready.lower, ready.looks], list[dict[str, Look]]()
 
         def look(number: int, queries: Tensor) -> Tensor:
-            seen = self.blocks[number].looking.all_at_once(queries, prepared[number], position=state.position)
-            looks.append(seen.looks)
-            return seen.context
+            context = self.blocks[number].looking.all_at_once(queries, prepared[number], position=state.position)
+            looks.append(context.looks)
+            return context.context
 
-        features, caches, _ = self._climb(ready, state, tokens, look)
+        features, caches, _ = self._run_layers(ready, state, tokens, look)
         *lower, last = looks or [{}]
         after = replace(state, position=state.position + tokens.shape[1], caches=caches)
         return Step(after, features, last, lower)
 
-    def _climb(
+    def _run_layers(
         self,
         ready: Ready,
         state: State,
         tokens: Int[Tensor, "rows steps"] | None,
-        look: Asking,
+        look: LayerLook,
         *,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "rows steps size"], list[Cache], list[Float[Tensor, "rows heads steps _"]]]:
-        """From symbols to features, and what is kept of these steps for later ones: the heart of `step` and `teach`.
+    ) -> tuple[Float[Tensor, "rows steps size"], list[Cache], list[LayerStep]]:
+        """From symbols to features, with the caches for later steps: what `step` and `teach` share.
 
-        With `tell` also, for each layer, how these steps looked at the symbols up to theirs.
+        Also what happened in each layer at the last of these steps, with self-attention if `need_weights`.
         """
-        states = self._entered(ready, state, tokens)
-        caches, inward = list[Cache](), list[Tensor]()
+        states = self._inputs(ready, state, tokens)
+        caches, layers = list[Cache](), list[LayerStep]()
         for number, (layer, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
-            asking = partial(look, number) if layer.looking else None
-            states, kept, weights = layer(states, cache, asking, need_weights=need_weights)
+            own_look = partial(look, number) if layer.looking else None
+            states, kept, numbers = layer(states, cache, own_look, need_weights=need_weights)
             caches.append(kept)
-            if weights is not None:
-                inward.append(weights)
-        return dropout(self.norm(states), self.dropout, self.training), caches, inward
+            layers.append(LayerStep(states[:, -1], self_attention=numbers))
+        return dropout(self.norm(states), self.dropout, self.training), caches, layers
 
-    def _entered(
+    def _inputs(
         self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"] | None
     ) -> Float[Tensor, "rows steps size"]:
-        """Symbols as vectors, joined by what summaries say; without symbols what these say alone."""
+        """The embedded symbols with the summaries added; without symbols the first state alone."""
         if tokens is None:
             return ready.start[0][0].repeat_interleave(state.width, 0)[:, None]
         states: Tensor = self.entrance(tokens, first=state.position)
@@ -275,11 +302,49 @@ class TransformerDecoder(Decoder):
             states = torch.cat([states[:, :1] + first, states[:, 1:]], dim=1)
         return states
 
-    def _name(self, name: str, number: int) -> str:
-        """What a layer's looks at an input are called."""
+    def _look_name(self, name: str, number: int) -> str:
+        """The name of a layer's looks at an input."""
         return name if number == len(self.layers) - 1 else layer_name(name, number)
 
+    def equations(self, *, output: str = "an answer") -> DecoderEquations:
+        settings, once = self.settings, self.one_step
+        layers = f", {settings.layers} layers" if settings.layers > 1 else ""
+        detail = f", one step that gives {output}" if once else f", {settings.heads} heads"
+        every = joined_equation(self.every_names, self.join)
+        note = "each layer looks for itself; the last one's looks are shown first, the others as layer-1, ..."
+        return DecoderEquations(
+            f"transformer of size {settings.size}{layers}{detail}",
+            embedding="" if once else self.embedding.equation("y"),
+            start=self._start_equation(),
+            every=every,
+            query="norm(x)" if once else "norm(x_t)",
+            attention=self.looking.equations(),
+            notes=[note] if len(self.layers) > 1 else [],
+            step=self._step_equations(every),
+            features="s" if once else "s_t",
+            from_start=once,
+        )
 
-def _at(steps: int, weights: Float[Tensor, "rows heads seen"]) -> Float[Tensor, "rows heads steps"]:
-    """Weights of the last of so many steps, at those they belong to: zero at what lies too far back to be seen."""
+    def _start_equation(self) -> str:
+        if self.start is None:
+            return "from <sos> alone"
+        return self.start.equation("x" if self.one_step else "x_1 = x_1 + s_0,  s_0")
+
+    def _step_equations(self, every: str) -> list[str]:
+        layer = self.blocks[0].equation()
+        if self.one_step:
+            return [layer.replace("_t", ""), "s = norm(x)"]
+        return [
+            self.entrance.token_equation("y_{t-1}", "t", more=f" + W_h {every}" if every else ""),
+            layer,
+            "self(x)_t = W_o [c_t of each head] + b_o,  c_t = sum_i softmax_i(W_q x_t . W_k x_i / sqrt(d)) W_v x_i",
+            "s_t = norm(x_t)",
+        ]
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | layer_symbols(self.layers)
+
+
+def _padded(weights: Float[Tensor, "rows heads seen"], steps: int) -> Float[Tensor, "rows heads steps"]:
+    """Weights of the last of so many steps, with zeros at those too far back to be seen."""
     return pad(weights, (max(steps - weights.shape[-1], 0), 0))

@@ -1,9 +1,8 @@
-"""Encoders turn inputs into places; each works alone on plain tensors."""
+"""Encoders turn inputs into places and summaries; each works alone on plain tensors."""
 
 from __future__ import annotations
 
-from seq2see.encoders.base import ByInput, Encoded, Encoder, InputInfo, encoders
-from seq2see.encoders.build import build_encoder, check_encoded
+from seq2see.encoders.base import ByInput, Encoded, Encoder, InputInfo, build_encoder, check_encoded, encoders
 from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.encoders.deep_sets import DeepSetsEncoder
 from seq2see.encoders.dense import Dense, DenseEncoder

@@ -1,4 +1,4 @@
-"""What every encoder gives: places and a summary."""
+"""The base class of encoders, what they return, and how a recipe's encoder is built."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import Any, Generic, TypeVar, cast
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2see.embeddings import build_embedding
+from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
 from seq2see.settings.base import first_line, kind_in, settings_in
-from seq2see.settings.encoders import KEYS, EncoderSettings
+from seq2see.settings.encoders import KEYS, EncoderSettings, OwnEncoderSettings
 from seq2see.settings.plugins import ENCODERS, read_class
 
 
 @dataclass
 class Encoded:
-    """places to look at, and the whole input as one vector: summary (batch, size).
+    """places: what attention can look at; summary: (batch, size), the whole input as one vector.
 
     further: other places of the same input by name (the words of a document whose places are sentences), which a
-    recipe calls `input.name`; maps: how the encoder itself looked, by name.
+    recipe calls `input.name`; maps: the encoder's own attention, by name.
     """
 
     places: Places
@@ -34,9 +35,11 @@ class Encoded:
 
 @dataclass
 class InputInfo:
-    """What is known of an input before it is read: symbols of its vocabulary and pre-trained vectors of theirs, for
-    text; channels, height and width of its pictures (0: they differ), or numbers in its frames; numbers of a vector, or
-    of all of a picture."""
+    """What is known of an input before any is read.
+
+    symbols: the size of its vocabulary, or of a vector the number of its numbers; vectors: pre-trained embeddings
+    (symbols, size); channels, height, width: of its images (0: they differ), channels also of sound frames.
+    """
 
     symbols: int = 0
     vectors: Tensor | None = None
@@ -46,18 +49,19 @@ class InputInfo:
 
     @property
     def numbers(self) -> int:
+        """The numbers of a vector, or of a whole image."""
         return self.channels * self.height * self.width or self.symbols
 
 
 class Encoder(nn.Module):
-    """Reads an input; `size` is the width of its places, `summary_size` that of its summary.
+    """Turns an input into places and a summary.
 
-    `forward` takes plain tensors, whichever a kind needs; `read` takes them out of a column of a batch. So the model
-    knows nothing of what an input is made of. `layout` says how its places lie, `further` what other places it gives,
-    `reads` which kinds of input it can read.
+    size: the size of its places; summary_size: that of its summary; layout: how its places lie; further: what other
+    places it gives; reads: the kinds of input it can read. `forward` takes plain tensors, `read` takes them out of a
+    column of a batch, so that the model does not need to know what an input is made of.
 
-    An encoder of one's own gets those of `embedding` and `symbols` (the vocabulary's size) that its constructor asks
-    for; the other arguments are its settings.
+    The constructor of a user's own encoder gets those of `embedding`, `symbols` (the size of the vocabulary) and
+    `channels` that it has as arguments; its other arguments are settings.
     """
 
     reads: tuple[str, ...] = ("text",)
@@ -67,58 +71,62 @@ class Encoder(nn.Module):
     further: Mapping[str, View] = MappingProxyType({})
 
     @classmethod
-    def build(cls, settings: Any, material: InputInfo) -> Encoder:
-        """One for an input of which so much is known: by default it reads symbols, through an embedding."""
-        embedding = build_embedding(settings.embedding, material.symbols, vectors=material.vectors)
-        return cls(settings, symbols=material.symbols, embedding=embedding)
+    def build(cls, settings: Any, info: InputInfo) -> Encoder:
+        """The encoder for such an input: by default one that reads symbols, through an embedding."""
+        embedding = build_embedding(settings.embedding, info.symbols, vectors=info.vectors)
+        return cls(settings, symbols=info.symbols, embedding=embedding)
 
     @property
     def frozen(self) -> nn.Module | None:
-        """The part that never learns and comes first, if there is one: what it makes of an input can be kept."""
+        """The first part of the encoder, if it is never trained: its outputs can be stored."""
         return None
 
-    @property
-    def vectors(self) -> nn.Module | None:
-        """The part that gives the vectors e(x_j), of which places are made: there gradients of an output end. It gives
-        a tensor, or a list of those that are joined later."""
-        found = getattr(self, "embedding", None)
-        return found if isinstance(found, nn.Module) else None
-
     def frozen_features(self, column: Any) -> Float[Tensor, "batch ..."]:
-        """What the frozen part makes of a column."""
+        """The outputs of the frozen part for a column of a batch."""
         raise NotImplementedError(f"{type(self).__name__} has no frozen part")
 
     @property
+    def vectors(self) -> nn.Module | None:
+        """The module whose output are the vectors e(x_j) of the input, at which gradients of an output are measured.
+
+        It returns a tensor, or a list of tensors that are concatenated later.
+        """
+        embedding = getattr(self, "embedding", None)
+        return embedding if isinstance(embedding, nn.Module) else None
+
+    @property
     def needs_files(self) -> bool:
-        """Whether it needs the files beside what its frozen part made of them."""
+        """Whether it needs the files themselves beside the stored outputs of its frozen part."""
         return False
 
     @property
     def sees_changes(self) -> bool:
-        """Whether what it sees of a moment is how that differs from the mean over the input's time. Then only the mean
-        shows it nothing; any other filling is a change itself."""
+        """Whether a moment enters as its difference from the mean over time, so that the mean alone shows nothing."""
         return False
 
     def fetch(self) -> None:
-        """Take weights from elsewhere, before a new model is trained (not where its own will be loaded)."""
+        """Load pre-trained weights, before a new model is trained."""
 
     def views(self, name: str) -> dict[str, View]:
-        """All that can be looked at in an input of that name."""
+        """All places of an input of that name."""
         return {name: View(self.size, self.layout)} | {f"{name}.{key}": view for key, view in self.further.items()}
 
     def read(self, column: Any, *, maps: bool = False) -> Encoded:
-        """Read a column of a batch; with `maps` also tell where the encoder looked meanwhile, if that costs extra."""
+        """Encode a column of a batch; maps: also return the encoder's own attention, where that costs extra."""
         raise NotImplementedError
 
-    @classmethod
-    def equations(cls, settings: Any) -> list[str]:
-        """What it is in a line, and how it reads, line by line: for `show`. The class's own words where it has none."""
-        return [first_line(cls) or settings.kind]
+    def equations(self) -> list[str]:
+        """A headline and how places and summary are computed, line by line, for `show`.
+
+        By default the first line of the class's docstring, and the embedding if there is one.
+        """
+        lines = [first_line(type(self)) or type(self).__name__]
+        return [*lines, self.vectors.equation("x_j")] if isinstance(self.vectors, Embedding | OneHot) else lines
 
 
 def _tell(name: str, kind: type) -> None:
-    """Let recipes name an encoder that is none of the house's."""
-    if name in [word for one in settings_in(EncoderSettings) for word in kind_in(one)]:
+    """Let recipes name a user's own encoder."""
+    if name in [word for settings in settings_in(EncoderSettings) for word in kind_in(settings)]:
         return
     if not issubclass(kind, Encoder):
         raise TypeError(f"encoder '{name}': {kind.__name__} is no subclass of seq2see.encoders.Encoder")
@@ -129,22 +137,62 @@ GIVEN = ("embedding", "symbols", "channels")
 encoders: Registry[type[Encoder]] = Registry("encoder", tell=_tell)
 
 
-# ---------------- One module per input, kept under the name the user gave it, so that weights on disk read ...
+def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
+    """The encoder of the settings' kind, for an input of which this is known."""
+    kind: Any = encoders[settings.kind]
+    if not isinstance(settings, OwnEncoderSettings):
+        built: Encoder = kind.build(settings, info)
+        return built
+    own = settings.own
+    known: dict[str, Any] = {"symbols": info.symbols, "channels": info.channels}
+    if "embedding" in own.given:
+        known["embedding"] = build_embedding(settings.embedding, info.symbols, vectors=info.vectors)
+    arguments = {name: value for name, value in known.items() if name in own.given}
+    encoder: Encoder = kind(**arguments, **own.values(settings.arguments))
+    for name in ("size", "summary_size"):
+        if not isinstance(getattr(encoder, name, None), int):
+            raise UserError(f"encoder '{own.name}': its constructor sets no self.{name}, a whole number")
+    return encoder
+
+
+def check_encoded(name: str, encoder: Encoder, encoded: Any, column: Any) -> None:
+    """Refuse the output of a user's own encoder where its shapes are not those it declares."""
+    title = f"the encoder of '{name}' ({type(encoder).__name__})"
+    if not isinstance(encoded, Encoded):
+        raise UserError(f"{title}: read() gives an Encoded, got {type(encoded).__name__}")
+    states, mask, tokens = encoded.places.states, encoded.places.mask, encoded.places.tokens
+    if states.ndim != 3 or states.shape[:2] != mask.shape or states.shape[2] != encoder.size:
+        raise UserError(
+            f"{title}: states are (batch, places, size) with a mask (batch, places) and size {encoder.size}, "
+            f"got {tuple(states.shape)} and {tuple(mask.shape)}"
+        )
+    if encoded.summary.shape != (len(states), encoder.summary_size):
+        wanted = (len(states), encoder.summary_size)
+        raise UserError(f"{title}: the summary is (batch, summary_size) = {wanted}, got {tuple(encoded.summary.shape)}")
+    if encoded.places.layout.kind != encoder.layout:
+        raise UserError(f"{title}: its layout is {encoder.layout}, got places that lie as {encoded.places.layout.kind}")
+    if tokens is not None and [len(row) for row in tokens] != mask.sum(1).tolist():
+        raise UserError(f"{title}: tokens has a text for each real place, got other numbers of texts")
+    copyable = getattr(column, "copyable", None)
+    if copyable is not None and copyable.ids.shape != mask.shape:
+        raise UserError(f"decoder.copy_from: {title} gives other places than the symbols of '{name}', to be copied")
+
 
 M = TypeVar("M", bound=nn.Module)
 
 
 class ByInput(nn.ModuleDict, Generic[M]):
-    """A dictionary of modules that takes any input's name: torch's own refuses `keys`, `type` and whatever else it has
-    as an attribute. Modules are reached by item, never by attribute, so nothing is shadowed.
+    """A ModuleDict that allows any input name: torch's own refuses `keys`, `type` and its other attributes.
+
+    Modules are reached by item, never by attribute, so nothing is shadowed.
 
     >>> list(ByInput({"keys": nn.Identity()}).state_dict()), ByInput({"keys": nn.Identity()})["keys"]
     ([], Identity())
 
-    Further places of an input have a point in their name, which parts names of weights: there it is a slash.
+    Further places of an input have a point in their name; in the names of weights it is a slash.
 
-    >>> both = ByInput({"document.words": nn.Linear(1, 1, bias=False)})
-    >>> list(both.state_dict()), "document.words" in both, [name for name, _ in both.items()]
+    >>> modules = ByInput({"document.words": nn.Linear(1, 1, bias=False)})
+    >>> list(modules.state_dict()), "document.words" in modules, [name for name, _ in modules.items()]
     (['document/words.weight'], True, ['document.words'])
     """
 
@@ -152,18 +200,18 @@ class ByInput(nn.ModuleDict, Generic[M]):
         super().__init__(cast("Mapping[str, nn.Module] | None", modules))
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
-        self._modules[_stored(name)] = module  # type: ignore[assignment]
+        self._modules[_stored_name(name)] = module  # type: ignore[assignment]
 
     def __getitem__(self, key: str) -> M:
-        return cast(M, super().__getitem__(_stored(key)))
+        return cast(M, super().__getitem__(_stored_name(key)))
 
     def items(self) -> ItemsView[str, M]:
-        found = {name.replace("/", "."): module for name, module in super().items()}
-        return cast("ItemsView[str, M]", found.items())
+        modules = {name.replace("/", "."): module for name, module in super().items()}
+        return cast("ItemsView[str, M]", modules.items())
 
     def __contains__(self, key: object) -> bool:
-        return super().__contains__(_stored(str(key)))
+        return super().__contains__(_stored_name(str(key)))
 
 
-def _stored(name: str) -> str:
+def _stored_name(name: str) -> str:
     return name.replace(".", "/")

@@ -1,4 +1,4 @@
-"""h_1 .. h_M: a convolutional network makes a map of a picture; its cells are the places."""
+"""The convolutional encoder: the cells or columns of a network's feature map of an image are its places."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_of, hold
+from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_symbols, build_backbone, keep_statistics
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import RecurrentLayers, flip_columns, grid_mask, masked_mean, read_rows
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import ConvolutionalEncoderSettings
-from seq2see.settings.equations import cell_equation
+from seq2see.symbols import Symbols, default_symbols
 
 
 @encoders.register("convolutional")
 class ConvolutionalEncoder(Encoder):
-    """Places are the cells of the map, row by row, or its columns, each through W_p and, where there is one, a network
-    along the row; the summary is their mean.
+    """Places are the cells of the map, row by row, or its columns, projected by W_p and, if asked for, read by a
+    recurrent network along each row; the summary is their mean.
 
-    What a frozen network makes is centred and scaled first, channel by channel, by what training showed of it: behind a
-    ReLU all pictures share a large part, which would drive s_0 = tanh(W summary) to its ends and make them all alike.
+    The map of a frozen network is standardised first, channel by channel, by the statistics of training: after a ReLU
+    all images share a large component, which would saturate s_0 = tanh(W summary) and make them all alike.
 
     >>> encoder = ConvolutionalEncoder(ConvolutionalEncoderSettings(size=8, channels=[4, 4]), channels=1)
     >>> encoder(torch.zeros(2, 1, 16, 24), torch.tensor([24, 12])).places.mask.sum(1)
@@ -36,9 +36,9 @@ class ConvolutionalEncoder(Encoder):
         self.size = self.summary_size = settings.places_size
         self.layout = cast(LayoutKind, settings.layout)
         self.settings = settings
-        self.backbone: Backbone = backbone_of(settings, channels)
+        self.backbone: Backbone = build_backbone(settings, channels)
         self.centred = BatchNorm(self.backbone.size, affine=False) if settings.frozen else nn.Identity()
-        self.W_p = nn.Linear(self.backbone.size * self._joined(channels, height, width), settings.size)
+        self.W_p = nn.Linear(self.backbone.size * self._cells_per_place(channels, height, width), settings.size)
         along = settings.recurrent
         self.layers = (
             None if along is None else RecurrentLayers(along, settings.size, bidirectional=along.bidirectional)
@@ -47,19 +47,19 @@ class ConvolutionalEncoder(Encoder):
             self.backbone.requires_grad_(False).eval()
 
     @classmethod
-    def build(cls, settings: ConvolutionalEncoderSettings, material: InputInfo) -> ConvolutionalEncoder:
-        return cls(settings, channels=material.channels, height=material.height, width=material.width)
+    def build(cls, settings: ConvolutionalEncoderSettings, info: InputInfo) -> ConvolutionalEncoder:
+        return cls(settings, channels=info.channels, height=info.height, width=info.width)
 
-    def _joined(self, channels: int, height: int, width: int) -> int:
-        """Cells that make a place, of the map of a picture of that size: one is read to see."""
+    def _cells_per_place(self, channels: int, height: int, width: int) -> int:
+        """How many cells of the map make up a place, found by encoding an empty image of that size."""
         if self.settings.places not in ("columns", "flat"):
             return 1
-        learning = self.backbone.training
+        training = self.backbone.training
         self.backbone.eval()
         with torch.no_grad():
             wide = max(width, self.backbone.least)
             rows, columns = self.backbone(torch.zeros(1, channels, height, wide)).shape[-2:]
-        self.backbone.train(learning)
+        self.backbone.train(training)
         return int(rows * columns) if self.settings.places == "flat" else int(rows)
 
     @property
@@ -79,47 +79,47 @@ class ConvolutionalEncoder(Encoder):
 
     def train(self, mode: bool = True) -> ConvolutionalEncoder:
         super().train(mode)
-        hold(self.backbone, self.settings)
+        keep_statistics(self.backbone, self.settings)
         return self
 
     def read(self, column: Pictures, *, maps: bool = False) -> Encoded:
         if column.maps is not None:
             whole = torch.full_like(column.widths, column.maps.shape[-1])
-            return self._placed(column.maps, whole, leftward=column.leftward)
+            return self._encode(column.maps, whole, leftward=column.leftward)
         assert column.pixels is not None
         return self(column.pixels, column.widths, leftward=column.leftward)  # type: ignore[no-any-return]
 
     def forward(self, pixels: Tensor, widths: Tensor | None = None, *, leftward: bool = False) -> Encoded:
-        """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels across; leftward: the
-        rightmost real column is the first."""
+        """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels of each row of pixels;
+        leftward: columns are counted from the right."""
         if widths is None:
             widths = torch.full((len(pixels),), pixels.shape[-1], device=pixels.device)
         lacking = max(self.backbone.least - pixels.shape[-1], 0)
         if lacking:
             pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")
         if bool((widths == pixels.shape[-1]).all()):
-            found = self.map_of(pixels)
-            return self._placed(found, torch.full_like(widths, found.shape[-1]), leftward=leftward)
-        return self._placed(*self.backbone.padded(pixels.float(), widths), leftward=leftward)
+            maps = self.map_of(pixels)
+            return self._encode(maps, torch.full_like(widths, maps.shape[-1]), leftward=leftward)
+        return self._encode(*self.backbone.padded(pixels.float(), widths), leftward=leftward)
 
     def map_of(self, pixels: Tensor) -> Float[Tensor, "batch size rows columns"]:
-        """What the backbone makes of pictures."""
+        """The backbone's feature maps of images."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
-            found: Tensor = self.backbone(pixels.float())
-        return found
+            maps: Tensor = self.backbone(pixels.float())
+        return maps
 
-    def _placed(
-        self, found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"], *, leftward: bool
+    def _encode(
+        self, maps: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"], *, leftward: bool
     ) -> Encoded:
-        """real: how many columns of each map are."""
-        found = self.centred(found.float())
+        """real: the number of real columns of each map."""
+        maps = self.centred(maps.float())
         if leftward:
-            found = flip_columns(found, real)
+            maps = flip_columns(maps, real)
         if self.settings.places == "columns":
-            found = found.flatten(1, 2)[:, :, None]
-        rows, columns = found.shape[-2:]
+            maps = maps.flatten(1, 2)[:, :, None]
+        rows, columns = maps.shape[-2:]
         mask = grid_mask(rows, columns, real)
-        cells = found.flatten(2).transpose(1, 2)
+        cells = maps.flatten(2).transpose(1, 2)
         if self.settings.places == "vector":
             cells, mask = masked_mean(cells, mask)[:, None], mask[:, :1]
         elif self.settings.places == "flat":
@@ -130,20 +130,20 @@ class ConvolutionalEncoder(Encoder):
         layout = Layout(self.layout, (rows, columns) if self.layout == "grid" else (), leftward)
         return Encoded(Places(states, mask, layout), masked_mean(states, mask))
 
-    @classmethod
-    def equations(cls, settings: ConvolutionalEncoderSettings) -> list[str]:
+    def equations(self) -> list[str]:
+        settings = self.settings
         how = "frozen" if settings.frozen else "learned with the rest"
-        made = {
+        cells = {
             "grid": "m = its map of the picture, cells m_1 .. m_M row by row",
             "columns": "m_1 .. m_M = the columns of its map of the picture, the cells of each joined",
             "vector": "m_1 = the mean of its map of the picture: one place",
             "flat": "m_1 = all cells of its map of the picture, one behind the other: one place",
         }
-        lines = [f"convolutional network {settings.backbone}, {how}", made[settings.places]]
+        lines = [f"convolutional network {settings.backbone}, {how}", cells[settings.places]]
         if settings.frozen:
             lines.append("m_j becomes (m_j - mean) / deviation, channel by channel, over the pictures trained on")
         along = settings.recurrent
-        if along is None:
+        if along is None or self.layers is None:
             return [*lines, "h_j = W_p m_j + b_p;  summary = the mean of the h_j"]
         step = f"f_j = {along.cell}(f_{{j-1}}, x_j)"
         if along.bidirectional:
@@ -152,4 +152,7 @@ class ConvolutionalEncoder(Encoder):
             step = f"h_j = f_j,  {step}, along each row"
         layers = [f"{along.layers} layers, each reading the h_j of the one below"] if along.layers > 1 else []
         lines += ["x_j = W_p m_j + b_p", step, *layers, "summary = the mean of the h_j"]
-        return [*lines, f"{along.cell}: {cell_equation(along)}"]
+        return [*lines, f"{along.cell}: {self.layers.cell.equation()}"]
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | backbone_symbols(self.backbone)

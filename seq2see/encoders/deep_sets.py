@@ -1,4 +1,4 @@
-"""An encoder that knows no order: each element for itself, and all of them pooled (deep sets, Zaheer et al. 2017)."""
+"""Deep sets, an encoder without order: each element is transformed alone, then all are pooled (Zaheer et al. 2017)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import Perceptron, masked_mean
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.settings.encoders import DeepSetsEncoderSettings
-from seq2see.settings.equations import embedding_equation
+from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
 @encoders.register("deep-sets")
 class DeepSetsEncoder(Encoder):
-    """Places are phi of the elements, the summary is rho of their sum, mean or maximum.
-
-    Nothing in it can tell one order of the elements from another.
+    """Places are phi(element), the summary is rho of their sum, mean or maximum: independent of the elements' order.
 
     >>> encoder = DeepSetsEncoder(DeepSetsEncoderSettings(size=8, summary_layers=2), symbols=10)
     >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
@@ -33,7 +31,7 @@ class DeepSetsEncoder(Encoder):
     def __init__(self, settings: DeepSetsEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None):
         super().__init__()
         self.size = self.summary_size = settings.size
-        self.pooling = settings.pooling
+        self.settings, self.pooling = settings, settings.pooling
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
         self.phi = Perceptron(self.embedding.size, self.size, layers=settings.layers, dropout=settings.dropout)
         self.rho = Perceptron(self.size, self.size, layers=settings.summary_layers or 0, dropout=settings.dropout)
@@ -48,12 +46,12 @@ class DeepSetsEncoder(Encoder):
         tokens: list[list[str]] | None = None,
     ) -> Encoded:
         states: Tensor = self.phi(self.embedding(ids))
-        return Encoded(Places(states, mask, Layout("set"), tokens), self.rho(self._pooled(states, mask)))
+        return Encoded(Places(states, mask, Layout("set"), tokens), self.rho(self._pool(states, mask)))
 
-    def _pooled(
+    def _pool(
         self, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
     ) -> Float[Tensor, "batch size"]:
-        """Real places as one vector; zeros where there is none."""
+        """The real places as one vector; zeros where no place is real."""
         if self.pooling == "mean":
             return masked_mean(states, mask)
         real = mask[..., None]
@@ -62,15 +60,20 @@ class DeepSetsEncoder(Encoder):
         largest = states.masked_fill(~real, torch.finfo(states.dtype).min).amax(1)
         return torch.where(mask.any(1, keepdim=True), largest, 0.0)
 
-    @classmethod
-    def equations(cls, settings: DeepSetsEncoderSettings) -> list[str]:
+    def equations(self) -> list[str]:
         pooled = {"sum": "sum_j h_j", "mean": "the mean of the h_j", "max": "the largest of the h_j, number by number"}
-        layers = settings.summary_layers or 0
-        rho = f"rho(p),  p = {pooled[settings.pooling]}" if layers else pooled[settings.pooling]
+        rho = f"rho(p),  p = {pooled[self.pooling]}" if len(self.rho) else pooled[self.pooling]
         return [
-            f"deep sets of size {settings.size}: the elements have no order",
-            embedding_equation(settings.embedding, "x_j"),
-            f"h_j = phi(e(x_j)),  phi(x) = {Perceptron.equation(settings.layers, 'x')}",
+            f"deep sets of size {self.size}: the elements have no order",
+            self.embedding.equation("x_j"),
+            f"h_j = phi(e(x_j)),  phi(x) = {self.phi.equation('x')}",
             f"summary = {rho}",
-            *([f"rho(x) = {Perceptron.equation(layers, 'x')}"] if layers else []),
+            *([f"rho(x) = {self.rho.equation('x')}"] if len(self.rho) else []),
         ]
+
+    def parameter_symbols(self) -> Symbols:
+        networks = {"phi": self.phi, "rho": self.rho}
+        found = prefixed("embedding", symbols_of(self.embedding))
+        for name, network in networks.items():
+            found |= prefixed(name, symbols_of(network), where=name)
+        return found

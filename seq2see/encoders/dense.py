@@ -1,4 +1,4 @@
-"""h: dense layers make a code of a row of numbers; what is one vector is one place."""
+"""The dense encoder: dense layers turn a vector or an image into a code, which is its only place."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from torch.nn.functional import dropout
 
 from seq2see.data.batches import Numbers
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.layers import numbered_symbols
 from seq2see.memory import Layout, Places
 from seq2see.modalities.image import Pictures
 from seq2see.settings.encoders import DenseEncoderSettings
+from seq2see.symbols import Symbols, prefixed, symbols_of
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -26,9 +28,9 @@ PIXEL = 255.0
 
 
 class Dense(nn.ModuleList):
-    """g(W_L .. g(W_1 x + b_1) .. + b_L), with layers of their own sizes; without layers x itself.
+    """g(W_L .. g(W_1 x + b_1) .. + b_L), with layers of the given sizes; without layers x itself.
 
-    last: the activation of the last layer, where it differs; dropout: on what each layer but the last gives.
+    last: the activation of the last layer, where it differs; dropout: of the outputs of all layers but the last.
 
     >>> Dense(4, [3, 2], activation="relu", last="linear")(torch.zeros(5, 4)).shape
     torch.Size([5, 2])
@@ -50,26 +52,27 @@ class Dense(nn.ModuleList):
                 numbers = dropout(numbers, self.dropout, self.training)
         return numbers
 
-    @staticmethod
-    def equation(x: str, layers: int, *, activation: str, last: str | None = None) -> str:
-        """As it is written down.
+    def equation(self, x: str) -> str:
+        """For `show`.
 
-        >>> Dense.equation("x", 2, activation="relu", last="linear")
+        >>> Dense(4, [3, 2], activation="relu", last="linear").equation("x")
         'W_2 relu(W_1 x + b_1) + b_2'
         """
-        for number in range(1, layers + 1):
-            name = (last or activation) if number == layers else activation
+        for number, name in enumerate(self.activations, start=1):
             x = f"W_{number} {x} + b_{number}"
             if name != "linear":
                 x = f"{name}({x})"
-            elif number < layers:
+            elif number < len(self):
                 x = f"({x})"
         return x
+
+    def parameter_symbols(self) -> Symbols:
+        return numbered_symbols(self)
 
 
 @encoders.register("dense")
 class DenseEncoder(Encoder):
-    """The code h of a vector, or of a picture of a fixed size: its only place, and its summary.
+    """The code h of a vector, or of an image of a fixed size: its only place, and its summary.
 
     >>> encoder = DenseEncoder(DenseEncoderSettings(hidden=[5], size=2), numbers=4)
     >>> encoder(torch.zeros(3, 4)).summary.shape
@@ -78,6 +81,7 @@ class DenseEncoder(Encoder):
 
     def __init__(self, settings: DenseEncoderSettings, *, numbers: int):
         super().__init__()
+        self.settings = settings
         self.size = self.summary_size = settings.size
         self.layout = "vector"
         self.dense = Dense(
@@ -89,8 +93,8 @@ class DenseEncoder(Encoder):
         )
 
     @classmethod
-    def build(cls, settings: DenseEncoderSettings, material: InputInfo) -> DenseEncoder:
-        return cls(settings, numbers=material.numbers)
+    def build(cls, settings: DenseEncoderSettings, info: InputInfo) -> DenseEncoder:
+        return cls(settings, numbers=info.numbers)
 
     def read(self, column: Any, *, maps: bool = False) -> Encoded:
         if isinstance(column, Pictures):
@@ -104,9 +108,9 @@ class DenseEncoder(Encoder):
         mask = torch.ones(len(code), 1, dtype=torch.bool, device=code.device)
         return Encoded(Places(code[:, None], mask, Layout("vector")), code)
 
-    @classmethod
-    def equations(cls, settings: DenseEncoderSettings) -> list[str]:
-        layers = len(settings.hidden) + 1
-        sizes = " -> ".join(map(str, ["x", *settings.hidden, settings.size]))
-        said = Dense.equation("x", layers, activation=settings.activation, last=settings.code)
-        return [f"dense layers {sizes}, the last one the code h", f"h = {said}"]
+    def equations(self) -> list[str]:
+        sizes = " -> ".join(map(str, ["x", *self.settings.hidden, self.size]))
+        return [f"dense layers {sizes}, the last one the code h", f"h = {self.dense.equation('x')}"]
+
+    def parameter_symbols(self) -> Symbols:
+        return prefixed("dense", symbols_of(self.dense), where="dense")

@@ -1,7 +1,8 @@
-"""Words become sentences, sentences a document: two networks, one above the other."""
+"""The hierarchical encoder: one level reads the words of each sentence, another the sentences of a document."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -13,15 +14,16 @@ from seq2see.data.batches import Nested
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
+from seq2see.encoders.positional_input import position_equation
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.settings.encoders import HierarchicalEncoderSettings, Level
-from seq2see.settings.equations import cell_equation, embedding_equation, position_words
+from seq2see.symbols import Symbols, default_symbols, symbols_of
 
 
 @encoders.register("hierarchical")
 class HierarchicalEncoder(Encoder):
-    """Places are the states of the sentences, further places `words` those of the words, which know their sentence.
+    """Places are the states of the sentences; further places `words` are those of the words, with their sentences.
 
     >>> encoder = HierarchicalEncoder(HierarchicalEncoderSettings(size=4), symbols=10)
     >>> ids = torch.tensor([[[5, 6, 7], [8, 0, 0]]])
@@ -36,15 +38,18 @@ class HierarchicalEncoder(Encoder):
         self, settings: HierarchicalEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
         super().__init__()
+        self.settings = settings
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
-        self.word_layers = _level(settings, settings.word_level, self.embedding.size, scale=settings.size**0.5)
+        self.word_layers = _build_level(settings, settings.word_level, self.embedding.size, scale=settings.size**0.5)
         words = self.word_layers.size
-        self.sentence_layers = _level(settings, settings.sentence_level, words, limit="max_sentences")
+        self.sentence_layers = _build_level(settings, settings.sentence_level, words, limit="max_sentences")
         self.size = self.summary_size = self.sentence_layers.size
         hidden = settings.pooling_size
         self.words, self.pooling = settings.words, settings.pooling
-        self.word_pooling = Pooling(words, hidden=hidden) if settings.words == "attention" else None
-        self.sentence_pooling = Pooling(self.size, hidden=hidden) if settings.pooling == "attention" else None
+        self.word_pooling = Pooling(words, hidden=hidden, symbol="w") if settings.words == "attention" else None
+        self.sentence_pooling = (
+            Pooling(self.size, hidden=hidden, symbol="s") if settings.pooling == "attention" else None
+        )
         self.further = {"words": View(words, "tokens", inside=View(self.size, "sentences"))}
 
     def read(self, column: Nested, *, maps: bool = False) -> Encoded:
@@ -59,29 +64,31 @@ class HierarchicalEncoder(Encoder):
         *,
         maps: bool = False,
     ) -> Encoded:
-        """Only real sentences are read, and of each document the first one, even if it is empty.
+        """Reads the real sentences, and of each document at least the first one, even if it is empty.
 
-        maps: also tell where levels of self-attention looked: sentences `self-1`, .., words `words.self-1`, ..
+        maps: also return self-attention of sentences, `self-1`, .., and of words, `words.self-1`, ..
         """
         real = mask.any(-1)
         read = real.clone()
         read[:, 0] = True
         inside = mask[read]
-        each = _read(self.word_layers, self.embedding(ids[read]), inside, need_weights=maps)
-        vectors, weights = _pooled(each, self.words, self.word_pooling)
+        words_read = _read(self.word_layers, self.embedding(ids[read]), inside, need_weights=maps)
+        vectors, weights = _pool(words_read, self.words, self.word_pooling)
         sentences: Float[Tensor, "batch sentences size"] = vectors.new_zeros(*real.shape, vectors.shape[-1])
         sentences[read] = vectors
-        whole = _read(self.sentence_layers, sentences, real, need_weights=maps)
-        summary, _ = _pooled(whole, self.pooling, self.sentence_pooling)
-        places = Places(whole.states, real, Layout("sentences"), texts)
-        words = _words(each.states[inside], mask, places, symbols)
-        inner = {} if weights is None else {"words": _within(weights[inside], words, real)}
-        inner |= {name: EncoderMap(one, real, real, places.layout) for name, one in whole.weights.items()}
-        inner |= {f"words.{name}": _among(one, inside, words) for name, one in each.weights.items()}
-        return Encoded(places, summary, {"words": words}, inner)
+        sentences_read = _read(self.sentence_layers, sentences, real, need_weights=maps)
+        summary, _ = _pool(sentences_read, self.pooling, self.sentence_pooling)
+        places = Places(sentences_read.states, real, Layout("sentences"), texts)
+        words = _word_places(words_read.states[inside], mask, places, symbols)
+        maps_by_name = {} if weights is None else {"words": _pooling_map(weights[inside], words, real)}
+        for name, each in sentences_read.weights.items():
+            maps_by_name[name] = EncoderMap(each, real, real, places.layout)
+        for name, each in words_read.weights.items():
+            maps_by_name[f"words.{name}"] = _word_map(each, inside, words)
+        return Encoded(places, summary, {"words": words}, maps_by_name)
 
-    @classmethod
-    def equations(cls, settings: HierarchicalEncoderSettings) -> list[str]:
+    def equations(self) -> list[str]:
+        settings = self.settings
         kinds = (settings.word_level, settings.sentence_level)
         pooled = {
             "attention": "{s} = sum_j a_j {h}_j,  a_j = softmax_j(u_{x} . tanh(W_{x} {h}_j + b_{x}))",
@@ -91,30 +98,39 @@ class HierarchicalEncoder(Encoder):
         both = {kind: " of each direction, joined" * (kind == "recurrent" and settings.bidirectional) for kind in kinds}
         words = pooled[settings.words].format(s="s_i", h="w_i", x="w")
         summary = pooled[settings.pooling].format(s="summary", h="h", x="s")
-        over = [_named(settings, kind) for kind in kinds]
+        over = [_title(settings, kind) for kind in kinds]
+        levels = (self.word_layers, self.sentence_layers)
+        cells = [level.cell for level in levels if isinstance(level, RecurrentLayers)]
         return [
             f"{over[0]} over words, {over[1]} over sentences" if len({*kinds}) > 1 else f"{over[0]} over both levels",
-            embedding_equation(settings.embedding, "x_ij"),
+            self.embedding.equation("x_ij"),
             f"words of sentence i: w_i1, w_i2, ... = {over[0]} over e(x_i1), e(x_i2), ...",
             words + both[kinds[0]] * (settings.words == "last"),
             f"sentences: h_1 .. h_M = {over[1]} over s_1 .. s_M;  places are the h_i, or the words' own w_ij",
             summary + both[kinds[1]] * (settings.pooling == "last"),
             *([f"{settings.layers} layers on each level"] if settings.layers > 1 else []),
-            *([f"{settings.cell}: {cell_equation(settings)}"] if "recurrent" in kinds else []),
-            *(_level_equations(settings) if "transformer" in kinds else []),
+            *([f"{settings.cell}: {cells[0].equation()}"] if cells else []),
+            *(_transformer_equations(settings) if "transformer" in kinds else []),
         ]
 
+    def parameter_symbols(self) -> Symbols:
+        found = default_symbols(self)
+        for level, where in (("word_layers", "words"), ("sentence_layers", "sentences")):
+            for key, one in symbols_of(self.get_submodule(level)).items():
+                found[f"{level}.{key}"] = replace(one, where=", ".join(filter(None, (where, one.where))))
+        return found
 
-def _named(settings: HierarchicalEncoderSettings, kind: Level) -> str:
+
+def _title(settings: HierarchicalEncoderSettings, kind: Level) -> str:
     if kind == "transformer":
         return f"self-attention of size {settings.size}, {settings.heads} heads,"
-    both = "both directions" if settings.bidirectional else "left to right"
-    return f"{settings.cell}s of size {settings.size} ({both})"
+    directions = "both directions" if settings.bidirectional else "left to right"
+    return f"{settings.cell}s of size {settings.size} ({directions})"
 
 
-def _level_equations(settings: HierarchicalEncoderSettings) -> list[str]:
+def _transformer_equations(settings: HierarchicalEncoderSettings) -> list[str]:
     """How a level of self-attention reads v_1 .. v_M, which are embeddings or sentences."""
-    where = position_words(settings.positions, settings.longest, "j")
+    where = position_equation(settings.positions, settings.longest, "j")
     return [
         f"self-attention over v_1 .. v_M: x_j = v_j (W_e v_j of another size; embeddings times sqrt(d)){where}",
         *LAYER,
@@ -122,13 +138,13 @@ def _level_equations(settings: HierarchicalEncoderSettings) -> list[str]:
     ]
 
 
-def _level(
+def _build_level(
     settings: HierarchicalEncoderSettings, kind: Level, width: int, *, limit: str = "max_length", scale: float = 1.0
 ) -> RecurrentLayers | TransformerLevel:
-    """What reads vectors of that width.
+    """A level that reads vectors of that width.
 
-    limit: the key of an input that says how many of them there are; scale: of embeddings, which are small, where
-    positions are added to them.
+    limit: the key of an input that limits their number; scale: of embeddings, which are small compared to the positions
+    that are added to them.
     """
     if kind == "transformer":
         return TransformerLevel(settings, width, limit=limit, scale=scale)
@@ -144,23 +160,23 @@ def _read(
     return read
 
 
-def _pooled(
+def _pool(
     read: LayerOutput, how: str, pooling: Pooling | None
 ) -> tuple[Float[Tensor, "rows size"], Float[Tensor, "rows places"] | None]:
-    """One vector for each row, zeros where nothing is real; where it is a weighted mean, with the weights."""
+    """One vector for each row, zeros where nothing is real; of attention also the weights."""
     if pooling is not None:
         vector, weights = pooling(read.states, read.mask)
         return vector, weights
     return (masked_mean(read.states, read.mask) if how == "mean" else read.last), None
 
 
-def _words(
+def _word_places(
     states: Float[Tensor, "words size"],
     mask: Bool[Tensor, "batch sentences _"],
     sentences: Places,
     symbols: list[list[list[str]]] | None,
 ) -> Places:
-    """The words of each document in a row, padding behind them; states: those of all documents, in order."""
+    """The words of each document in a row, padding at the end; states: those of all documents, in order."""
     lengths = mask.sum((1, 2))
     width = max(int(lengths.max()), 1) if len(lengths) else 1
     real = torch.arange(width, device=mask.device) < lengths[:, None]
@@ -168,12 +184,14 @@ def _words(
     out[real] = states
     parent = torch.zeros_like(real, dtype=torch.long)
     parent[real] = torch.arange(mask.shape[1], device=mask.device)[None, :, None].expand_as(mask)[mask]
-    tokens = None if symbols is None else [[word for sentence in one for word in sentence] for one in symbols]
+    tokens = None if symbols is None else [[word for sentence in row for word in sentence] for row in symbols]
     return Places(out, real, Layout("tokens"), tokens, parent, inside=sentences)
 
 
-def _within(weights: Float[Tensor, " words"], words: Places, sentences: Bool[Tensor, "batch sentences"]) -> EncoderMap:
-    """A row for each sentence: the weights of its own words, zero at all others."""
+def _pooling_map(
+    weights: Float[Tensor, " words"], words: Places, sentences: Bool[Tensor, "batch sentences"]
+) -> EncoderMap:
+    """One row per sentence: the weights of its words, zeros at all others."""
     if words.parent is None:
         raise ValueError("words need to know their sentences")
     out = weights.new_zeros(*sentences.shape, words.mask.shape[1])
@@ -182,12 +200,12 @@ def _within(weights: Float[Tensor, " words"], words: Places, sentences: Bool[Ten
     return EncoderMap(out, sentences, words.mask, words.layout)
 
 
-def _among(
+def _word_map(
     weights: Float[Tensor, "sentences heads width width"],
     inside: Bool[Tensor, "sentences width"],
     words: Places,
 ) -> EncoderMap:
-    """How words looked at those of their sentence, as a map of all words of a document: zero between sentences."""
+    """The self-attention within sentences as a map over all words of a document: zeros between sentences."""
     heads, count = weights.shape[1], words.mask.shape[1]
     out = weights.new_zeros(len(words.mask), heads, count, count)
     sentence, position = inside.nonzero(as_tuple=True)
@@ -195,6 +213,6 @@ def _among(
     first = torch.full((len(inside),), count, device=place.device).scatter_reduce(0, sentence, place, "amin")
     for j in range(inside.shape[1]):
         there = inside[sentence, j]
-        asked = sentence[there]
-        out[row[there], :, place[there], first[asked] + j] = weights[asked, :, position[there], j]
+        own = sentence[there]
+        out[row[there], :, place[there], first[own] + j] = weights[own, :, position[there], j]
     return EncoderMap(out, words.mask, words.mask, words.layout)

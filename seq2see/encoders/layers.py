@@ -1,4 +1,4 @@
-"""Layers that encoders are made of: recurrent layers, feed-forward, perceptron, masked means, rows of maps."""
+"""Layers of encoders: recurrent and feed-forward layers, perceptrons, masked means, and rows of feature maps."""
 
 from __future__ import annotations
 
@@ -11,27 +11,23 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.attention import DeferredCache, IntraAttention
+from seq2see.attention import IntraAttention
 from seq2see.cells import Cell, build_cell, flipped, last_real
-from seq2see.deferred_gradients import DeferredProduct
+from seq2see.deferred_gradients import DeferredCache, DeferredProduct
 from seq2see.settings.base import CellSettings
-
-# ---------------- The summary of places without a first or last one
+from seq2see.symbols import Symbol, Symbols, prefixed, symbols_of
 
 
 def masked_mean(
     states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
 ) -> Float[Tensor, "batch size"]:
-    """The mean over real places; zeros where there is none."""
+    """The mean over real places; zeros where no place is real."""
     count = mask.sum(1, keepdim=True).clamp(min=1)
     return (states * mask[..., None]).sum(1) / count
 
 
-# ---------------- Normalisation over groups of maps
-
-
 def norm_groups(maps: int) -> int:
-    """Groups that so many maps are normalised in: eight, or as many as divide them.
+    """The number of groups for the group normalisation of so many maps: 8, or as many as divide them.
 
     >>> norm_groups(32), norm_groups(6)
     (8, 2)
@@ -39,26 +35,20 @@ def norm_groups(maps: int) -> int:
     return next(number for number in (8, 4, 2, 1) if maps % number == 0)
 
 
-# ---------------- Neighbours joined
-
-
-def pairs(
+def join_pairs(
     states: Float[Tensor, "batch length size"], mask: Bool[Tensor, "batch length"]
 ) -> tuple[Float[Tensor, "batch half twice"], Bool[Tensor, "batch half"]]:
-    """([x_1; x_2], [x_3; x_4], ..), real where the first one is; a last one alone has zeros beside it.
+    """([x_1; x_2], [x_3; x_4], ..), real where the first of a pair is; a last single state is joined with zeros.
 
-    Masked states count as zeros, so that a row does not depend on how much padding its batch gives it.
+    Masked states count as zeros, so that a row does not depend on how much padding its batch has.
 
-    >>> pairs(torch.arange(3.0).view(1, 3, 1), torch.ones(1, 3, dtype=torch.bool))[0]
+    >>> join_pairs(torch.arange(3.0).view(1, 3, 1), torch.ones(1, 3, dtype=torch.bool))[0]
     tensor([[[0., 1.],
              [2., 0.]]])
     """
     odd = states.shape[1] % 2
     states, mask = pad(states * mask[..., None], (0, 0, 0, odd)), pad(mask, (0, odd))
     return states.unflatten(1, (-1, 2)).flatten(2), mask[:, ::2]
-
-
-# ---------------- The part of a Transformer layer that thinks about each place for itself
 
 
 class FeedForward(nn.Module):
@@ -70,15 +60,12 @@ class FeedForward(nn.Module):
         self.W_2 = nn.Linear(inner, size)
 
     def forward(self, states: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows size"]:
-        found: Tensor = self.W_2(torch.relu(self.W_1(states)))
-        return found
-
-
-# ---------------- Dense layers one above the other
+        out: Tensor = self.W_2(torch.relu(self.W_1(states)))
+        return out
 
 
 class Perceptron(nn.ModuleList):
-    """W_L relu(.. relu(W_1 x + b_1) ..) + b_L, with dropout on what each layer gives; without layers x itself.
+    """W_L relu(.. relu(W_1 x + b_1) ..) + b_L, with dropout on the output of each layer; without layers x itself.
 
     >>> Perceptron(3, 4, layers=2)(torch.zeros(5, 3)).shape
     torch.Size([5, 4])
@@ -94,26 +81,35 @@ class Perceptron(nn.ModuleList):
             vectors = dropout(layer(inner), self.dropout, self.training)
         return vectors
 
-    @staticmethod
-    def equation(layers: int, x: str) -> str:
-        """As it is written down.
+    def equation(self, x: str) -> str:
+        """For `show`.
 
-        >>> Perceptron.equation(2, "x")
+        >>> Perceptron(3, 4, layers=2).equation("x")
         'W_2 relu(W_1 x + b_1) + b_2'
         """
-        for number in range(1, layers + 1):
+        for number in range(1, len(self) + 1):
             x = f"W_{number} {x if number == 1 else f'relu({x})'} + b_{number}"
         return x
 
+    def parameter_symbols(self) -> Symbols:
+        return numbered_symbols(self)
 
-# ---------------- A cell that looks back
+
+def numbered_symbols(layers: nn.ModuleList) -> Symbols:
+    """W_1, b_1, W_2, .. of dense layers on top of each other."""
+    names = {"weight": "W", "bias": "b"}
+    return {
+        f"{number}.{key}": Symbol(f"{name}_{number + 1}")
+        for number in range(len(layers))
+        for key, name in names.items()
+    }
 
 
 class SelfAttentiveCell(nn.Module):
-    """h_j = cell(h_{j-1}, [x_j; c_j]), c_j = sum_{i<j} a_ji h_i; c_1 = 0, there being no state to look back at.
+    """h_j = cell(h_{j-1}, [x_j; c_j]), c_j = sum_{i<j} a_ji h_i; c_1 = 0.
 
-    Real steps come first (reading backwards, too: a row is turned by its own length), so that each sees real ones only;
-    padding is read along, as in a plain cell, and what comes of it is taken away.
+    Real steps come first, also when reading backwards (each row is reversed by its own length), so that each attends to
+    real ones only; padding is read too, as in a plain cell, and its outputs are masked.
     """
 
     def __init__(self, settings: CellSettings, width: int, *, score: str):
@@ -124,7 +120,7 @@ class SelfAttentiveCell(nn.Module):
     def read(
         self, x: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"], *, reverse: bool = False
     ) -> tuple[Float[Tensor, "batch steps size"], Float[Tensor, "batch size"], Float[Tensor, "batch steps steps"]]:
-        """Outputs of every step (zero where masked), the last real one, and how each step looked at which others."""
+        """The outputs of every step (zeros where masked), the last real one, and the attention weights of each step."""
         outputs, weights = self._loop(flipped(x, mask) if reverse else x)
         outputs, weights = outputs * mask[..., None], weights * mask[..., None]
         last = last_real(outputs, mask)
@@ -139,33 +135,34 @@ class SelfAttentiveCell(nn.Module):
         batch, steps = x.shape[:2]
         if not steps:
             return x.new_zeros(batch, 0, self.cell.size), x.new_zeros(batch, 0, 0)
-        projected, asked = self.cell.project("x", x, bias=True).unbind(1), self.inward.asking(x).unbind(1)
+        projected, queries = self.cell.project("x", x, bias=True).unbind(1), self.inward.project_inputs(x).unbind(1)
         cache, product = DeferredCache(steps), DeferredProduct(steps)
         state, outputs = self.cell.zeros(x, batch), list[Tensor]()
         for number in range(steps):
             entering = projected[number]
             if number:
-                context = self.inward(asked[number], state[0], cache, product=product)
+                context = self.inward(queries[number], state[0], cache, product=product)
                 entering = entering + product(context, self.cell.W["c"], f"{id(self)}.W_c")
             output, *rest = self.cell(entering, state, product=product)
             state = self.inward.append(output, cache), *rest
             outputs.append(state[0])
         return torch.stack(outputs, 1), cache.weights
 
+    def parameter_symbols(self) -> Symbols:
+        inward = prefixed("inward", symbols_of(self.inward), where="self-attention")
+        return prefixed("cell", symbols_of(self.cell)) | inward
 
-# ---------------- Recurrent layers one above the other, each reading in one or both directions
 
 DIRECTIONS = ("forwards", "backwards")
 
 
 @dataclass
 class LayerOutput:
-    """states: the top layer's, last: its last state in each direction, joined; with dropout behind every layer.
+    """states: those of the top layer; last: its last state in each direction, joined; dropout is applied to both.
 
-    mask: (batch, length), which states are real: as given, or of fewer where layers read pairs;
-    weights: {name: (batch, length, length)}, where cells that look back looked, by layer (`self-1`, from the bottom)
-    and, where there are two, by direction (`self-1-forwards`); of layers of self-attention (batch, heads, length,
-    length).
+    mask: (batch, length), which states are real (fewer than of the input where layers join pairs);
+    weights: {name: (batch, [heads,] length, length)}, the self-attention of each layer (`self-1`, from the bottom) and,
+    where there are two, of each direction (`self-1-forwards`).
     """
 
     states: Float[Tensor, "batch length size"]
@@ -175,10 +172,10 @@ class LayerOutput:
 
 
 class RecurrentLayers(nn.ModuleList):
-    """h_1 .. h_M from x_1 .. x_M; layer l holds the cell that reads forwards and, where asked for, one backwards.
+    """h_1 .. h_M from x_1 .. x_M; each layer has a cell that reads forwards and, if bidirectional, one backwards.
 
-    self_attention: the score by which each cell looks back at what it has read; none: it has its own state alone.
-    halvings: so many layers, from the lowest on, read neighbours joined in pairs: half as many as there are below.
+    self_attention: the score by which each cell attends to its earlier states, or `none`;
+    halvings: this many layers, from the bottom, read pairs of neighbours, so that each halves the length.
 
     >>> layers = RecurrentLayers(CellSettings(size=4), 3, bidirectional=True)
     >>> read = layers(torch.zeros(2, 5, 3), torch.ones(2, 5, dtype=torch.bool))
@@ -215,7 +212,7 @@ class RecurrentLayers(nn.ModuleList):
         last, weights = states.new_zeros(len(states), self.size), dict[str, Tensor]()
         for number, readers in enumerate(self.readers(), start=1):
             if number <= self.halvings:
-                states, mask = pairs(states, mask)
+                states, mask = join_pairs(states, mask)
             runs = [_read(reader, states, mask, reverse=bool(i)) for i, reader in enumerate(readers)]
             states = dropout(torch.cat([outputs for outputs, _, _ in runs], dim=-1), self.dropout, self.training)
             last = torch.cat([final for _, final, _ in runs], dim=-1)
@@ -225,47 +222,66 @@ class RecurrentLayers(nn.ModuleList):
         return LayerOutput(states, dropout(last, self.dropout, self.training), mask, weights)
 
     def readers(self) -> list[list[Cell | SelfAttentiveCell]]:
-        """Per layer the cell that reads forwards and, where there is one, the cell that reads backwards."""
+        """Per layer the cell that reads forwards and, if bidirectional, the one that reads backwards."""
         return [list(cast("Iterable[Cell | SelfAttentiveCell]", directions)) for directions in self]
+
+    @property
+    def cell(self) -> Cell:
+        """One of its cells, which all have the same equation."""
+        first = self.readers()[0][0]
+        return first.cell if isinstance(first, SelfAttentiveCell) else first
+
+    @property
+    def self_attention(self) -> IntraAttention | None:
+        """The self-attention of one of its cells, if they have it."""
+        first = self.readers()[0][0]
+        return first.inward if isinstance(first, SelfAttentiveCell) else None
+
+    def parameter_symbols(self) -> Symbols:
+        """'W, layer 1 forwards'"""
+        found: Symbols = {}
+        for number, readers in enumerate(self.readers()):
+            for side, (reader, direction) in enumerate(zip(readers, DIRECTIONS, strict=False)):
+                for key, one in symbols_of(reader).items():
+                    where = ", ".join(filter(None, (f"layer {number + 1} {direction}", one.where)))
+                    found[f"{number}.{side}.{key}"] = Symbol(one.name, where)
+        return found
 
 
 def _read(
     reader: Cell | SelfAttentiveCell, states: Tensor, mask: Tensor, *, reverse: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Outputs, the last one, and where a cell that looks back looked."""
+    """The outputs, the last one, and the weights of self-attention, if the cell has it."""
     if isinstance(reader, SelfAttentiveCell):
         return reader.read(states, mask, reverse=reverse)
     return *reader.read({"x": states}, mask, reverse=reverse), None
 
 
-# ---------------- Maps of pictures row by row
-
-
 def grid_mask(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:
-    """Cells over padding alone are no places."""
+    """Which cells of a map (rows, columns) are real; real: the number of real columns of each image."""
     line = torch.arange(columns, device=real.device) < real[:, None]
     return line.repeat(1, rows)
 
 
 def flip_columns(
-    found: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"]
+    maps: Float[Tensor, "batch size rows columns"], real: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch size rows columns"]:
-    """Maps whose real columns are in the opposite order; padding stays behind them.
+    """Maps with their real columns in reverse order; padding stays at the end.
 
     >>> flip_columns(torch.tensor([[[[1.0, 2.0, 3.0, 0.0]]]]), torch.tensor([3])).flatten()
     tensor([3., 2., 1., 0.])
     """
-    at = torch.arange(found.shape[-1], device=found.device)
-    order = torch.where(at < real[:, None], real[:, None] - 1 - at, at)
-    return found.gather(3, order[:, None, None].expand(found.shape))
+    columns = torch.arange(maps.shape[-1], device=maps.device)
+    order = torch.where(columns < real[:, None], real[:, None] - 1 - columns, columns)
+    return maps.gather(3, order[:, None, None].expand(maps.shape))
 
 
 def read_rows(
     layers: RecurrentLayers, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"], rows: int
 ) -> Float[Tensor, "batch places joined"]:
-    """Each row of places read by itself, all by the same network; padding gives zeros."""
-    lines, real = (one.unflatten(1, (rows, -1)).flatten(0, 1) for one in (states, mask))
+    """Each row of places read by the same recurrent layers; zeros where masked."""
+    lines, real = (part.unflatten(1, (rows, -1)).flatten(0, 1) for part in (states, mask))
     read: LayerOutput = layers(lines, real)
-    ended = read.states * real[..., None]
-    joined: Tensor = ended.unflatten(0, (-1, rows)).flatten(1, 2)
+    outputs = read.states * real[..., None]
+    joined: Tensor = outputs.unflatten(0, (-1, rows)).flatten(1, 2)
     return joined

@@ -1,4 +1,4 @@
-"""The input of a Transformer: embeddings or vectors with their positional encoding."""
+"""The input of a Transformer: vectors or embeddings with positional encodings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
 
 ADDED = ("sinusoidal", "learned")
-"""Positions that are added to what stands there; rotary ones turn queries and keys instead, in every layer."""
+"""Positional encodings that are added to the input; rotary ones rotate queries and keys in every layer instead."""
 
 
 class PositionalInput(nn.Module):
-    """x_j = scale v_j + p_j; vectors of another size than d go through W_e first.
+    """x_j = scale v_j + p_j; vectors of another size than d are projected by W_e first.
 
-    positions: sinusoidal (any number of them), learned (up to `longest`), or none, where order has no meaning or is
-    told elsewhere (rotary). key, limit: the keys of a recipe that say how many there are, and how much is read.
+    positions: sinusoidal (any number), learned (up to `longest`), rotary or none, where nothing is added. key, limit:
+    for messages, the part of the recipe that has `longest`, and the key that limits the length of the input.
     """
 
     def __init__(
@@ -43,14 +43,18 @@ class PositionalInput(nn.Module):
             self.P = nn.Parameter(torch.randn(longest, size) / size**0.5)
 
     def forward(self, vectors: Float[Tensor, "rows steps _"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
-        """What stands at first, first + 1, ..."""
-        placed = vectors if self.W_e is None else self.W_e(vectors)
-        placed = placed if self.scale == 1 else placed * self.scale
+        """The inputs at the positions first, first + 1, ..."""
+        states = vectors if self.W_e is None else self.W_e(vectors)
+        states = states if self.scale == 1 else states * self.scale
         if self.positions in ADDED:
-            placed = placed + self._where(first, placed.shape[1], placed)
-        return dropout(placed, self.dropout, self.training)
+            states = states + self._encodings(first, states.shape[1], states)
+        return dropout(states, self.dropout, self.training)
 
-    def _where(self, first: int, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
+    def equation(self, index: str) -> str:
+        """What is added to an input at that index, for `show`."""
+        return position_equation(self.positions, self.longest, index)
+
+    def _encodings(self, first: int, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
         last = first + steps
         if self.positions == "sinusoidal":
             return sinusoids(torch.arange(first, last, device=like.device), self.size).to(like.dtype)
@@ -64,7 +68,7 @@ class PositionalInput(nn.Module):
 
 
 class TokenInput(PositionalInput):
-    """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d go through W_e first."""
+    """x_j = sqrt(d) e(x_j) + p_j; embeddings of another size than d are projected by W_e first."""
 
     def __init__(
         self,
@@ -88,8 +92,24 @@ class TokenInput(PositionalInput):
         self.embedding = embedding
 
     def forward(self, ids: Int[Tensor, "rows steps"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
-        """The vectors of symbols that stand at first, first + 1, ..."""
+        """The inputs of symbols at the positions first, first + 1, ..."""
         return super().forward(self.embedding(ids), first=first)
+
+    def token_equation(self, token: str, index: str, *, more: str = "") -> str:
+        """x_j of a token, for `show`; more: what else is added to it."""
+        projected = "" if self.W_e is None else "W_e "
+        return f"x_{index} = sqrt({self.size}) {projected}e({token}){more}{self.equation(index)}"
+
+
+def position_equation(positions: str, longest: int, index: str) -> str:
+    """What is added to an input at that index, so that the model knows its position."""
+    if positions == "none":
+        return ", without positions"
+    if positions == "rotary":
+        return f"; rotary: W_q x_{index} and W_k x_{index} are turned by {index}"
+    if positions == "learned":
+        return f" + p_{index}, a row of P (at most {longest} positions)"
+    return f" + p_{index}, sines and cosines of {index}"
 
 
 def sinusoids(numbers: Int[Tensor, " steps"], size: int) -> Float[Tensor, "steps size"]:

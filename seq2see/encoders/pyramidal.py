@@ -1,4 +1,4 @@
-"""h_1 .. h_M: recurrent layers over frames, the lower ones reading pairs of neighbours, so that places become few."""
+"""The pyramidal encoder: recurrent layers over frames, the lower ones over pairs of neighbours (Chan et al. 2016)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import PyramidalEncoderSettings
-from seq2see.settings.equations import cell_equation
 
 
 @encoders.register("pyramidal")
@@ -30,14 +29,15 @@ class PyramidalEncoder(Encoder):
 
     def __init__(self, settings: PyramidalEncoderSettings, *, width: int):
         super().__init__()
+        self.settings = settings
         self.every = 1 << settings.halvings
         self.frames = nn.Identity()
         self.layers = RecurrentLayers(settings, width, bidirectional=settings.bidirectional, halvings=settings.halvings)
         self.size = self.summary_size = self.layers.size
 
     @classmethod
-    def build(cls, settings: PyramidalEncoderSettings, material: InputInfo) -> PyramidalEncoder:
-        return cls(settings, width=material.channels)
+    def build(cls, settings: PyramidalEncoderSettings, info: InputInfo) -> PyramidalEncoder:
+        return cls(settings, width=info.channels)
 
     @property
     def vectors(self) -> nn.Module:
@@ -52,17 +52,17 @@ class PyramidalEncoder(Encoder):
         mask: Bool[Tensor, "batch frames"],
         names: list[list[str]] | None = None,
     ) -> Encoded:
-        """names: of the real frames; a place has that of its first."""
+        """names: those of the real frames; a place has the name of its first frame."""
         read: LayerOutput = self.layers(self.frames(frames), mask)
         tokens = None if names is None else [row[:: self.every] for row in names]
         return Encoded(Places(read.states, read.mask, Layout("frames"), tokens), read.last)
 
-    @classmethod
-    def equations(cls, settings: PyramidalEncoderSettings) -> list[str]:
+    def equations(self) -> list[str]:
+        settings = self.settings
         cell, halvings = settings.cell, settings.halvings
-        both = "in both directions" if settings.bidirectional else "from left to right"
+        directions = "in both directions" if settings.bidirectional else "from left to right"
         layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
-        lines = [f"{layers} of {cell} of size {settings.size}, {both}, one place for {1 << halvings} frames"]
+        lines = [f"{layers} of {cell} of size {settings.size}, {directions}, one place for {1 << halvings} frames"]
         if halvings:
             which = f"layers 1 to {halvings}" if halvings > 1 else "layer 1"
             lines.append(
@@ -76,4 +76,4 @@ class PyramidalEncoder(Encoder):
             lines.append("h_j of the last layer are the places;  summary = the last state of each of its directions")
         else:
             lines.append("h_j of the last layer are the places;  summary = h_M")
-        return [*lines, f"{cell}: {cell_equation(settings)}"]
+        return [*lines, f"{cell}: {self.layers.cell.equation()}"]

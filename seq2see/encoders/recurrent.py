@@ -1,18 +1,16 @@
-"""h_1 .. h_M: a recurrent network reads the input, in one or both directions."""
+"""The recurrent encoder: cells read the input in one or both directions, with self-attention if asked for."""
 
 from __future__ import annotations
 
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from seq2see.attention import intra_equations
 from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import EncoderMap, Layout, Places
 from seq2see.settings.encoders import RecurrentEncoderSettings
-from seq2see.settings.equations import cell_equation, embedding_equation
 
 
 @encoders.register("recurrent")
@@ -29,6 +27,7 @@ class RecurrentEncoder(Encoder):
         self, settings: RecurrentEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
         super().__init__()
+        self.settings = settings
         self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
         self.layers = RecurrentLayers(
             settings,
@@ -49,27 +48,26 @@ class RecurrentEncoder(Encoder):
         *,
         maps: bool = False,
     ) -> Encoded:
-        """maps: also tell where each state looked back to, `self-1`, .. by layer (`self-1-forwards`, .. where both)."""
+        """maps: also return the self-attention of each layer, `self-1`, .. (`self-1-forwards`, .. if bidirectional)."""
         read: LayerOutput = self.layers(self.embedding(ids), mask)
         layout = Layout("tokens")
-        inner = {name: EncoderMap(one, mask, mask, layout) for name, one in read.weights.items()} if maps else {}
+        inner = {name: EncoderMap(each, mask, mask, layout) for name, each in read.weights.items()} if maps else {}
         return Encoded(Places(read.states, mask, layout, tokens), read.last, maps=inner)
 
-    @classmethod
-    def equations(cls, settings: RecurrentEncoderSettings) -> list[str]:
-        cell, looks = settings.cell, settings.self_attention != "none"
-        x, y = ("[e(x_j); c_j]", "[e(x_j); d_j]") if looks else ("e(x_j)", "e(x_j)")
-        both = "in both directions" if settings.bidirectional else "from left to right"
-        lines = [f"{cell} of size {settings.size}, {both}", embedding_equation(settings.embedding, "x_j")]
+    def equations(self) -> list[str]:
+        settings, cell, attention = self.settings, self.settings.cell, self.layers.self_attention
+        x, y = ("[e(x_j); c_j]", "[e(x_j); d_j]") if attention is not None else ("e(x_j)", "e(x_j)")
+        directions = "in both directions" if settings.bidirectional else "from left to right"
+        lines = [f"{cell} of size {settings.size}, {directions}", self.embedding.equation("x_j")]
         if settings.bidirectional:
             lines.append(f"h_j = [f_j; g_j],  f_j = {cell}(f_{{j-1}}, {x}),  g_j = {cell}(g_{{j+1}}, {y})")
             lines.append("summary = [f_M; g_1], the last state of each direction")
         else:
             lines.append(f"h_j = {cell}(h_{{j-1}}, {x});  summary = h_M, the last state")
-        if looks:
-            lines += intra_equations(settings.self_attention, "f" if settings.bidirectional else "h")
-        if settings.bidirectional and looks:
-            lines.append("d_j = the same of the g_i, i > j, with weights of its own;  d_M = 0")
+        if attention is not None:
+            lines += attention.equations("f" if settings.bidirectional else "h")
+            if settings.bidirectional:
+                lines.append("d_j = the same of the g_i, i > j, with weights of its own;  d_M = 0")
         if settings.layers > 1:
             lines.append(f"{settings.layers} layers, each reading the h_j of the one below")
-        return [*lines, f"{cell}: {cell_equation(settings)}"]
+        return [*lines, f"{cell}: {self.layers.cell.equation()}"]

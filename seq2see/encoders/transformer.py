@@ -1,4 +1,4 @@
-"""h_1 .. h_M: every place looks at all places, layer after layer."""
+"""Transformer encoders of text, images (in patches) and sound (in stacked frames)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask
 from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
-from seq2see.encoders.transformer_layers import LAYER, TransformerBase
+from seq2see.encoders.transformer_layers import TransformerBase
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.modalities.image import Pictures
 from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import TransformerEncoderSettings
-from seq2see.settings.equations import embedding_equation, position_words
-
-# ---------------- A picture read by self-attention
 
 
 class ImageTransformer(TransformerBase):
-    """x_rc = W_p [the pixels of the patch in row r, column c] + b_p + p_rc, then layers of self-attention.
+    """x_rc = W_p [the pixels of the patch in row r, column c] + b_p + p_rc, then Transformer layers.
 
     >>> settings = TransformerEncoderSettings(size=8, feedforward=16, patch=8)
     >>> ImageTransformer(settings, channels=1)(torch.zeros(2, 1, 16, 24), torch.tensor([24, 9])).places.mask.sum(1)
@@ -40,8 +37,8 @@ class ImageTransformer(TransformerBase):
         placing = GridPositions(
             settings.size, positions=settings.positions, longest=settings.longest, dropout=settings.dropout
         )
-        cut = nn.Linear(channels * down * across, settings.size)
-        super().__init__(settings, patches=nn.Identity(), W_p=cut, placing=placing)
+        projection = nn.Linear(channels * down * across, settings.size)
+        super().__init__(settings, patches=nn.Identity(), W_p=projection, placing=placing)
         self.pixels = down, across
 
     @property
@@ -60,10 +57,10 @@ class ImageTransformer(TransformerBase):
         leftward: bool = False,
         maps: bool = False,
     ) -> Encoded:
-        """pixels: from 0 to 255; widths: real pixels across; leftward: the rightmost real column is the first."""
+        """pixels: from 0 to 255; widths: real pixels of each row; leftward: columns are counted from the right."""
         if widths is None:
             widths = torch.full((len(pixels),), pixels.shape[-1], device=pixels.device)
-        cut: Float[Tensor, "batch numbers rows columns"] = self.patches(patches(pixels, widths, self.pixels))
+        cut: Float[Tensor, "batch numbers rows columns"] = self.patches(cut_patches(pixels, widths, self.pixels))
         real = (widths + self.pixels[1] - 1) // self.pixels[1]
         if leftward:
             cut = flip_columns(cut, real)
@@ -72,10 +69,17 @@ class ImageTransformer(TransformerBase):
         states = self.placing(self.W_p(cut.permute(0, 2, 3, 1))).flatten(1, 2)
         return self.encode(states, mask, Layout("grid", (rows, columns), leftward), maps=maps)
 
+    def input_equations(self) -> list[str]:
+        down, across = self.pixels
+        return [
+            f"m_1 .. m_M = patches of {down} x {across} pixels, from -1 to 1, row by row",
+            f"x_j = W_p m_j + b_p{self.placing.equation()}",
+        ]
+
 
 class GridPositions(nn.Module):
-    """x_rc = v_rc + p_rc: sines and cosines of r in one half of p_rc, of c in the other, or a learned vector of each
-    row added to one of each column."""
+    """x_rc = v_rc + p_rc: sines and cosines of r in one half of p_rc and of c in the other, or the sum of a learned
+    vector of the row and one of the column."""
 
     def __init__(self, size: int, *, positions: str, longest: int, dropout: float):
         super().__init__()
@@ -88,10 +92,16 @@ class GridPositions(nn.Module):
 
     def forward(self, vectors: Float[Tensor, "batch rows columns size"]) -> Float[Tensor, "batch rows columns size"]:
         if self.positions != "none":
-            vectors = vectors + self._where(*vectors.shape[1:3], like=vectors)
+            vectors = vectors + self._encodings(*vectors.shape[1:3], like=vectors)
         return dropout(vectors, self.dropout, self.training)
 
-    def _where(self, rows: int, columns: int, *, like: Tensor) -> Float[Tensor, "rows columns size"]:
+    def equation(self) -> str:
+        """What is added to the vector of a patch, for `show`."""
+        if self.positions == "learned":
+            return f" + p_r + p_c, rows of P_r and P_c for its row and column (at most {self.longest} each)"
+        return ", without positions" if self.positions == "none" else " + [p_r; p_c], sines and cosines of both"
+
+    def _encodings(self, rows: int, columns: int, *, like: Tensor) -> Float[Tensor, "rows columns size"]:
         if self.positions == "learned":
             if max(rows, columns) > self.longest:
                 raise UserError(
@@ -105,13 +115,14 @@ class GridPositions(nn.Module):
         return torch.cat([down, across], dim=-1).to(like.dtype)
 
 
-def patches(
+def cut_patches(
     pixels: Num[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"], patch: tuple[int, int]
 ) -> Float[Tensor, "batch numbers rows columns"]:
-    """The numbers of each patch, from -1 to 1. What is not in the picture, on its right or below it, is 0: a picture
-    does not depend on how wide the others of its batch are.
+    """The pixels of each patch, from -1 to 1, and 0 outside the image.
 
-    >>> patches(torch.tensor([[[[0, 255, 0]]]]), torch.tensor([3]), (1, 2))[0, :, 0]
+    So an image does not depend on how wide the others of its batch are.
+
+    >>> cut_patches(torch.tensor([[[[0, 255, 0]]]]), torch.tensor([3]), (1, 2))[0, :, 0]
     tensor([[-1., -1.],
             [ 1.,  0.]])
     """
@@ -123,13 +134,10 @@ def patches(
     return cut.permute(0, 1, 3, 5, 2, 4).flatten(1, 3)
 
 
-# ---------------- A sound read by self-attention
-
-
 class SoundTransformer(TransformerBase):
-    """x_j = W_p [the `stack` frames of place j] + b_p + p_j, then layers of self-attention.
+    """x_j = W_p [the `stack` frames of place j] + b_p + p_j, then Transformer layers.
 
-    Frames are too many and too alike to be looked at one by one: what a layer costs grows with their square.
+    Frames are stacked because they are many and alike, and the cost of a layer grows with the square of their number.
 
     >>> encoder = SoundTransformer(TransformerEncoderSettings(size=8, feedforward=16, stack=4), width=3)
     >>> encoder(torch.zeros(1, 9, 3), torch.ones(1, 9, dtype=torch.bool)).places.states.shape
@@ -151,8 +159,8 @@ class SoundTransformer(TransformerBase):
             key="encoder",
             limit="longest",
         )
-        joined = nn.Linear(width * stack, settings.size)
-        super().__init__(settings, frames=nn.Identity(), W_p=joined, placing=placing)
+        projection = nn.Linear(width * stack, settings.size)
+        super().__init__(settings, frames=nn.Identity(), W_p=projection, placing=placing)
         self.stack = stack
 
     @property
@@ -170,20 +178,24 @@ class SoundTransformer(TransformerBase):
         *,
         maps: bool = False,
     ) -> Encoded:
-        """names: of the real frames; a place has that of its first."""
-        joined, real = stacked(self.frames(frames), mask, self.stack)
+        """names: those of the real frames; a place has the name of its first frame."""
+        joined, real = stack_frames(self.frames(frames), mask, self.stack)
         tokens = None if names is None else [row[:: self.stack] for row in names]
         return self.encode(self.placing(self.W_p(joined)), real, Layout("frames"), tokens, maps=maps)
 
+    def input_equations(self) -> list[str]:
+        joined = f"neighbouring frames, {self.stack} joined" if self.stack > 1 else "the frames"
+        return [f"m_1 .. m_M = {joined}", f"x_j = W_p m_j + b_p{self.placing.equation('j')}"]
 
-def stacked(
+
+def stack_frames(
     frames: Float[Tensor, "batch frames width"], mask: Bool[Tensor, "batch frames"], stack: int
 ) -> tuple[Float[Tensor, "batch places joined"], Bool[Tensor, "batch places"]]:
-    """So many neighbours joined, real where the first one is; those that the last place lacks are zeros.
+    """Each `stack` neighbouring frames concatenated, real where the first one is; zeros complete the last place.
 
-    Masked frames count as zeros, so that a row does not depend on how much padding its batch gives it.
+    Masked frames count as zeros, so that a row does not depend on how much padding its batch has.
 
-    >>> stacked(torch.arange(4.0).view(1, 4, 1), torch.ones(1, 4, dtype=torch.bool), 3)[0]
+    >>> stack_frames(torch.arange(4.0).view(1, 4, 1), torch.ones(1, 4, dtype=torch.bool), 3)[0]
     tensor([[[0., 1., 2.],
              [3., 0., 0.]]])
     """
@@ -194,8 +206,9 @@ def stacked(
 
 @encoders.register("transformer")
 class TransformerEncoder(TransformerBase):
-    """x_j = sqrt(d) e(x_j) + p_j, then layers of self-attention; `build` takes one for sounds or pictures where the
-    settings say what a place of these is made of.
+    """x_j = sqrt(d) e(x_j) + p_j, then Transformer layers.
+
+    `build` makes an ImageTransformer or SoundTransformer where the settings have `patch` or `stack`.
 
     >>> import torch
     >>> encoder = TransformerEncoder(TransformerEncoderSettings(size=8, feedforward=16), symbols=10)
@@ -218,12 +231,12 @@ class TransformerEncoder(TransformerBase):
         super().__init__(settings, entrance=entrance)
 
     @classmethod
-    def build(cls, settings: TransformerEncoderSettings, material: InputInfo) -> Encoder:
+    def build(cls, settings: TransformerEncoderSettings, info: InputInfo) -> Encoder:
         if settings.patch is not None:
-            return ImageTransformer(settings, channels=material.channels)
+            return ImageTransformer(settings, channels=info.channels)
         if settings.stack is not None:
-            return SoundTransformer(settings, width=material.channels)
-        return super().build(settings, material)
+            return SoundTransformer(settings, width=info.channels)
+        return super().build(settings, info)
 
     @property
     def embedding(self) -> Embedding | OneHot:
@@ -242,33 +255,5 @@ class TransformerEncoder(TransformerBase):
     ) -> Encoded:
         return self.encode(self.entrance(ids), mask, Layout(self.layout), tokens, maps=maps)
 
-    @classmethod
-    def equations(cls, settings: TransformerEncoderSettings) -> list[str]:
-        return [
-            f"transformer of size {settings.size}, {settings.layers} layers of {settings.heads} heads",
-            *_entering(settings),
-            *LAYER,
-            "h_j = norm(x_j);  summary = the mean of the h_j",
-        ]
-
-
-def _entering(settings: TransformerEncoderSettings) -> list[str]:
-    where = position_words(settings.positions, settings.longest, "j")
-    if settings.pixels is not None:
-        down, across = settings.pixels
-        return [
-            f"m_1 .. m_M = patches of {down} x {across} pixels, from -1 to 1, row by row",
-            f"x_j = W_p m_j + b_p{_in_a_grid(settings)}",
-        ]
-    if settings.stack is not None:
-        joined = f"neighbouring frames, {settings.stack} joined" if settings.stack > 1 else "the frames"
-        return [f"m_1 .. m_M = {joined}", f"x_j = W_p m_j + b_p{where}"]
-    embedding = settings.embedding
-    projected = "W_e " * (embedding.kind == "one-hot" or embedding.size != settings.size)
-    return [embedding_equation(embedding, "x_j"), f"x_j = sqrt({settings.size}) {projected}e(x_j){where}"]
-
-
-def _in_a_grid(settings: TransformerEncoderSettings) -> str:
-    if settings.positions == "learned":
-        return f" + p_r + p_c, rows of P_r and P_c for its row and column (at most {settings.longest} each)"
-    return ", without positions" if settings.positions == "none" else " + [p_r; p_c], sines and cosines of both"
+    def input_equations(self) -> list[str]:
+        return [self.embedding.equation("x_j"), self.entrance.token_equation("x_j", "j")]

@@ -1,4 +1,4 @@
-"""Transformer encoder layers, and stacks of them over symbols or vectors."""
+"""Transformer encoder layers, and stacks of them over any kind of input."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
 from seq2see.encoders.positional_input import PositionalInput
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places
 from seq2see.settings.encoders import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
-
-# ---------------- One layer of a Transformer's encoder, and several of them one above the other
+from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 LAYER = (
     "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
     "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
 )
-"""What every layer of self-attention does, in the words of the specification."""
+"""The equations of a layer, for `show`."""
 
 
 class EncoderLayer(nn.Module):
-    """x = x + self(norm(x)); x = x + feed(norm(x)): normalised before each part, so that deep ones learn at once."""
+    """x = x + self(norm(x)); x = x + feed(norm(x)): pre-norm, which trains deep stacks without warm-up."""
 
     def __init__(self, size: int, *, heads: int, feedforward: int, dropout: float, rotary: bool = False):
         super().__init__()
@@ -40,7 +39,7 @@ class EncoderLayer(nn.Module):
     def of(
         cls, settings: TransformerEncoderSettings | HierarchicalEncoderSettings | VideoEncoderSettings
     ) -> EncoderLayer:
-        """One as a recipe asks for it."""
+        """A layer with the sizes of an encoder's settings."""
         return cls(
             settings.size,
             heads=settings.heads,
@@ -56,13 +55,14 @@ class EncoderLayer(nn.Module):
         *,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch places size"], Float[Tensor, "batch heads places places"] | None]:
+        """The states after the layer, and the weights of self-attention if `need_weights`."""
         normal = self.norm_1(states)
-        found, weights = self.inward(
+        contexts, numbers = self.inward(
             normal, *self.inward.keys_and_values(normal), mask=mask[:, None], need_weights=need_weights
         )
-        states = states + dropout(found, self.dropout, self.training)
-        thought = self.feed(self.norm_2(states))
-        return states + dropout(thought, self.dropout, self.training), weights
+        states = states + dropout(contexts, self.dropout, self.training)
+        states = states + dropout(self.feed(self.norm_2(states)), self.dropout, self.training)
+        return states, None if numbers is None else numbers.weights
 
 
 def run_layers(
@@ -72,29 +72,28 @@ def run_layers(
     *,
     need_weights: bool,
 ) -> tuple[Float[Tensor, "batch places size"], dict[str, Float[Tensor, "batch heads places places"]]]:
-    """From the bottom layer to the top one; with `tell` where real places of each looked (`self-1`, ..)."""
-    told: dict[str, Tensor] = {}
+    """The states of the top layer and, if `need_weights`, the self-attention of each layer: `self-1`, `self-2`, ..."""
+    maps: dict[str, Tensor] = {}
     for number, layer in enumerate(layers, start=1):
         states, weights = layer(states, mask, need_weights=need_weights)
         if weights is not None:
-            told[f"self-{number}"] = weights * mask[:, None, :, None]
-    return states, told
-
-
-# ---------------- What Transformer encoders of all inputs have in common
+            maps[f"self-{number}"] = weights * mask[:, None, :, None]
+    return states, maps
 
 
 class TransformerBase(Encoder):
-    """Places are the states of the last layer, normalised; the summary is their mean.
+    """What the Transformer encoders of all kinds of input share: places are the normalised states of the last layer,
+    the summary is their mean.
 
-    entrance: the modules that stand below the layers, by the names they have on the encoder. They come first, so that
-    weights are drawn, listed and resumed from the bottom to the top.
+    inputs: the modules below the layers, by their attribute names. They are registered first, so that parameters are
+    initialised and listed from the bottom to the top.
     """
 
-    def __init__(self, settings: TransformerEncoderSettings, **entrance: nn.Module):
+    def __init__(self, settings: TransformerEncoderSettings, **inputs: nn.Module):
         super().__init__()
-        for name, module in entrance.items():
+        for name, module in inputs.items():
             self.add_module(name, module)
+        self.settings = settings
         self.size = self.summary_size = settings.size
         self.layout = cast(LayoutKind, settings.layout)
         self.layers = nn.ModuleList(EncoderLayer.of(settings) for _ in range(settings.layers))
@@ -109,21 +108,34 @@ class TransformerBase(Encoder):
         *,
         maps: bool = False,
     ) -> Encoded:
-        """maps: also tell where each layer looked, `self-1`, `self-2`, ... from the bottom to the top."""
+        """Run the layers; maps: also return the self-attention of each, `self-1`, `self-2`, ... from the bottom."""
         states, weights = run_layers(cast("Iterable[EncoderLayer]", self.layers), states, mask, need_weights=maps)
-        inner = {name: EncoderMap(one, mask, mask, layout) for name, one in weights.items()}
+        inner = {name: EncoderMap(each, mask, mask, layout) for name, each in weights.items()}
         states = self.norm(states)
         return Encoded(Places(states, mask, layout, tokens), masked_mean(states, mask), maps=inner)
 
+    def input_equations(self) -> list[str]:
+        """How x_1 .. x_M, the input of the first layer, are computed, for `show`."""
+        raise NotImplementedError
 
-# ---------------- Self-attention over vectors that stand in a row
+    def equations(self) -> list[str]:
+        settings = self.settings
+        return [
+            f"transformer of size {settings.size}, {settings.layers} layers of {settings.heads} heads",
+            *self.input_equations(),
+            *LAYER,
+            "h_j = norm(x_j);  summary = the mean of the h_j",
+        ]
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | layer_symbols(self.layers)
 
 
 class TransformerLevel(nn.Module):
-    """h_1 .. h_M from v_1 .. v_M: where each stands is added, then every place looks at all, layer after layer.
+    """h_1 .. h_M from vectors v_1 .. v_M: positional encodings are added, then Transformer layers follow.
 
-    Each row is read for itself: words of a sentence see those of no other. `last` is the state of the last real place,
-    which has seen all of them; zeros where there is none.
+    Each row is a sequence of its own: words of a sentence do not see those of another. `last` is the state of the last
+    real place, which has seen all others; zeros where no place is real.
 
     >>> level = TransformerLevel(HierarchicalEncoderSettings(size=8, feedforward=16), 3)
     >>> read = level(torch.zeros(2, 5, 3), torch.ones(2, 5, dtype=torch.bool))
@@ -161,7 +173,7 @@ class TransformerLevel(nn.Module):
         *,
         need_weights: bool = False,
     ) -> LayerOutput:
-        """With `tell` also where each layer looked: (batch, heads, length, length), by layer from the bottom."""
+        """need_weights: also return the self-attention of each layer (batch, heads, length, length)."""
         layers = cast("Iterable[EncoderLayer]", self.layers)
         states, weights = run_layers(layers, self.placing(vectors), mask, need_weights=need_weights)
         states = self.norm(states)
@@ -169,3 +181,6 @@ class TransformerLevel(nn.Module):
         row = torch.arange(len(mask), device=mask.device)
         last = states[row, (lengths - 1).clamp(min=0)] * (lengths > 0)[:, None]
         return LayerOutput(states, last, mask, weights)
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | layer_symbols(self.layers)

@@ -1,10 +1,9 @@
-"""h_1 .. h_M: what is in each frame of a clip and what moves there, read by a recurrent network or a Transformer over
-time."""
+"""The video encoder: appearance and motion features of frames, read over time by cells or a Transformer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,29 +11,27 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
 
-from seq2see.encoders.backbones import Backbone, backbone_of, hold
+from seq2see.encoders.backbones import Backbone, backbone_symbols, build_backbone, keep_statistics
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean, norm_groups
+from seq2see.encoders.positional_input import position_equation
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.modalities.video import Clips
 from seq2see.settings.encoders import VideoEncoderSettings
-from seq2see.settings.equations import cell_equation, position_words
-
-# ---------------- What moves in a clip
+from seq2see.symbols import Symbols, default_symbols
 
 STILL = 0.01
-"""Deviations of pixels, from -1 to 1, below which nothing moves: what is left is a camera's noise."""
+"""The standard deviation of pixels (from -1 to 1) below which nothing moves: the rest is camera noise."""
 
 
 class Motion(nn.Module):
-    """Levels of 3-D convolution, normalisation and relu: (batch, frames, channels, height, width) -> (batch, frames,
-    size, rows, columns). Each level halves height and width by its stride, the first with a wider kernel, and sees
-    `spans` frames; the number of frames stays.
+    """Motion features by levels of 3-D convolution, normalisation and relu.
 
-    Each frame is normalised for itself and frames that are not real are zeros at every level, so that a clip's map
-    does not depend on the clips beside it.
+    (batch, frames, channels, height, width) -> (batch, frames, size, rows, columns). Each level halves height and
+    width, the first with a wider kernel, and spans `spans` frames; the number of frames stays. Each frame is normalised
+    alone, and masked frames are zeros at every level, so that a clip does not depend on the others of its batch.
 
     >>> Motion(1, [4, 8], [3, 1])(torch.zeros(2, 5, 1, 16, 24), torch.ones(2, 5, dtype=torch.bool)).shape
     torch.Size([2, 5, 8, 4, 6])
@@ -75,8 +72,9 @@ class Motion(nn.Module):
 def changes(
     pixels: Float[Tensor, "batch frames channels height width"], mask: Bool[Tensor, "batch frames"]
 ) -> Float[Tensor, "batch frames channels height width"]:
-    """(x_t - mean_t x_t) / s, s the deviation of all of a clip's pixels from their means: what stays the same through a
-    clip is gone, and small movements count as much as large ones. A clip in which nothing moves is zeros.
+    """(x_t - mean_t x_t) / s, s being the standard deviation of all pixels of the clip from their means over time.
+
+    What stays the same is removed, and small movements count as much as large ones; a still clip gives zeros.
 
     >>> changes(torch.tensor([1.0, 3.0]).view(1, 2, 1, 1, 1), torch.ones(1, 2, dtype=torch.bool)).flatten().tolist()
     [-1.0, 1.0]
@@ -93,18 +91,19 @@ def _kernel(level: int) -> int:
 
 
 Maps = Float[Tensor, "batch frames _ _ _"]
-"""(batch, frames, size, rows, columns); a clip may have several, of other sizes."""
+"""(batch, frames, size, rows, columns); a clip may have several maps, of different sizes."""
 
 
 @encoders.register("video")
 class VideoEncoder(Encoder):
-    """Places are frames, and where asked for the cells of their maps; the summary is the last state of each direction,
-    or the mean of the frames where nothing is recurrent.
+    """Places are frames, and if `regions` also the cells of their maps.
+
+    The summary is the last state of each direction, or the mean of the frames where nothing is recurrent.
 
     >>> settings = VideoEncoderSettings(size=4, channels=[4, 4], motion=[4], regions=True)
     >>> encoder = VideoEncoder(settings, channels=1, height=8, width=12)
-    >>> made = encoder(torch.zeros(2, 5, 1, 8, 12), torch.ones(2, 5, dtype=torch.bool))
-    >>> made.places.states.shape, made.further["regions"].states.shape
+    >>> encoded = encoder(torch.zeros(2, 5, 1, 8, 12), torch.ones(2, 5, dtype=torch.bool))
+    >>> encoded.places.states.shape, encoded.further["regions"].states.shape
     (torch.Size([2, 5, 8]), torch.Size([2, 30, 8]))
     """
 
@@ -116,13 +115,13 @@ class VideoEncoder(Encoder):
         if not settings.appearance and not settings.motion:
             raise UserError("encoder.motion: without appearance nothing is seen; allowed: sizes of levels")
         self.settings = settings
-        self.backbone: Backbone | None = backbone_of(settings, channels) if settings.appearance else None
+        self.backbone: Backbone | None = build_backbone(settings, channels) if settings.appearance else None
         self.motion = Motion(channels, settings.motion, settings.seen) if settings.motion else None
         self.seen = nn.Identity()
         shapes = self._shapes(channels, height, width)
         numbers = [size * (rows * columns if settings.frame == "flat" else 1) for size, rows, columns in shapes]
         self.W_p = nn.Linear(sum(numbers), settings.size)
-        self.layers = _over_time(settings)
+        self.layers = _build_layers(settings)
         self.size = self.summary_size = settings.places_size
         if settings.regions:
             self.W_r = nn.Linear(sum(size for size, _, _ in shapes), self.size)
@@ -133,12 +132,12 @@ class VideoEncoder(Encoder):
             self.backbone.requires_grad_(False).eval()
 
     @classmethod
-    def build(cls, settings: VideoEncoderSettings, material: InputInfo) -> VideoEncoder:
-        return cls(settings, channels=material.channels, height=material.height, width=material.width)
+    def build(cls, settings: VideoEncoderSettings, info: InputInfo) -> VideoEncoder:
+        return cls(settings, channels=info.channels, height=info.height, width=info.width)
 
     def _shapes(self, channels: int, height: int, width: int) -> list[tuple[int, int, int]]:
-        """(size, rows, columns) of each map of a frame: one frame is looked at to see."""
-        learning, maps = self.training, list[Tensor]()
+        """(size, rows, columns) of each map of a frame, found by encoding an empty one."""
+        training, maps = self.training, list[Tensor]()
         self.eval()
         with torch.no_grad():
             frame = torch.zeros(1, channels, height, width)
@@ -146,8 +145,8 @@ class VideoEncoder(Encoder):
                 maps.append(self.backbone(frame))
             if self.motion is not None:
                 maps.append(self.motion(frame[:, None], torch.ones(1, 1, dtype=torch.bool))[:, 0])
-        self.train(learning)
-        return [(one.shape[1], one.shape[2], one.shape[3]) for one in maps]
+        self.train(training)
+        return [(each.shape[1], each.shape[2], each.shape[3]) for each in maps]
 
     @property
     def frozen(self) -> Backbone | None:
@@ -176,38 +175,41 @@ class VideoEncoder(Encoder):
     def train(self, mode: bool = True) -> VideoEncoder:
         super().train(mode)
         if self.backbone is not None:
-            hold(self.backbone, self.settings)
+            keep_statistics(self.backbone, self.settings)
         return self
 
     def read(self, column: Clips, *, maps: bool = False) -> Encoded:
-        seen: list[Maps] = self.seen(self._seen(column))
+        feature_maps: list[Maps] = self.seen(self._feature_maps(column))
         mask = column.mask
-        found = self._frames(torch.cat([self._vector(one) for one in seen], dim=-1), mask, need_weights=maps)
-        frames = Places(found.states, mask, Layout("frames"), column.names)
-        inner = {name: EncoderMap(one, mask, mask, frames.layout) for name, one in found.weights.items()}
-        further = {"regions": self._regions(seen, frames)} if self.settings.regions else {}
-        return Encoded(frames, found.last, further, inner)
+        vectors = torch.cat([self._vector(each) for each in feature_maps], dim=-1)
+        read = self._read_frames(vectors, mask, need_weights=maps)
+        frames = Places(read.states, mask, Layout("frames"), column.names)
+        inner = {name: EncoderMap(each, mask, mask, frames.layout) for name, each in read.weights.items()}
+        further = {"regions": self._regions(feature_maps, frames)} if self.settings.regions else {}
+        return Encoded(frames, read.last, further, inner)
 
     def forward(self, pixels: Tensor, mask: Bool[Tensor, "batch frames"], *, maps: bool = False) -> Encoded:
-        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real; maps: also tell
-        where layers of self-attention looked, `self-1`, `self-2`, ..."""
+        """pixels: (batch, frames, channels, height, width), from 0 to 255; mask: which frames are real;
+
+        maps: also return the self-attention of each layer, `self-1`, `self-2`, ...
+        """
         return self.read(Clips(pixels.byte(), mask), maps=maps)
 
-    def _seen(self, column: Clips) -> list[Maps]:
-        """The maps of every frame: what is in it, what moves."""
-        found = list[Tensor]()
+    def _feature_maps(self, column: Clips) -> list[Maps]:
+        """The feature maps of every frame: appearance, motion, or both."""
+        maps = list[Tensor]()
         if self.backbone is not None:
-            given = column.maps
-            found.append(given if given is not None else self._appearance(_pixels(column), column.mask))
+            stored = column.maps
+            maps.append(stored if stored is not None else self._appearance(_pixels(column), column.mask))
         if self.motion is not None:
             pixels = _pixels(column) / 127.5 - 1
             if self.sees_changes:
                 pixels = changes(pixels, column.mask)
-            found.append(self.motion(pixels, column.mask))
-        return found
+            maps.append(self.motion(pixels, column.mask))
+        return maps
 
     def _appearance(self, pixels: Tensor, mask: Tensor) -> Maps:
-        """The backbone's maps of the frames, of real ones alone."""
+        """The backbone's feature maps of the real frames, zeros at the others."""
         assert self.backbone is not None
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
             real: Tensor = self.backbone(pixels[mask].float())
@@ -218,10 +220,10 @@ class VideoEncoder(Encoder):
     def _vector(self, maps: Maps) -> Float[Tensor, "batch frames numbers"]:
         return maps.flatten(2) if self.settings.frame == "flat" else maps.mean((3, 4))
 
-    def _frames(
+    def _read_frames(
         self, vectors: Float[Tensor, "batch frames numbers"], mask: Tensor, *, need_weights: bool
     ) -> LayerOutput:
-        """h_j and the summary."""
+        """The states h_j and the summary."""
         states = self.W_p(vectors)
         if isinstance(self.layers, TransformerLevel):
             read: LayerOutput = self.layers(states, mask, need_weights=need_weights)
@@ -232,33 +234,22 @@ class VideoEncoder(Encoder):
         read = self.layers(states, mask)
         return read  # noqa: RET504 - a module's call is untyped
 
-    def _regions(self, seen: list[Maps], frames: Places) -> Places:
-        """r_jk: the cells of each frame, of all its maps brought to the grid of the first, row by row."""
-        rows, columns = seen[0].shape[-2:]
-        brought = [seen[0], *(_brought(one, rows, columns) for one in seen[1:])]
-        cells = torch.cat([one.flatten(3) for one in brought], dim=2).transpose(2, 3)
+    def _regions(self, feature_maps: list[Maps], frames: Places) -> Places:
+        """r_jk: the cells of each frame, row by row; all its maps are resized to the grid of the first."""
+        rows, columns = feature_maps[0].shape[-2:]
+        resized = [feature_maps[0], *(_resize(each, rows, columns) for each in feature_maps[1:])]
+        cells = torch.cat([each.flatten(3) for each in resized], dim=2).transpose(2, 3)
         states = self.W_r(cells) + self.U_r(frames.states)[:, :, None]
         batch, number, many = states.shape[:3]
         mask = frames.mask[:, :, None].expand(-1, -1, many).flatten(1)
         parent = torch.arange(number, device=mask.device).repeat_interleave(many).expand(batch, -1)
-        made = dropout(states.flatten(1, 2), self.settings.dropout, self.training)
-        names = None if frames.tokens is None else [_named(row, rows, columns) for row in frames.tokens]
-        return Places(made, mask, Layout("frames-grid", (number, rows, columns)), names, parent, frames)
+        regions = dropout(states.flatten(1, 2), self.settings.dropout, self.training)
+        names = None if frames.tokens is None else [_cell_names(row, rows, columns) for row in frames.tokens]
+        return Places(regions, mask, Layout("frames-grid", (number, rows, columns)), names, parent, frames)
 
-    @classmethod
-    def equations(cls, settings: VideoEncoderSettings) -> list[str]:
-        return Written(settings).lines()
-
-
-@dataclass
-class Written:
-    """The encoder in a reader's words."""
-
-    settings: VideoEncoderSettings
-
-    def lines(self) -> list[str]:
+    def equations(self) -> list[str]:
         settings, cell = self.settings, self.settings.cell
-        lines = [self._what()]
+        lines = [self._headline()]
         parts = []
         if settings.appearance:
             how = "frozen" if settings.frozen else "learned with the rest"
@@ -273,35 +264,38 @@ class Written:
         each = "all cells of each" if settings.frame == "flat" else "the mean of each"
         vector = f"[{'; '.join(parts)}]"
         if settings.over_time == "transformer":
-            where = position_words(settings.positions, settings.longest, "j")
+            where = position_equation(settings.positions, settings.longest, "j")
             lines.append(f"x_j = W_p {vector} + b_p{where}; of {each}")
             lines += [*LAYER, "h_j = norm(x_j);  summary = the mean of the h_j"]
-        elif not settings.recurrent:
+        elif not isinstance(self.layers, RecurrentLayers):
             lines.append(f"h_j = W_p {vector} + b_p, of {each};  summary = the mean of the h_j")
         else:
             lines.append(f"x_j = W_p {vector} + b_p, of {each};  h_j = {cell}(h_{{j-1}}, x_j)")
             if settings.bidirectional:
                 lines.append("h_j joined with the state of a second network that reads from the end")
             lines.append(f"summary = {'the last state of each direction' if settings.bidirectional else 'h_M'}")
-            lines.append(f"{cell}: {cell_equation(settings)}")
+            lines.append(f"{cell}: {self.layers.cell.equation()}")
         if settings.regions:
             lines.append(f"r_jk = W_r {vector}_k + b_r + U_r h_j: cell k of frame j, a place of its own")
         return lines
 
-    def _what(self) -> str:
+    def _headline(self) -> str:
         settings = self.settings
-        seen = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
+        features = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
         over = "every frame for itself"
         layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
         if settings.over_time == "transformer":
             over = f"a transformer of size {settings.size} over time, {layers} of {settings.heads} heads"
         if settings.recurrent:
-            both = "in both directions" if settings.bidirectional else "from the first to the last"
-            over = f"{layers} of {settings.cell} of size {settings.size} over time, {both}"
-        return f"frames of a video, of each {' and '.join(seen)}; {over}"
+            directions = "in both directions" if settings.bidirectional else "from the first to the last"
+            over = f"{layers} of {settings.cell} of size {settings.size} over time, {directions}"
+        return f"frames of a video, of each {' and '.join(features)}; {over}"
+
+    def parameter_symbols(self) -> Symbols:
+        return default_symbols(self) | ({} if self.backbone is None else backbone_symbols(self.backbone))
 
 
-def _over_time(settings: VideoEncoderSettings) -> RecurrentLayers | TransformerLevel | None:
+def _build_layers(settings: VideoEncoderSettings) -> RecurrentLayers | TransformerLevel | None:
     if settings.over_time == "transformer":
         return TransformerLevel(settings, settings.size, limit="most")
     return (
@@ -314,15 +308,15 @@ def _pixels(column: Clips) -> Tensor:
     return column.pixels
 
 
-def _brought(maps: Maps, rows: int, columns: int) -> Maps:
-    brought: Tensor = adaptive_avg_pool2d(maps.flatten(0, 1), (rows, columns)).unflatten(0, maps.shape[:2])
-    return brought
+def _resize(maps: Maps, rows: int, columns: int) -> Maps:
+    resized: Tensor = adaptive_avg_pool2d(maps.flatten(0, 1), (rows, columns)).unflatten(0, maps.shape[:2])
+    return resized
 
 
-def _named(frames: list[str], rows: int, columns: int) -> list[str]:
-    """A cell is called by its frame, row and column, from 1.
+def _cell_names(frames: list[str], rows: int, columns: int) -> list[str]:
+    """The names of cells: frame, row and column, from 1.
 
-    >>> _named(["0.04 s"], 1, 2)
+    >>> _cell_names(["0.04 s"], 1, 2)
     ['0.04 s 1,1', '0.04 s 1,2']
     """
     cells = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]

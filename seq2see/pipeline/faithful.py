@@ -183,7 +183,7 @@ class _Asked:
         if not isinstance(target, Sequences | Labels):
             raise ValueError("a batch without symbols to write has nothing to ask about")
         mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
-        return self.network.head.given(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
+        return self.network.head.target_scores(step, ready, target.ids, mask=mask).view(len(batch.rows), -1)
 
     def _rows_at_once(self, name: str, steps: int) -> int:
         return max(1, BATCH_TOKENS // (self._room(name) + steps))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from seq2see.model import EncoderDecoder
-from seq2see.pipeline import equations
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.equations import attention_lines, decoder_equations, output_equation, probability
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
@@ -94,9 +94,9 @@ def answers_of(made: Bundle | Recipe) -> Answers:
         recipe.description,
         _data(recipe, sizes, exact=isinstance(made, Bundle)),
         _encoder(recipe, network),
-        _decoder(recipe),
+        _decoder(recipe, network),
         parameters,
-        _loss(recipe),
+        _loss(recipe, network),
         notes,
     )
 
@@ -156,43 +156,31 @@ def _encoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
         if reader != name:
             lines.append(f"{name}: read by the encoder of {reader}")
             continue
-        headline, *rest = equations.encoder_equations(recipe, name)
+        headline, *rest = network.encoder(name).equations()
         lines.append(f"{name}: {headline}; places h_j of {network.encoder(name).size} numbers")
         lines += [f"  {line}" for line in rest]
     return lines
 
 
-def _decoder(recipe: Recipe) -> list[str]:
-    decoder = recipe.decoder
-    if decoder.own is not None:
-        lines = [f"{decoder.kind}, a decoder of the user's own"]
-        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
-    elif recipe.output.one_step and decoder.kind != "transformer":
-        lines = [f"one step that gives {recipe.output.said}, state s of {recipe.state_size or 'its'} numbers"]
-    else:
-        layers = f", {decoder.layers} layers" if decoder.layers > 1 else ""
-        heads = f", {decoder.heads} heads" if decoder.kind == "transformer" and not recipe.output.one_step else ""
-        kind = decoder.cell if decoder.kind == "recurrent" else decoder.kind
-        once = f", one step that gives {recipe.output.said}" if recipe.output.one_step else ""
-        lines = [f"{kind} of size {decoder.size}{layers}{heads}{once}"]
-        lines += [f"  {equations.embedding_equation(decoder.embedding, 'y')}"] * (not recipe.output.one_step)
-    lines.append(f"start       {equations.start_equation(recipe)}")
-    if recipe.fed_every_step:
-        lines.append(f"every step  {equations.joined(recipe.fed_every_step, decoder.join)}")
-    if recipe.looked_at:
-        first, *rest = equations.attention_equations(recipe)
-        lines += [f"attention   {first}", *(f"            {line}" for line in rest)]
-    else:
-        lines.append("attention   none")
-        if _could_copy(recipe):
-            lines.append("copying     none: without attention no place is looked at that a word could be copied from")
-    if decoder.kind == "recurrent":
-        lines.append(f"step        {equations.step_equation(recipe)}")
-        lines.append(f"            {decoder.cell}: {equations.cell_equation(decoder)}")
-    elif not recipe.output.one_step or decoder.own is not None or decoder.kind == "transformer":
-        first, *rest = equations.layer_equations(recipe)
-        lines += [f"step        {first}", *(f"            {line}" for line in rest)]
-    return [*lines, f"output      {equations.output_equation(recipe)}"]
+def _decoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
+    equations = decoder_equations(recipe, network)
+    lines = [equations.headline]
+    if equations.embedding:
+        lines.append(f"  {equations.embedding}")
+    lines.append(f"start       {equations.start}")
+    if equations.every:
+        lines.append(f"every step  {equations.every}")
+    lines += _block("attention", attention_lines(equations, recipe.looked_at) or ["none"])
+    if not recipe.looked_at and _could_copy(recipe):
+        lines.append("copying     none: without attention no place is looked at that a word could be copied from")
+    cell = [f"{equations.cell_name}: {equations.cell}"] if equations.cell else []
+    lines += _block("step", [*equations.step, *cell])
+    return [*lines, f"output      {output_equation(recipe, network)}"]
+
+
+def _block(title: str, lines: list[str]) -> list[str]:
+    """The first line beside the title, the others below it."""
+    return [f"{title if number == 0 else '':<12}{line}" for number, line in enumerate(lines)]
 
 
 def _could_copy(recipe: Recipe) -> bool:
@@ -201,12 +189,12 @@ def _could_copy(recipe: Recipe) -> bool:
     return recipe.decoder.own is None and any(given.tokens == tokens for given in recipe.texts.values())
 
 
-def _loss(recipe: Recipe) -> list[str]:
+def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     settings = recipe.training
     if recipe.output.numeric:
         lines = [f"L = mean_i (y_i - x_i) ** 2, x being {_target(recipe)}, the mean over a batch"]
     else:
-        lines = [f"L = -sum log {equations.probability(recipe)}, the mean over a batch"]
+        lines = [f"L = -sum log {probability(recipe, network)}, the mean over a batch"]
     if recipe.loss.label_smoothing:
         lines.append(
             f"label smoothing {recipe.loss.label_smoothing:g}: so much of the target is spread over all symbols"

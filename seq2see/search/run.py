@@ -47,7 +47,7 @@ def score_targets(model: EncoderDecoder, batch: Batch, *, device: torch.device |
         batch = batch if device is None else batch.to(device)
         step, ready = model.forward_batch(batch)
         ids, real = _targets(batch)
-        chosen = model.head.given(step, ready, ids, mask=real).clamp(min=LEAST)
+        chosen = model.head.target_scores(step, ready, ids, mask=real).clamp(min=LEAST)
         return [Given(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())]
 
 

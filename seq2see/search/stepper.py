@@ -54,7 +54,7 @@ class Stepper:
         pairs = list(zip(self._models, self._ready, strict=True))
         self._states = [model.begin(ready, width=width) for model, ready in pairs]
         if self._share:
-            self._along = [Along.begin(*model.along(ready.memory), width=width) for model, ready in pairs]
+            self._along = [Along.begin(*model.ctc_log_probs(ready.memory), width=width) for model, ready in pairs]
 
     def step(
         self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
@@ -78,7 +78,9 @@ class Stepper:
             log_probs.append(self.writable.padded(self._with_line(number, model.log_probs(step, ready), tokens)))
             if self._apart:
                 apart = {name: look.by_head() for name, look in step.by_layer().items()}
-                apart |= {self_attention_name(layer): weights for layer, weights in enumerate(step.inward, start=1)}
+                apart |= {
+                    self_attention_name(layer): weights for layer, weights in enumerate(step.self_weights, start=1)
+                }
                 looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})

@@ -52,7 +52,7 @@ def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) ->
         if not isinstance(target, Sequences | Labels):
             raise UserError("gradients through time are those of -log P, and this model gives numbers")
         mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
-        given = network.head.given(step, ready, target.ids, mask=mask)
+        given = network.head.target_scores(step, ready, target.ids, mask=mask)
     last = mask.view(len(rows), -1).sum(1).cumsum(0) - 1
     (slopes,) = torch.autograd.grad(-given[last].sum(), vectors)
     if slopes.ndim != 3 or len(slopes) != len(rows):

@@ -253,7 +253,7 @@ class Objective:
                 terms[kind] = terms[kind] + term if kind in terms else term
         if chosen := drawn(looks):
             log_probs = torch.zeros(mask.shape, device=mask.device)
-            log_probs[mask] = model.head.given(step, ready, targets, mask=mask).detach()
+            log_probs[mask] = model.head.target_scores(step, ready, targets, mask=mask).detach()
             terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
         return terms
 

@@ -12,14 +12,21 @@ from typing import Any
 import pytest
 
 import seq2see
-from seq2see.attention import scores
-from seq2see.pipeline.equations import score_equation, weights_equations
+from seq2see.attention import LookEquations, scores
+from seq2see.pipeline.equations import decoder_equations
 from seq2see.pipeline.five_answers import answers_of
-from seq2see.pipeline.parameters import Count, of_network, of_recipe, shown, total
+from seq2see.pipeline.parameters import Count, of_network, of_recipe, shown, skeleton, total
 from seq2see.recipe import Recipe, load_recipe, shipped
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
+
+
+def look_equations(recipe: Recipe) -> LookEquations:
+    """How the decoder of a recipe attends to its inputs."""
+    equations = decoder_equations(recipe, skeleton(recipe, {})).attention
+    assert equations is not None
+    return equations
 
 
 def worth(count: Count, sizes: dict[str, int]) -> int:
@@ -109,7 +116,7 @@ def test_the_equations_are_those_of_this_very_model(changes: dict[str, object], 
 @pytest.mark.parametrize("name", list(scores))
 def test_every_score_begins_with_its_equation(name: str) -> None:
     made = load_recipe({"inputs": {"source": {}}, "attention": name, "decoder": {"size": 512}})
-    equation = score_equation(made)
+    equation = look_equations(made).score
     assert equation.startswith("e_j = ")
     assert not re.search(r"[;:,] [a-z]{2,}", equation), "a remark is left"
     assert equation.count("[") == equation.count("]")
@@ -118,7 +125,7 @@ def test_every_score_begins_with_its_equation(name: str) -> None:
 
 def test_a_score_that_says_nothing_of_itself_is_shown_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scores["additive"], "__doc__", None)
-    assert score_equation(load_recipe({"inputs": {"source": {}}})) == "e_j = additive(q, k_j)"
+    assert look_equations(load_recipe({"inputs": {"source": {}}})).score == "e_j = additive(q, k_j)"
 
 
 def test_a_stream_is_told_as_it_is_read() -> None:
@@ -154,7 +161,7 @@ def test_the_loss_of_draws_is_told() -> None:
 )
 def test_windows_of_a_picture_have_rows_and_columns(scope: str, said: str) -> None:
     given = {"inputs": {"image": {"kind": "image"}}, "attention": {"scope": scope, "window": 3}}
-    assert said in weights_equations(load_recipe(given))[0]
+    assert said in look_equations(load_recipe(given)).window[0]
 
 
 WORDS: dict[str, Any] = {
@@ -199,7 +206,7 @@ def test_both_levels_of_heads_are_named_as_in_their_equations() -> None:
 @pytest.mark.parametrize(("temperature", "sharp"), [(1.0, ""), (0.5, " / 0.5")])
 def test_words_are_weighed_among_those_of_their_sentence(temperature: float, sharp: str) -> None:
     made = through(temperature=temperature)
-    above, within, product = weights_equations(made)
+    above, within, product = look_equations(made).weights
     assert above.startswith(f"a_ti = exp(e_ti{sharp}) / sum_k exp(e_tk{sharp}), over the sentences")
     assert within == f"a_tj|i = exp(e_tj{sharp}) / sum_k exp(e_tk{sharp}), over the words of sentence i"
     assert product.startswith("a_tij = a_ti * a_tj|i")

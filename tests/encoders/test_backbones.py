@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seq2see.encoders import ConvolutionalEncoder
-from seq2see.encoders.backbones import MAKERS, Backbone, backbone_of
-from seq2see.encoders.backbones.build import PACKAGES
+from seq2see.encoders.backbones import MAKERS, PACKAGES, Backbone, build_backbone
 from seq2see.encoders.backbones.pretrained import ResNet, Vgg16
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import load_recipe
@@ -282,7 +281,7 @@ def test_a_package_that_is_not_there_is_named(package: str, monkeypatch: pytest.
         monkeypatch.setitem(sys.modules, module, None)
     settings = ConvolutionalEncoderSettings(backbone=f"{package}:resnet26d")
     with pytest.raises(MissingExtra, match=rf"pip install 'seq2see\[{package}\]'"):
-        backbone_of(settings, 3)
+        build_backbone(settings, 3)
 
 
 class Striped(nn.Module):

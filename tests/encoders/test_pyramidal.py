@@ -7,7 +7,7 @@ import torch
 
 from seq2see.cells import GRU
 from seq2see.encoders import PyramidalEncoder
-from seq2see.encoders.layers import pairs
+from seq2see.encoders.layers import join_pairs
 from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import PyramidalEncoderSettings
 
@@ -22,7 +22,7 @@ def encoder(**changes: object) -> PyramidalEncoder:
 def test_pairs_are_neighbours_side_by_side() -> None:
     states = torch.randn(2, 5, 3)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
-    joined, real = pairs(states, mask)
+    joined, real = join_pairs(states, mask)
     assert joined.shape == (2, 3, 6)
     assert real.tolist() == [[True, True, True], [True, True, False]]
     assert torch.equal(joined[0, 1], torch.cat([states[0, 2], states[0, 3]]))

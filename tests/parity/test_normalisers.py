@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.attention.normalisers import NORMALISERS, entmax15, masked, sparsemax
+from seq2see.attention.normalisers import entmax15, masked, normalisers, sparsemax
 
 Array = NDArray[np.float64]
 
@@ -44,29 +44,29 @@ def drawn(places: int, scale: float, *, rows: int = 20) -> Tensor:
 
 @pytest.mark.parametrize("places", [1, 2, 7, 60])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("name", normalisers)
 def test_weights_are_those_of_the_definition(name: str, scale: float, places: int) -> None:
     energies = drawn(places, scale)
-    weights, single = NORMALISERS[name](energies), NORMALISERS[name](energies.float())
+    weights, single = normalisers[name]()(energies), normalisers[name]()(energies.float())
     for row in range(len(energies)):
         expected = by_definition(name, energies[row].numpy())
         np.testing.assert_allclose(weights[row].numpy(), expected, atol=1e-9)
         np.testing.assert_allclose(single[row].numpy(), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("name", normalisers)
 def test_energies_that_are_equal_get_equal_weights(name: str) -> None:
     for places in (1, 3, 500):
-        weights = NORMALISERS[name](torch.full((places,), 3.7))
+        weights = normalisers[name]()(torch.full((places,), 3.7))
         torch.testing.assert_close(weights, torch.full((places,), 1 / places), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0])
-@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("name", normalisers)
 def test_gradients_are_differences_of_the_definition(name: str, scale: float) -> None:
     energies, upstream, tiny = drawn(6, scale, rows=12), drawn(6, 1.0, rows=12).numpy(), 1e-6
     energies.requires_grad_()
-    NORMALISERS[name](energies).backward(torch.from_numpy(upstream))
+    normalisers[name]()(energies).backward(torch.from_numpy(upstream))
     assert energies.grad is not None
     for row in range(len(energies)):
         start = energies[row].detach().numpy()
@@ -85,11 +85,11 @@ def test_the_sparse_ones_give_far_places_exactly_nothing(normalise: Callable[[Te
     assert (torch.softmax(energies, -1) > 0).all()
 
 
-@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("name", normalisers)
 def test_masked_weights_are_those_of_the_real_places_alone(name: str) -> None:
     energies = drawn(9, 1.0, rows=6).float()[:, None].requires_grad_()
     mask = torch.arange(9) < torch.tensor([9, 5, 1, 0, 2, 8])[:, None]
-    weights = masked(NORMALISERS[name], energies, mask[:, None])
+    weights = masked(normalisers[name](), energies, mask[:, None])
     (weights * torch.randn_like(weights)).sum().backward()
     assert energies.grad is not None
     assert torch.isfinite(energies.grad).all()

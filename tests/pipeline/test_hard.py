@@ -11,8 +11,8 @@ from seq2see.api import Model
 from seq2see.data.batches import SOS
 from seq2see.errors import Notice
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.equations import attention_equations
 from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import load_recipe
 
 ROWS = [{"word": "a b", "output": "A B"}, {"word": "b", "output": "B"}]
@@ -27,7 +27,7 @@ def untrained(**attention: Any) -> Model:
 
 def test_hard_attention_says_what_its_probabilities_are_given() -> None:
     model = untrained(choice="hard")
-    assert any(f"given {GIVEN}" in line for line in attention_equations(model.recipe))
+    assert any(f"given {GIVEN}" in line for line in answers_of(model.bundle).decoder)
     assert model.predict("a b").to_dict()["given"] == GIVEN
     assert model.score(ROWS).to_dict()["given"] == GIVEN
     with pytest.warns(Notice, match=f"perplexity is given {GIVEN}"):
@@ -36,7 +36,7 @@ def test_hard_attention_says_what_its_probabilities_are_given() -> None:
 
 def test_soft_attention_has_nothing_to_say(recwarn: pytest.WarningsRecorder) -> None:
     model = untrained()
-    assert not any("P is given" in line for line in attention_equations(model.recipe))
+    assert not any("P is given" in line for line in answers_of(model.bundle).decoder)
     assert "given" not in model.predict("a b").to_dict()
     assert "given" not in model.score(ROWS).to_dict()
     model.evaluate(ROWS, metrics=["perplexity"])

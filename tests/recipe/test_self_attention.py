@@ -41,13 +41,13 @@ def test_without_inputs_nothing_is_read() -> None:
 
 def test_its_equations_are_told() -> None:
     both = load_recipe(ONE, overrides=["encoder.self_attention=additive"]).encoder
-    lines = "\n".join(RecurrentEncoder.equations(both))  # type: ignore[arg-type]
+    lines = "\n".join(RecurrentEncoder(both, symbols=9).equations())  # type: ignore[arg-type]
     assert "f_j = gru(f_{j-1}, [e(x_j); c_j])" in lines
     assert "c_j = sum_{i<j} a_ji f_i" in lines
     assert "e_i = v' tanh(W_q q + W_k k_i), with q = Q_x e(x_j) + Q_h f_{j-1} and k_i = f_i" in lines
     assert "d_j" in lines
     one = load_recipe(ONE, overrides=["encoder.self_attention=uniform", "encoder.bidirectional=false"]).encoder
-    lines = "\n".join(RecurrentEncoder.equations(one))  # type: ignore[arg-type]
+    lines = "\n".join(RecurrentEncoder(one, symbols=9).equations())  # type: ignore[arg-type]
     assert "h_j = gru(h_{j-1}, [e(x_j); c_j])" in lines
     assert "Q_x" not in lines
     assert "d_j" not in lines

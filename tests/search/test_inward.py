@@ -100,7 +100,7 @@ def test_being_watched_changes_nothing(options: dict[str, Any]) -> None:
 def test_an_encoders_maps_are_the_same_for_every_hypothesis(encoder: str, names: list[str]) -> None:
     model = build(encoder=encoder)
     for row, hypotheses in zip(INPUTS, found(model, beam=3, n_best=2), strict=True):
-        alone = model.remember(padded([row]), 1, maps=True).maps if row else {}
+        alone = model.encode(padded([row]), 1, maps=True).maps if row else {}
         for one in hypotheses:
             assert list(one.inner) == names
             for name, inner in one.inner.items():

@@ -38,7 +38,7 @@ def test_the_term_is_its_weight_times_the_loss_along_the_places() -> None:
     found, without = objective(model, batch()), objective_of(PLAIN)(plain, batch())
     assert model.ctc is not None
     targets = torch.tensor([[5, 6], [6, 6]])
-    places = model.remember(batch().inputs, 2).places["source"]
+    places = model.encode(batch().inputs, 2).places["source"]
     expected = model.ctc.loss(places, targets, mask=torch.ones(2, 2, dtype=torch.bool))
     assert expected.left_out == 1  # 6 6 needs a blank between, and has two places
     assert found.terms["ctc"] == pytest.approx(0.5 * expected.total.item())

@@ -54,11 +54,11 @@ def _slopes_of_the_last_state(bundle: Bundle, summary: torch.Tensor) -> np.ndarr
     """d -log P / d h_M, by putting a summary of ours in the encoder's place."""
     batch = bundle.fields.batch(ROWS, target=True)
     network = bundle.network
-    memory = network.remember(batch.inputs, len(ROWS))
+    memory = network.encode(batch.inputs, len(ROWS))
     memory.summaries["source"] = summary
     ready = network.decoder.prepare(memory)
     step = network.step(ready, network.begin(ready), None)
-    given = network.head.given(step, ready, batch.target.ids, mask=torch.ones(len(ROWS), dtype=torch.bool))
+    given = network.head.target_scores(step, ready, batch.target.ids, mask=torch.ones(len(ROWS), dtype=torch.bool))
     (slopes,) = torch.autograd.grad(-given.sum(), [summary])
     return np.asarray(slopes.double())
 

@@ -175,7 +175,7 @@ def test_the_baseline_moves_as_slowly_as_it_is_told() -> None:
     step, ready = model.forward_batch(rows)
     objective.of(model, step, ready, rows)
     assert isinstance(rows.target, Sequences)
-    mean = float(model.head.given(step, ready, rows.target.ids, mask=rows.target.mask).detach().mean())
+    mean = float(model.head.target_scores(step, ready, rows.target.ids, mask=rows.target.mask).detach().mean())
     assert objective.state[BASELINE] == pytest.approx(0.75 * before + 0.25 * mean, rel=1e-5)
 
 

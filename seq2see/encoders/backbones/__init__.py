@@ -1,8 +1,43 @@
-"""Networks that make a map of a picture: a small one of our own, and pre-trained ones."""
+"""Backbones turn images into feature maps: a small network of our own, and pre-trained ones."""
 
 from __future__ import annotations
 
-from seq2see.encoders.backbones.base import Backbone, BatchNorm, hold
-from seq2see.encoders.backbones.build import MAKERS, backbone_of
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-__all__ = ["MAKERS", "Backbone", "BatchNorm", "backbone_of", "hold"]
+from seq2see.encoders.backbones.base import Backbone, BatchNorm, backbone_symbols, keep_statistics
+from seq2see.encoders.backbones.pretrained import EfficientNetLite, ResNet, Timm, Torchvision, Vgg16
+from seq2see.encoders.backbones.small import Small
+from seq2see.errors import UserError
+from seq2see.settings.encoders import SMALL, BackboneSettings, unknown_backbone
+
+__all__ = ["MAKERS", "PACKAGES", "Backbone", "BatchNorm", "backbone_symbols", "build_backbone", "keep_statistics"]
+
+Maker = Callable[[Path | None], Backbone]
+
+MAKERS: dict[str, Maker] = {
+    "efficientnet-lite0": partial(EfficientNetLite, 0),
+    "efficientnet-lite1": partial(EfficientNetLite, 1),
+    "efficientnet-lite2": partial(EfficientNetLite, 2),
+    "resnet18": partial(ResNet, "resnet18"),
+    "resnet34": partial(ResNet, "resnet34"),
+    "resnet50": partial(ResNet, "resnet50"),
+    "vgg16": Vgg16,
+}
+PACKAGES: dict[str, Callable[[str, Path | None], Backbone]] = {"timm": Timm, "torchvision": Torchvision}
+
+
+def build_backbone(settings: BackboneSettings, channels: int) -> Backbone:
+    """The backbone of the settings' name; a UserError where it is unknown or cannot read such images."""
+    name = settings.backbone
+    if name == SMALL:
+        return Small(channels, settings)
+    problem = unknown_backbone(name)
+    if problem is not None:
+        raise UserError(f"encoder.backbone: {problem}")
+    if channels != 3:
+        raise UserError(f"encoder.backbone: {name} reads pictures in colour, got {channels} channel; set colour: rgb")
+    weights = None if settings.weights is None else Path(settings.weights)
+    package, _, network = name.partition(":")
+    return PACKAGES[package](network, weights) if network else MAKERS[name](weights)

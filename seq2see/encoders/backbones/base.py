@@ -1,4 +1,4 @@
-"""What every backbone is: pixels in, a map out; and how pixels are scaled before a pre-trained one reads them."""
+"""The base class of backbones, which turn images into feature maps, and files of published weights."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from seq2see.errors import UserError
 from seq2see.settings.encoders import BackboneSettings
+from seq2see.symbols import Symbol, Symbols
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of ImageNet's red, green and blue, from 0 to 1: what networks trained on it have been shown."""
+"""Mean and standard deviation of ImageNet's red, green and blue, from 0 to 1."""
 
 
 class Backbone(nn.Module):
-    """Pixels from 0 to 255 to a map: (batch, channels, height, width) -> (batch, size, rows, columns).
+    """Pixels from 0 to 255 to a feature map: (batch, channels, height, width) -> (batch, size, rows, columns).
 
-    least: pixels on a side below which nothing would be left of a picture; narrower ones are continued to the right.
+    least: the smallest side in pixels that gives a map; narrower images are extended to the right.
     """
 
     size: int
     least: int = 1
 
     def fetch(self) -> None:
-        """Take the weights it was trained with before, where it was."""
+        """Load its published weights, if it has any."""
 
     def forward(self, pixels: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch size rows columns"]:
         raise NotImplementedError
@@ -39,16 +40,16 @@ class Backbone(nn.Module):
     def padded(
         self, pixels: Float[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch size rows columns"], Int[Tensor, " batch"]]:
-        """Maps of pictures of which so many columns of pixels are real, and how many of their own are: those in which
-        any real pixel lies."""
-        found: Tensor = self(pixels)
+        """The maps of images with `widths` real columns of pixels, and how many columns of each map are real."""
+        maps: Tensor = self(pixels)
         share = widths / pixels.shape[-1]
-        return found, torch.ceil(share * found.shape[-1] - 1e-4).clamp(min=1).long()
+        return maps, torch.ceil(share * maps.shape[-1] - 1e-4).clamp(min=1).long()
 
 
 class Scaling(nn.Module):
-    """(x / 255 - mean) / deviation, channel by channel. Kept with the weights, of which it is a part: they mean nothing
-    to pixels scaled otherwise, and what is kept of pictures on disk goes by both.
+    """(x / 255 - mean) / deviation, channel by channel.
+
+    Mean and deviation are buffers, saved with the weights that expect them, and part of the key of stored features.
 
     >>> Scaling([0.5], [0.25])(torch.tensor([[[[0.0, 255.0]]]])).flatten().tolist()
     [-2.0, 2.0]
@@ -68,7 +69,7 @@ class Scaling(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm2d):
-    """Normalisation over the batch; where that is a single number for each map, by what it has seen before."""
+    """Batch normalisation that uses the running statistics where a batch has a single number for each map."""
 
     def forward(self, states: Tensor) -> Tensor:
         if self.training and states.numel() == states.shape[1]:
@@ -78,10 +79,11 @@ class BatchNorm(nn.BatchNorm2d):
         return super().forward(states)
 
 
-def hold(backbone: Backbone, settings: BackboneSettings) -> None:
-    """To be called while a model learns. Normalisation must not go by the batch it happens to see, and soon forget what
-    it was trained with: a frozen backbone stays as it is, one that is tuned keeps the means and deviations of its
-    pre-trained weights."""
+def keep_statistics(backbone: Backbone, settings: BackboneSettings) -> None:
+    """Put a frozen backbone, or the batch normalisation of a pre-trained one, back into evaluation mode.
+
+    For `train()`: the statistics of its pre-training must not be replaced by those of small batches.
+    """
     if settings.frozen:
         backbone.eval()
     elif settings.pretrained:
@@ -91,40 +93,45 @@ def hold(backbone: Backbone, settings: BackboneSettings) -> None:
 
 
 def maps_last(network: Any) -> Any:
-    """The network with its convolutions laid out as they are fastest on most machines; what it gives is the same."""
+    """The network in torch's channels-last memory format, which is faster on most machines."""
     return network.to(memory_format=torch.channels_last)
 
 
-# ---------------- Files of published weights, read without running anything in them, and fitted into a ...
+def backbone_symbols(backbone: Backbone) -> Symbols:
+    """No equation names the parameters of a backbone: they are counted as one."""
+    return {f"backbone.{key}": Symbol("backbone", merged=True) for key, _ in backbone.named_parameters()}
+
+
+# --- Files of published weights
 
 WRAPPED = ("state_dict", "model", "model_state_dict")
-"""Under which training scripts keep the weights, beside other things."""
+"""The keys under which training scripts save the weights, beside other things."""
 
 PREFIX = "module."
-"""What networks that were trained on several devices have before every name."""
+"""The prefix of every name in a network that was trained on several devices."""
 
 COUNTERS = ".num_batches_tracked"
-"""What files written before torch counted batches lack; nothing goes by it."""
+"""Buffers that files of older versions of torch lack; nothing depends on them."""
 
 SHOWN = 3
 
 
-def take(network: nn.Module, path: Path, *, head: tuple[str, ...]) -> None:
-    """Copy the weights of a file into a network. What begins like `head` (a classifier) is left in the file."""
-    found = {name: one for name, one in read_weights(path).items() if not name.startswith(head)}
+def load_weights(network: nn.Module, path: Path, *, head: tuple[str, ...]) -> None:
+    """Load the weights of a file into a network; names that begin with `head` (a classifier) are skipped."""
+    weights = {name: tensor for name, tensor in read_weights(path).items() if not name.startswith(head)}
     own = network.state_dict()
-    missing = [name for name in own if name not in found and not name.endswith(COUNTERS)]
-    foreign = [name for name in found if name not in own]
-    if missing or foreign:
-        raise UserError(f"{path}: weights of another network; {_apart(missing, foreign)}")
-    for name, tensor in found.items():
+    missing = [name for name in own if name not in weights and not name.endswith(COUNTERS)]
+    unknown = [name for name in weights if name not in own]
+    if missing or unknown:
+        raise UserError(f"{path}: weights of another network; {_difference(missing, unknown)}")
+    for name, tensor in weights.items():
         if tensor.shape != own[name].shape:
             raise UserError(f"{path}: {name} is {_shape(tensor)}, and the backbone's is {_shape(own[name])}")
-    network.load_state_dict(found, strict=False)
+    network.load_state_dict(weights, strict=False)
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Tensors by name, of a .safetensors file or a state-dict as torch saves it; nothing but tensors is read."""
+    """The tensors by name of a .safetensors file or of a state-dict saved by torch; nothing else is read or run."""
     if not path.is_file():
         raise UserError(f"{path}: no such file (encoder.weights)")
     if path.suffix == ".safetensors":
@@ -140,26 +147,26 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             "state-dict (torch.save(network.state_dict(), ...)) or .safetensors"
         ) from None
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{path}: damaged or cut short, not a whole state-dict ({said})") from None
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{path}: damaged or cut short, not a whole state-dict ({message})") from None
     return _tensors(held, path)
 
 
 def _tensors(held: Any, path: Path) -> dict[str, Tensor]:
-    """Names and tensors out of what a file holds, which may keep them under a word of its own."""
-    for word in WRAPPED:
-        if isinstance(held, Mapping) and isinstance(held.get(word), Mapping):
-            held = held[word]
+    """The tensors by name in the content of a file, which may have them under one of the `WRAPPED` keys."""
+    for key in WRAPPED:
+        if isinstance(held, Mapping) and isinstance(held.get(key), Mapping):
+            held = held[key]
     if not isinstance(held, Mapping) or not held:
         raise UserError(f"{path}: holds {type(held).__name__}, not weights by name")
-    wrong = [str(name) for name, one in held.items() if not (isinstance(name, str) and isinstance(one, Tensor))]
+    wrong = [str(name) for name, value in held.items() if not (isinstance(name, str) and isinstance(value, Tensor))]
     if wrong:
         raise UserError(f"{path}: {_list(wrong)}: no weights; allowed: a state-dict, tensors by name")
-    return {name.removeprefix(PREFIX): one for name, one in held.items()}
+    return {name.removeprefix(PREFIX): tensor for name, tensor in held.items()}
 
 
-def _apart(missing: list[str], foreign: list[str]) -> str:
-    parts = [f"{word} {_list(names)}" for word, names in (("lacks", missing), ("has", foreign)) if names]
+def _difference(missing: list[str], unknown: list[str]) -> str:
+    parts = [f"{word} {_list(names)}" for word, names in (("lacks", missing), ("has", unknown)) if names]
     return ", and ".join(parts)
 
 

