@@ -51,16 +51,23 @@ def lines(explanation: Explanation) -> list[str]:
     """The step for a person to read: each number under its equation."""
     equations = explanation.equations
     written = " ".join(explanation.outputs[: explanation.step]) or "nothing"
-    shown = [f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}", ""]
+    shown = [
+        f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}",
+        "",
+    ]
     if explanation.start:
         shown += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
     if explanation.reads is not None:
         shown += [f"reads    y_{{t-1}} = {explanation.reads}"]
-    by_layer = any(layer.self_attention for layer in explanation.layers) or any(layer.looks for layer in explanation.layers[:-1])
+    by_layer = any(layer.self_attention for layer in explanation.layers) or any(
+        layer.looks for layer in explanation.layers[:-1]
+    )
     shown += _by_layer(explanation) if by_layer else _at_once(explanation)
     shown += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
     if explanation.generating is not None:
-        shown.append(f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied")
+        shown.append(
+            f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied"
+        )
     width = max(len(text) for text, _ in explanation.likeliest)
     for text, probability in explanation.likeliest:
         mark = "  <- written" if text == explanation.writes else ""
@@ -74,7 +81,10 @@ def _at_once(explanation: Explanation) -> list[str]:
     """Of a decoder with one attention: query, looks, and the equation of the state."""
     equations, shown = explanation.equations, list[str]()
     if explanation.looks:
-        shown += [f"query    {equations['query']}", *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1])]
+        shown += [
+            f"query    {equations['query']}",
+            *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1]),
+        ]
     for look in explanation.looks:
         shown += ["", f"looks at {look.input}", f"         {equations['energies']}", f"         {equations['weights']}"]
         shown += _places(look)
@@ -89,7 +99,11 @@ def _by_layer(explanation: Explanation) -> list[str]:
     """Of a decoder whose layers have attention each: the equations first, then the numbers of every layer."""
     equations, shown = explanation.equations, list[str]()
     if explanation.looks:
-        shown += [f"query    {equations['query']}", f"looks    {equations['energies']}", f"         {equations['weights']}"]
+        shown += [
+            f"query    {equations['query']}",
+            f"looks    {equations['energies']}",
+            f"         {equations['weights']}",
+        ]
         shown += [f"context  {equations['context']}"]
     shown += [f"state    {equations['state']}"]
     for layer in explanation.layers:
