@@ -1,4 +1,4 @@
-"""Beam search: the best `beam` hypotheses of each input go on, and those that end compete by their score."""
+"""Beam search: at each step the best `beam` hypotheses of each input continue; those that end compete by score."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from seq2see.search.oracle import Oracle
 from seq2see.search.scoring import Coverage, best_attainable, normalised
 from seq2see.search.stepper import Stepper
 
-# ---------------- The best outputs found so far, for each input of the batch
-
 
 class BestOutputs:
-    """Keeps the `best` highest scores of each input, best first, and where each output ended; -inf: nothing there."""
+    """The best outputs of each input so far: their scores, best first (-inf: none), and where each ended."""
 
     def __init__(self, rows: int, *, best: int, device: torch.device):
         self.scores: Float[Tensor, "batch best"] = torch.full((rows, best), -torch.inf, device=device)
@@ -26,7 +24,7 @@ class BestOutputs:
         self._candidates = torch.zeros((rows, best), dtype=torch.long, device=device)
 
     def add(self, inputs: Int[Tensor, " inputs"], scores: Float[Tensor, "inputs candidates"], *, step: int) -> None:
-        """Candidates of this step whose score is not -inf have ended."""
+        """Add the candidates of a step that ended: those whose score is not -inf."""
         numbers = torch.arange(scores.shape[1], device=scores.device).expand_as(scores)
         merged = torch.cat([self.scores[inputs], scores], 1).topk(self.scores.shape[1], dim=1)
         self.scores[inputs] = merged.values
@@ -34,7 +32,7 @@ class BestOutputs:
         self._candidates[inputs] = _merge(self._candidates[inputs], numbers, merged.indices)
 
     def endings(self, *, finished: bool) -> Endings:
-        """Where all that is kept ended."""
+        """The endings of all outputs."""
         there = self.scores > -torch.inf
         inputs = torch.arange(len(there), device=there.device)[:, None].expand_as(there)[there]
         return Endings(inputs, self._steps[there], self._candidates[there], torch.full_like(inputs, finished).bool())
@@ -44,10 +42,7 @@ def _merge(old: Tensor, new: Tensor, order: Tensor) -> Tensor:
     return torch.cat([old, new], 1).gather(1, order)
 
 
-# ---------------- When an input's beam is over
-
-
-def over(
+def finished(
     live: Float[Tensor, " inputs"],
     kept: Float[Tensor, "inputs n_best"],
     count: Int[Tensor, " inputs"],
@@ -55,8 +50,11 @@ def over(
     *,
     length: int,
 ) -> Bool[Tensor, " inputs"]:
-    """live: log-probability of the likeliest live hypothesis of so many symbols, -inf where none is left; kept: scores
-    of the n-best list so far, best first, -inf where it is not full; count: outputs that have finished."""
+    """Whether the search for each input can stop.
+
+    live: the log-probability of the likeliest live hypothesis, of `length` symbols, -inf where none is left; kept: the
+    scores of the n-best list, best first, -inf where it is not full; count: how many outputs have ended.
+    """
     hopeless = kept[:, -1] >= best_attainable(live, options)
     behind = kept[:, 0] >= normalised(live, length, options)
     return hopeless | (behind & (count >= options.beam * options.patience)) | (live == -torch.inf)
@@ -65,11 +63,11 @@ def over(
 def beam_search(
     stepper: Stepper, history: History, options: SearchOptions, *, allowed: Constraints, oracle: Oracle
 ) -> Endings:
-    """The endings of the n best outputs of each input; unfinished ones only where max_length left too few finished.
+    """The endings of the n best outputs of each input; unfinished ones only where max_length left too few others.
 
-    Of twice as many candidates as the beam is wide, at most half end (one `<eos>` for each hypothesis): those among the
-    first `beam` that do have finished, and the first `beam` that do not go on. Live hypotheses are all of one length,
-    so they are compared by log-probability; a score is only needed where lengths differ.
+    Of 2 * beam candidates at most half end (one `<eos>` for each hypothesis): those among the first `beam` have
+    finished, and the first `beam` of the others continue. Live hypotheses all have the same length, so they are
+    compared by log-probability; scores are for outputs of different lengths.
     """
     width, device = options.beam, stepper.device
     inputs = torch.arange(history.rows, device=device)
@@ -97,7 +95,7 @@ def beam_search(
 
         if step == options.max_length - 1:
             cut.add(inputs, scores.masked_fill(symbols == EOS, -torch.inf), step=step)
-        going = ~over(live[:, 0], done.scores[inputs], count, options, length=step + 1)
+        going = ~finished(live[:, 0], done.scores[inputs], count, options, length=step + 1)
         if not going.any():
             break
         rows = torch.arange(len(inputs), device=device)[:, None] * width + parents.gather(1, carried)

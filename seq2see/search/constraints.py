@@ -1,4 +1,4 @@
-"""What may be written at a step: forced prefixes, minimum length, never <pad> or <sos>."""
+"""Constraints on the symbols of a step: forced prefixes, minimum length, and never <pad> or <sos>."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FREE = -1
 
 
 class Constraints:
-    """prefixes: the ids each input's outputs begin with, checked; one list for each row of the batch."""
+    """Which symbols are allowed at each step; prefixes: the ids that the outputs of each input begin with."""
 
     def __init__(self, options: SearchOptions, *, writable: CopyVocabulary, device: torch.device):
         limits = writable.limits.tolist()
@@ -34,16 +34,16 @@ class Constraints:
     def forbid(
         self, scores: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
     ) -> Float[Tensor, "inputs width symbols"]:
-        """-inf, in place, at all that may not be said; `inputs` are the numbers the inputs had in the whole batch."""
+        """Set the scores of forbidden symbols to -inf, in place; inputs: their numbers in the whole batch."""
         wanted = self._wanted[inputs, step] if step < self.longest else None
         kept = None if wanted is None else _at(scores, wanted.clamp(min=0))
         scores[..., self._never] = -torch.inf
         if step < self._min_length:
             scores[..., EOS] = -torch.inf
         if wanted is not None and kept is not None:
-            given = wanted != FREE
-            scores[given] = -torch.inf
-            scores[given, :, wanted[given]] = kept[given]
+            forced = wanted != FREE
+            scores[forced] = -torch.inf
+            scores[forced, :, wanted[forced]] = kept[forced]
         return scores
 
 
@@ -52,20 +52,20 @@ def _at(scores: Float[Tensor, "inputs width symbols"], ids: Int[Tensor, " inputs
 
 
 def _per_row(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list[list[int]]:
-    if all(isinstance(one, int) for one in prefix):
+    if all(isinstance(part, int) for part in prefix):
         return [list(prefix)] * rows  # type: ignore[arg-type]
     if len(prefix) != rows:
         raise UserError(f"one prefix for each input is needed: {rows} inputs, {len(prefix)} prefixes")
-    return [list(one) for one in prefix]  # type: ignore[arg-type]
+    return [list(row) for row in prefix]  # type: ignore[arg-type]
 
 
 def _check(ids: list[int], row: int, *, symbols: int, longest: int) -> None:
     if len(ids) > longest:
         raise UserError(f"prefix of input {row}: {len(ids)} tokens, but max_length is {longest}")
-    for place, one in enumerate(ids):
+    for place, token in enumerate(ids):
         last = place == len(ids) - 1
-        if not 0 <= one < symbols or one in (PAD, SOS) or (one == EOS and not last):
+        if not 0 <= token < symbols or token in (PAD, SOS) or (token == EOS and not last):
             raise UserError(
-                f"prefix of input {row}: token {place} is {one}; allowed: ids below {symbols} other than "
+                f"prefix of input {row}: token {place} is {token}; allowed: ids below {symbols} other than "
                 f"<pad> ({PAD}) and <sos> ({SOS}), and <eos> ({EOS}) only at the end"
             )

@@ -1,4 +1,4 @@
-"""The extended vocabulary of copying: symbols of the output, and behind them words of each input."""
+"""The extended vocabulary of copying: the symbols of the output, followed by words of each input."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from seq2see.model import EncoderDecoder
 
 @dataclass
 class CopyVocabulary:
-    """vocabulary: how many symbols the models share; limits: (batch,), the first id that means nothing for an input;
-    words: those that the ids from `vocabulary` on stand for, input by input."""
+    """What can be generated for each input.
+
+    vocabulary: the number of symbols that all models share; limits: (batch,), the number of ids of each input; words:
+    those of the ids from `vocabulary` on, input by input.
+    """
 
     vocabulary: int
     limits: Int[Tensor, " batch"]
@@ -26,28 +29,28 @@ class CopyVocabulary:
 
     @classmethod
     def of(cls, models: Sequence[EncoderDecoder], readies: Sequence[Ready]) -> CopyVocabulary:
-        """By all models together: what one of them can copy, the ensemble can write."""
+        """That of an ensemble: what one model can copy, all can."""
         vocabulary = _one_vocabulary(models)
         pairs = list(zip(models, readies, strict=True))
         further = torch.stack([model.head.further(ready) for model, ready in pairs]).amax(0)
         known = [words for model, ready in pairs if (words := model.head.words(ready)) is not None]
-        longest = [max(each, key=len) for each in zip(*known, strict=True)] if known else [[] for _ in further]
+        longest = [max(rows, key=len) for rows in zip(*known, strict=True)] if known else [[] for _ in further]
         return cls(vocabulary, vocabulary + further, longest)
 
     @property
     def symbols(self) -> int:
-        """Entries of a distribution: enough for the input with the most words."""
+        """The size of a distribution: that of the input with the most words."""
         return max(self.vocabulary, int(self.limits.max()))
 
     def padded(self, log_probs: Float[Tensor, "rows _"]) -> Float[Tensor, "rows symbols"]:
-        """A model's distribution with entries for what it cannot write: minus infinity."""
+        """A model's distribution, with minus infinity at the words that it cannot copy."""
         missing = self.symbols - log_probs.shape[-1]
         return pad(log_probs, (0, missing), value=-torch.inf) if missing else log_probs
 
     def cut(
         self, log_probs: Float[Tensor, "rows symbols"], inputs: Int[Tensor, " inputs"]
     ) -> Float[Tensor, "rows symbols"]:
-        """Minus infinity at words that an input does not have; rows stand in runs of equal length, one per input."""
+        """Minus infinity at words that an input does not have; each input has the same number of rows, in a run."""
         if self.symbols == self.vocabulary:
             return log_probs
         limits = self.limits[inputs].repeat_interleave(len(log_probs) // len(inputs))

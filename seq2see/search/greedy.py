@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest symbol, step after step."""
+"""Greedy search: one symbol is chosen at each step, the likeliest or (in `sampling.py`) a drawn one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from seq2see.search.hypotheses import Endings, History
 from seq2see.search.oracle import Oracle
 from seq2see.search.stepper import Stepper
 
-# ---------------- Going forward without looking back
-
 Choose = Callable[[Tensor, int, Tensor], Tensor]
-"""(log_probs (inputs, width, symbols), -inf where forbidden; step; inputs by number) -> ids (inputs, width)"""
+"""(log_probs (inputs, width, symbols), -inf where forbidden; step; numbers of the inputs) -> ids (inputs, width)."""
 
 
 def search_greedily(
@@ -30,7 +28,7 @@ def search_greedily(
     width: int,
     max_length: int,
 ) -> Endings:
-    """`width` outputs for each input; an input leaves the batch when all of its outputs have said `<eos>`."""
+    """The endings of `width` outputs for each input; an input leaves the batch when all its outputs have ended."""
     device = stepper.device
     inputs = torch.arange(history.rows, device=device)
     slots = torch.arange(width, device=device)
@@ -41,8 +39,8 @@ def search_greedily(
         raw, looks = stepper.step(tokens, oracle.at(step, inputs, width=width))
         log_probs: Float[Tensor, "inputs width symbols"] = raw.view(len(inputs), width, -1)
         chosen: Int[Tensor, "inputs width"] = choose(allowed.forbid(log_probs.clone(), step, inputs), step, inputs)
-        each = slots.expand_as(chosen)
-        history.add(inputs, tokens=chosen, parents=each, carried=each, log_probs=log_probs, looks=looks)
+        parents = slots.expand_as(chosen)
+        history.add(inputs, tokens=chosen, parents=parents, carried=parents, log_probs=log_probs, looks=looks)
         ends[inputs] = torch.where(chosen == EOS, ends[inputs].clamp(max=step), ends[inputs])
         going = (ends[inputs] > step).any(1)
         if not going.any():
@@ -52,16 +50,13 @@ def search_greedily(
             stepper.compact(going.nonzero().squeeze(1))
             inputs = inputs[going]
     finished = ends < max_length
-    whose = torch.arange(history.rows, device=device)[:, None].expand_as(ends)
+    rows = torch.arange(history.rows, device=device)[:, None].expand_as(ends)
     last = ends.clamp(max=max_length - 1)
-    return Endings(whose.flatten(), last.flatten(), slots.expand_as(ends).flatten(), finished.flatten())
-
-
-# ---------------- The likeliest symbol, step after step
+    return Endings(rows.flatten(), last.flatten(), slots.expand_as(ends).flatten(), finished.flatten())
 
 
 def likeliest(
     log_probs: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
 ) -> Int[Tensor, "inputs width"]:
-    """The choice of a greedy walk."""
+    """The choice of greedy search."""
     return log_probs.argmax(-1)

@@ -16,14 +16,12 @@ from torch.nn.functional import pad
 from seq2see.decoders import Ready
 from seq2see.memory import EncoderMap, Layout, Memory, Places
 
-# ---------------- One output a search has found, with all that can be told of it
-
 
 @dataclass
 class EncoderLook:
-    """Where an encoder itself looked: weights (rows, places), or (heads, rows, places).
+    """An encoder's own attention for one input: weights (rows, places), or (heads, rows, places).
 
-    inputs: the symbols of the places, asking: those of the rows, as far as they are known; layout: how the places lie.
+    inputs: the symbols of the places; asking: those of the rows, as far as they are known; layout: how the places lie.
     """
 
     weights: NDArray[np.float32]
@@ -34,20 +32,20 @@ class EncoderLook:
 
 @dataclass
 class Hypothesis:
-    """ids: the output's symbols, the last one `<eos>` where it is finished (or the one label).
+    """One output of a search.
 
-    log_probs: one per id, log P(y_t | y_<t, x); log_probability: their sum; score: what the search ranked by;
+    ids: its symbols, the last one `<eos>` where it is finished (or the one label);
+    log_probs: log P(y_t | y_<t, x) of each id; log_probability: their sum; score: what the search ranked by;
     runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
-    maps: the same looks told apart, where that was asked for: (heads, steps, places) by input, and by `name.layer-1`
-    those of the layers below the last;
-    places: {input name: the symbols that stand at those places}, where the encoder knows them; layouts: how they lie;
-    inner: where the encoder looked while it read, whatever the output;
-    inward: where the decoder looked at what it had read of this very output, by layer: (heads, steps, steps), a row for
-    each symbol it read, `<sos>` first;
-    words: what the ids beyond the vocabulary stand for, where words of the input can be copied;
-    forced: how many of the ids were given by the caller;
-    numbers: the output itself where it is made of numbers: it has no ids and no probability then.
+    maps: the looks of each head, if asked for: (heads, steps, places) by input name, and those of the layers below the
+    last one by `name.layer-1`;
+    places: {input name: the symbols of these places}, where the encoder knows them; layouts: how they lie;
+    inner: the encoder's own attention, which does not depend on the output;
+    inward: the decoder's self-attention, by layer: (heads, steps, steps), a row for each symbol read, `<sos>` first;
+    words: those of the ids outside the vocabulary, where words of the input can be copied;
+    forced: how many of the ids the caller gave as a prefix;
+    numbers: the output itself where it is numbers; there are no ids and no probability then.
     """
 
     ids: list[int]
@@ -67,19 +65,17 @@ class Hypothesis:
     numbers: NDArray[np.floating] | None = None
 
 
-# ---------------- Where an ensemble looked
+# --- Looks of an ensemble
 
 
 @dataclass
 class JointPlaces:
-    """What can be looked at under one input name, by all models together.
+    """The places of an input for all models of an ensemble.
 
-    mask: (batch, places), True where a place is real; agreed: (batch,), True where all models that look at the input
-    see the same places in it (models with tokens of their own may not), so that a mean of their looks has a meaning;
-    layout, tokens: how the places lie, and what stands there, as far as the encoder knows; parent: the larger place
-    that holds each;
-    lower: the looks of that name are those of a layer below the last one, which tell how an output came about but do
-    not count as where the decoder looked.
+    mask: (batch, places), True where a place is real; agreed: (batch,), True where all models have the same places
+    (with different tokens they may not), so that the mean of their looks has a meaning; layout, tokens: how the places
+    lie and their symbols, as far as the encoder knows; parent: the larger place of each;
+    lower: the looks of that name are those of a layer below the last one, which do not count as the decoder's.
     """
 
     mask: Bool[Tensor, "batch places"]
@@ -90,42 +86,42 @@ class JointPlaces:
     parent: Int[Tensor, "batch places"] | None = None
 
     def layout_of(self, row: int) -> dict[str, Any]:
-        """How the real places of a row lie; `parts`: how many of them each larger place holds, where there are any."""
+        """How the real places of a row lie; `parts`: how many of them each larger place has, where there are any."""
         real = self.mask[row]
-        told = self.layout.to_dict(int(real.sum()))
-        return told if self.parent is None else told | {"parts": self.parent[row, real].bincount().tolist()}
+        layout = self.layout.to_dict(int(real.sum()))
+        return layout if self.parent is None else layout | {"parts": self.parent[row, real].bincount().tolist()}
 
 
 def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
-    """The places of every input that any of the models looks at. Decided row by row: the rest of a batch has no say."""
-    every = [ready.by_layer() for ready in readies]
-    names = dict.fromkeys(name for looks in every for name in looks)
-    found = {name: _one_input([looks[name].places for looks in every if name in looks]) for name in names}
-    for name, joint in found.items():
-        joint.lower = not any(name in ready.looks for ready in readies)
-    return found
+    """The places of every input that any of the models attends to; `agreed` is decided for each row alone."""
+    layers = [ready.by_layer() for ready in readies]
+    names = dict.fromkeys(name for looks in layers for name in looks)
+    joint = {name: _join([looks[name].places for looks in layers if name in looks]) for name in names}
+    for name, places in joint.items():
+        places.lower = not any(name in ready.looks for ready in readies)
+    return joint
 
 
-def _one_input(seen: Sequence[Places]) -> JointPlaces:
-    masks = _same_width([places.mask for places in seen])
+def _join(models: Sequence[Places]) -> JointPlaces:
+    masks = _same_width([places.mask for places in models])
     agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
-    told = [places.tokens for places in seen if places.tokens is not None]
-    if len(told) > 1:
-        same = [all(row == other for other in rest) for row, *rest in zip(*told, strict=True)]
+    tokens = [places.tokens for places in models if places.tokens is not None]
+    if len(tokens) > 1:
+        same = [all(row == other for other in rest) for row, *rest in zip(*tokens, strict=True)]
         agreed = agreed & torch.tensor(same, device=agreed.device)
-    return JointPlaces(masks[0], agreed, seen[0].layout, told[0] if told else None, parent=seen[0].parent)
+    return JointPlaces(masks[0], agreed, models[0].layout, tokens[0] if tokens else None, parent=models[0].parent)
 
 
 def mean_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
-    """{name: (rows, places)}: the mean over the models that look at that input."""
+    """{name: (rows, places)}: the mean over the models that attend to that input."""
     if len(looks) == 1:
         return dict(looks[0])
-    names = dict.fromkeys(name for one in looks for name in one)
-    return {name: torch.stack(_same_width([one[name] for one in looks if name in one])).mean(0) for name in names}
+    names = dict.fromkeys(name for model in looks for name in model)
+    return {name: torch.stack(_same_width([model[name] for model in looks if name in model])).mean(0) for name in names}
 
 
-def fitted(weights: Float[Tensor, "rows _"], places: int) -> Float[Tensor, "rows places"]:
-    """The same weights for so many places: padding added or taken away behind the real ones."""
+def resized(weights: Float[Tensor, "rows _"], places: int) -> Float[Tensor, "rows places"]:
+    """The same weights for so many places: padding is added or removed at the end."""
     return pad(weights, (0, places - weights.shape[-1]))
 
 
@@ -134,36 +130,33 @@ def _same_width(parts: list[Tensor]) -> list[Tensor]:
     return [part if part.shape[-1] == width else pad(part, (0, width - part.shape[-1])) for part in parts]
 
 
-# ---------------- Sequences that look at themselves
+# --- Self-attention of encoders and decoders
 
 
 def encoder_looks(readies: Sequence[Ready]) -> list[dict[str, EncoderLook]]:
-    """For each input of the batch {name: where its encoder looked}.
-
-    An ensemble's encoders look each for itself, at what they alone compute: of them nothing is told together.
-    """
+    """For each input {name: its encoder's own attention}; nothing for an ensemble, whose encoders differ."""
     rows = readies[0].rows
     if len(readies) > 1:
         return [{} for _ in range(rows)]
     memory = readies[0].memory
-    return [{name: _of_row(name, one, memory, row) for name, one in memory.maps.items()} for row in range(rows)]
+    return [{name: _encoder_look(name, each, memory, row) for name, each in memory.maps.items()} for row in range(rows)]
 
 
 def self_attention_name(layer: int) -> str:
-    """What the looks of a decoder's layer (from 1) at what it has read of its own output are called.
-
-    No input can have this name: `output` is reserved.
-    """
+    """The name of the self-attention of a decoder's layer (from 1); no input has it, since `output` is reserved."""
     return f"output.self-{layer}"
 
 
-def _of_row(name: str, one: EncoderMap, memory: Memory, row: int) -> EncoderLook:
-    """The real rows and places of a map: what asks are the places it is named after (`document`, of a map
-    `document.words` or `document.self-1`), what is looked at further places of the map's own name, or the same."""
-    weights = one.weights[row][..., one.rows[row], :][..., one.places[row]].float().cpu().numpy()
+def _encoder_look(name: str, maps: EncoderMap, memory: Memory, row: int) -> EncoderLook:
+    """The real rows and places of a map.
+
+    Its rows are the places it is named after (`document`, of a map `document.words` or `document.self-1`), its columns
+    the further places of the map's own name, or the same places.
+    """
+    weights = maps.weights[row][..., maps.rows[row], :][..., maps.places[row]].float().cpu().numpy()
     asking = memory.places[name.rpartition(".")[0]]
     over = memory.places.get(name, asking)
-    layout = JointPlaces(over.mask, over.mask.any(-1), one.layout, parent=over.parent).layout_of(row)
+    layout = JointPlaces(over.mask, over.mask.any(-1), maps.layout, parent=over.parent).layout_of(row)
     return EncoderLook(weights, layout, _tokens(over, row), _tokens(asking, row))
 
 
@@ -171,20 +164,20 @@ def _tokens(places: Places, row: int) -> list[str]:
     return [] if places.tokens is None else places.tokens[row]
 
 
-# ---------------- What happened at each step, kept as tensors with back-pointers; outputs are read off ...
+# --- The history of a search, as tensors with back-pointers
 
 
 @dataclass
 class SearchStep:
     """One step of the inputs that were still searched.
 
-    Candidates are the continuations that were considered, slots the hypotheses that were continued or go on:
-    tokens, log_probs: (inputs, candidates); parents: (inputs, candidates), the slot each continues;
-    carried: (inputs, slots), the candidate that went on in each slot;
+    Candidates are the continuations that were considered, slots the hypotheses before and after the step:
+    tokens, log_probs: (inputs, candidates); parents: (inputs, candidates), the slot that each continues;
+    carried: (inputs, slots), the candidate that each slot continues with;
     runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities;
-    looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places); places may become more from step
-    to step, where they are the symbols of the hypothesis itself;
-    position: (batch,), where each input of the whole batch is in this step's tensors.
+    looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places); in self-attention there is one
+    place more at each step;
+    position: (batch,), the row of each input of the whole batch in these tensors.
     """
 
     tokens: Int[Tensor, "inputs candidates"]
@@ -199,7 +192,7 @@ class SearchStep:
 
 @dataclass
 class Endings:
-    """Where outputs ended: of which input, at which step, in which candidate, and whether with `<eos>`."""
+    """Where outputs ended: their input, step and candidate, and whether with `<eos>`."""
 
     inputs: Int[Tensor, " outputs"]
     steps: Int[Tensor, " outputs"]
@@ -218,9 +211,11 @@ class Endings:
 
 @dataclass
 class Paths:
-    """Outputs read off: tokens, log_probs (outputs, steps); runners_up, chances (outputs, steps, likeliest);
-    looks {name: (outputs, steps, places)}, with heads (outputs, steps, heads, places). What lies behind an output's end
-    is zero."""
+    """Outputs with all that is known of their steps, zeros after their ends.
+
+    tokens, log_probs: (outputs, steps); runners_up, chances: (outputs, steps, likeliest);
+    looks: {name: (outputs, steps, places)}, with heads (outputs, steps, heads, places).
+    """
 
     tokens: Int[Tensor, "outputs steps"]
     log_probs: Float[Tensor, "outputs steps"]
@@ -235,7 +230,7 @@ class History:
 
     rows: int
     runners_up: int
-    moments: list[SearchStep] = field(default_factory=list)
+    steps: list[SearchStep] = field(default_factory=list)
 
     def add(
         self,
@@ -247,41 +242,41 @@ class History:
         log_probs: Float[Tensor, "inputs slots symbols"],
         looks: dict[str, Float[Tensor, "rows *heads _"]],
     ) -> None:
-        """Keep a step; `inputs` are the numbers of the inputs still searched, `log_probs` the model's own."""
+        """Add a step; inputs: the numbers of those still searched; log_probs: the model's own."""
         count, slots, symbols = log_probs.shape
         likeliest = log_probs.topk(min(self.runners_up, symbols), dim=-1)
         position = torch.zeros(self.rows, dtype=torch.long, device=inputs.device)
         position[inputs] = torch.arange(count, device=inputs.device)
         chosen = log_probs.flatten(1).gather(1, parents * symbols + tokens)
         maps = {name: weights.unflatten(0, (count, slots)) for name, weights in looks.items()}
-        self.moments.append(
+        self.steps.append(
             SearchStep(tokens, chosen, parents, carried, likeliest.indices, likeliest.values, maps, position)
         )
 
-    def read_off(self, endings: Endings) -> Paths:
+    def backtrack(self, endings: Endings) -> Paths:
         """Follow the back-pointers of all outputs together, from the last step to the first."""
-        outputs, steps = len(endings.inputs), len(self.moments)
-        first = self.moments[0]
+        outputs, length = len(endings.inputs), len(self.steps)
+        first = self.steps[0]
         paths = Paths(
-            first.tokens.new_zeros(outputs, steps),
-            first.log_probs.new_zeros(outputs, steps),
-            first.runners_up.new_zeros(outputs, steps, first.runners_up.shape[-1]),
-            first.chances.new_zeros(outputs, steps, first.chances.shape[-1]),
-            {name: look.new_zeros(outputs, steps, *look.shape[2:]) for name, look in self.moments[-1].looks.items()},
+            first.tokens.new_zeros(outputs, length),
+            first.log_probs.new_zeros(outputs, length),
+            first.runners_up.new_zeros(outputs, length, first.runners_up.shape[-1]),
+            first.chances.new_zeros(outputs, length, first.chances.shape[-1]),
+            {name: look.new_zeros(outputs, length, *look.shape[2:]) for name, look in self.steps[-1].looks.items()},
         )
         candidates = endings.candidates.clone()
-        for step in reversed(range(steps)):
+        for step in reversed(range(length)):
             there = endings.steps >= step
-            inputs, moment = endings.inputs[there], self.moments[step]
-            at = moment.position[inputs]
-            slots = moment.parents[at, candidates[there]]
-            paths.tokens[there, step] = moment.tokens[at, candidates[there]]
-            paths.log_probs[there, step] = moment.log_probs[at, candidates[there]]
-            paths.runners_up[there, step] = moment.runners_up[at, slots]
-            paths.chances[there, step] = moment.chances[at, slots]
-            for name, look in moment.looks.items():
+            inputs, record = endings.inputs[there], self.steps[step]
+            at = record.position[inputs]
+            slots = record.parents[at, candidates[there]]
+            paths.tokens[there, step] = record.tokens[at, candidates[there]]
+            paths.log_probs[there, step] = record.log_probs[at, candidates[there]]
+            paths.runners_up[there, step] = record.runners_up[at, slots]
+            paths.chances[there, step] = record.chances[at, slots]
+            for name, look in record.looks.items():
                 paths.looks[name][there, step, ..., : look.shape[-1]] = look[at, slots]
             if step:
-                before = self.moments[step - 1]
+                before = self.steps[step - 1]
                 candidates[there] = before.carried[before.position[inputs], slots]
         return paths

@@ -11,10 +11,8 @@ from seq2see.errors import UserError
 from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, encoder_looks, joint_places
 from seq2see.search.options import SearchOptions, Weights
 from seq2see.search.oracle import Oracle
-from seq2see.search.run import build_hypotheses, moved
+from seq2see.search.run import build_hypotheses, move_inputs
 from seq2see.search.stepper import Source, Stepper, evaluating
-
-# ---------------- Labels
 
 
 def classify(
@@ -27,10 +25,9 @@ def classify(
     device: torch.device | str | None = None,
     maps: bool = False,
 ) -> list[list[Hypothesis]]:
-    """For each input its likeliest labels, best first, each a hypothesis of one id whose looks have one row.
+    """The `n_best` likeliest labels of each input, best first: hypotheses of one id, whose looks have one row.
 
-    There are as many as n_best asks for, or as there are labels. `oracle` may hand in the weights of step 0.
-    maps: also tell heads apart (of a single model).
+    oracle: attention weights for step 0; maps: also the looks of each head (of a single model).
     """
     if not all(model.decoder.one_step for model, _ in sources):
         raise UserError("this model writes sequences, which are searched for, not classified")
@@ -40,7 +37,7 @@ def classify(
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows), maps=maps)
+        stepper = Stepper(move_inputs(sources, device), len(rows), maps=maps)
         inputs = torch.arange(len(rows), device=stepper.device)
         forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
         stepper.begin(1)
@@ -56,7 +53,7 @@ def classify(
             numbers.flatten(),
             torch.ones_like(best, dtype=torch.bool).flatten(),
         )
-        paths = history.read_off(endings)
+        paths = history.backtrack(endings)
         return build_hypotheses(
             paths,
             endings,
@@ -68,9 +65,6 @@ def classify(
         )
 
 
-# ---------------- Outputs that are numbers
-
-
 def reconstruct(
     source: Source,
     rows: Sequence[int],
@@ -79,38 +73,47 @@ def reconstruct(
     device: torch.device | str | None = None,
     maps: bool = False,
 ) -> list[Hypothesis]:
-    """For each input the numbers a model gives, as a hypothesis without ids; its looks, if any, have one row.
+    """The numbers that a model gives for each input, as a hypothesis without ids; its looks, if any, have one row.
 
-    `oracle` may hand in the weights of step 0; maps: also tell heads apart.
+    oracle: attention weights for step 0; maps: also the looks of each head.
     """
-    ((model, inputs),) = moved([source], device)
+    ((model, inputs),) = move_inputs([source], device)
     if not rows:
         return []
     with evaluating([model]):
         ready = model.ready(inputs, len(rows), maps=maps)
         places = joint_places([ready])
-        whose = torch.arange(len(rows), device=model.head.device)
-        forced = Oracle(oracle, places, rows=len(rows), max_length=1).at(0, whose, width=1)
+        numbers_of_rows = torch.arange(len(rows), device=model.head.device)
+        forced = Oracle(oracle, places, rows=len(rows), max_length=1).at(0, numbers_of_rows, width=1)
         step = model.step(ready, model.begin(ready), None, forced=forced or None)
-        made = model.numbers(step)
-        if not made.isfinite().all():
+        outputs = model.numbers(step)
+        if not outputs.isfinite().all():
             raise UserError("what the model gives are not numbers: its weights are damaged, or training diverged")
-        return _told(made.cpu(), ready, step, places, maps=maps)
+        return _hypotheses(outputs.cpu(), ready, step, places, maps=maps)
 
 
-def _told(
-    made: torch.Tensor, ready: Ready, step: Step, places: Mapping[str, JointPlaces], *, maps: bool
+def _hypotheses(
+    outputs: torch.Tensor, ready: Ready, step: Step, places: Mapping[str, JointPlaces], *, maps: bool
 ) -> list[Hypothesis]:
     inner = encoder_looks([ready])
-    told = []
-    for row, numbers in enumerate(made):
+    hypotheses = []
+    for row, numbers in enumerate(outputs):
         real = {name: places[name].mask[row] for name in step.looks}
-        one = Hypothesis([], [], 0.0, 0.0, finished=True, numbers=numbers.numpy(), inner=inner[row])
-        one.looks = {name: look.dense()[row : row + 1, real[name]].cpu().numpy() for name, look in step.looks.items()}
-        one.layouts = {name: places[name].layout_of(row) for name in step.looks}
-        one.places = {name: known[row] for name in step.looks if (known := places[name].tokens) is not None}
-        if maps:
-            heads = {name: look.by_head()[row][..., real[name]] for name, look in step.looks.items()}
-            one.maps = {name: weights[:, None].cpu().numpy() for name, weights in heads.items() if weights.dim() > 1}
-        told.append(one)
-    return told
+        looks = {name: look.dense()[row : row + 1, real[name]].cpu().numpy() for name, look in step.looks.items()}
+        by_head = {name: look.by_head()[row][..., real[name]] for name, look in step.looks.items()} if maps else {}
+        hypotheses.append(
+            Hypothesis(
+                ids=[],
+                log_probs=[],
+                log_probability=0.0,
+                score=0.0,
+                finished=True,
+                looks=looks,
+                maps={name: weights[:, None].cpu().numpy() for name, weights in by_head.items() if weights.dim() > 1},
+                places={name: known[row] for name in step.looks if (known := places[name].tokens) is not None},
+                layouts={name: places[name].layout_of(row) for name in step.looks},
+                inner=inner[row],
+                numbers=numbers.numpy(),
+            )
+        )
+    return hypotheses

@@ -1,4 +1,4 @@
-"""How to search: every setting of greedy, beam and sampling in one record that refuses what has no meaning."""
+"""Options of greedy search, beam search and sampling, checked together."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
 """{step: {input name: one weight per real place}}"""
 
 COLDEST, HOTTEST = 0.001, 1000
-"""Beyond these the likeliest symbol is drawn, or any; a little further there are no numbers left to compare."""
+"""The range of the temperature: beyond it the likeliest symbol is drawn, or any, and soon numbers overflow."""
 STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000, "consensus": 100}
-"""Beyond these a score is all length or all coverage, and every output counts alike."""
+"""The largest values: beyond them a score is all length or all coverage, and all outputs count alike."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Greedy as it stands; `beam` above 1 keeps the best so many, `sample` draws `n_best` outputs instead.
+    """Greedy search by default; beam search with `beam` above 1, sampling of `n_best` outputs with `sample`.
 
     length_penalty: score = log_probability / length ** length_penalty, the length counting `<eos>`;
     coverage_penalty: beta in score + beta * sum_j log(min(sum_t a_tj, 1)): outputs that overlook places rank lower;
-    patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `stopping.py`);
-    avoid_unknown: `<unk>` is not said; ctc: the share of what is read along the places (see `along.py`);
-    consensus: above 0, the beam's outputs are ranked by how much they are like each other (see `consensus.py`);
+    patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `beam.finished`);
+    avoid_unknown: `<unk>` is not generated; ctc: the share of the CTC prefix score (see `ctc_prefix.py`);
+    consensus: above 0, the beam's outputs are ranked by how similar they are to each other (see `run.by_agreement`);
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
     oracle: attention weights for some steps (from 0), for every hypothesis, or such a mapping per input;
     seed: together with an input's row number and a sample's number it fixes the sample;
-    runners_up: how many of the likeliest symbols are told at each step.
+    runners_up: how many of the likeliest symbols are reported at each step.
     """
 
     beam: int = 1
@@ -64,12 +64,12 @@ class SearchOptions:
 
     @property
     def agreeing(self) -> bool:
-        """Whether outputs are ranked by what they have in common; what is drawn or found alone is not."""
+        """Whether outputs are ranked by their agreement, which needs a beam."""
         return self.consensus > 0 and self.beam > 1
 
     @property
     def ranking(self) -> str:
-        """What a score is, and the order in which outputs come, in words.
+        """What a score is and how outputs are ordered, in words.
 
         >>> SearchOptions(length_penalty=0.6).ranking
         'score = log-probability / length ** 0.6, the highest first'
@@ -85,7 +85,7 @@ class SearchOptions:
 
     @property
     def kept(self) -> int:
-        """Outputs of an input that are kept until its search ends."""
+        """How many outputs of an input are kept until its search ends."""
         return self.beam if self.agreeing else self.n_best
 
     def _lengths(self) -> list[str]:
@@ -117,9 +117,9 @@ class SearchOptions:
 
     def _samples(self) -> list[str]:
         shaped = {"temperature": (self.temperature, 1.0), "top_k": (self.top_k, 0), "top_p": (self.top_p, 1.0)}
-        idle = [f"{name} {given}" for name, (given, usual) in shaped.items() if given != usual and not self.sample]
+        unused = [f"{name} {value}" for name, (value, usual) in shaped.items() if value != usual and not self.sample]
         return [
-            f"{', '.join(idle)} shape{'s' if len(idle) == 1 else ''} what is drawn: set sample" if idle else "",
+            f"{', '.join(unused)} shape{'s' if len(unused) == 1 else ''} what is drawn: set sample" if unused else "",
             _between(COLDEST, HOTTEST, temperature=self.temperature),
             "" if 0 < self.top_p <= 1 else f"top_p must be above 0 and at most 1, got {self.top_p}",
             _at_least(0, top_k=self.top_k),
@@ -128,12 +128,12 @@ class SearchOptions:
 
 
 def _between(least: Real, most: Real, **named: Real) -> str:
-    ((name, given),) = named.items()
-    return "" if least <= given <= most else f"{name} must be a number from {least} to {most:,}, got {given}"
+    ((name, value),) = named.items()
+    return "" if least <= value <= most else f"{name} must be a number from {least} to {most:,}, got {value}"
 
 
 def _at_least(least: int, *, finite: bool = True, **named: Real) -> str:
-    ((name, given),) = named.items()
-    if given >= least and (not finite or math.isfinite(given)):
+    ((name, value),) = named.items()
+    if value >= least and (not finite or math.isfinite(value)):
         return ""
-    return f"{name} must be {'a number of ' if finite else ''}at least {least}, got {given}"
+    return f"{name} must be {'a number of ' if finite else ''}at least {least}, got {value}"

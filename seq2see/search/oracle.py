@@ -1,4 +1,4 @@
-"""The caller's attention: weights handed in for some steps, from which the decoder goes on."""
+"""Oracle attention: weights that the caller gives for some steps, from which the decoder continues."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from seq2see.search.hypotheses import JointPlaces
 from seq2see.search.options import Real, Weights
 
 TOLERANCE = 1e-3
-"""How far from 1 the sum of weights may be, for numbers a person has rounded."""
+"""How far from 1 the sum of weights may be, since people round numbers."""
 
 
 class Oracle:
-    """Holds, for each step that has any, {input name: (batch, places)}: NaN rows are free, padding gets zeros."""
+    """The caller's weights by step: {input name: (batch, places)}, NaN in rows that are free, zeros at padding."""
 
     def __init__(
         self,
-        given: Weights | Sequence[Weights] | None,
+        weights: Weights | Sequence[Weights] | None,
         places: Mapping[str, JointPlaces],
         *,
         rows: int,
         max_length: int,
     ):
         self._steps: dict[int, dict[str, Tensor]] = {}
-        for row, steps in enumerate(_per_row(given, rows)):
+        for row, steps in enumerate(_per_row(weights, rows)):
             for step, maps in steps.items():
                 if not 0 <= step < max_length:
                     raise UserError(f"oracle: step {step}; allowed: 0 to {max_length - 1} (max_length {max_length})")
-                for name, weights in maps.items():
-                    self._place(step, name, places, row=row, weights=weights)
+                for name, look in maps.items():
+                    self._place(step, name, places, row=row, weights=look)
 
     def at(self, step: int, inputs: Int[Tensor, " inputs"], *, width: int) -> dict[str, Float[Tensor, "rows _"]] | None:
-        """What is forced at this step on `width` hypotheses of each input (by their numbers in the whole batch)."""
+        """The weights at this step for `width` hypotheses of each input (by its number in the whole batch), if any."""
         if step not in self._steps:
             return None
         return {name: rows[inputs].repeat_interleave(width, 0) for name, rows in self._steps[step].items()}
@@ -79,11 +79,11 @@ class Oracle:
         maps[name][row, mask[row]] = torch.as_tensor(weights, dtype=torch.float32, device=mask.device)
 
 
-def _per_row(given: Weights | Sequence[Weights] | None, rows: int) -> list[Weights]:
-    if given is None:
+def _per_row(weights: Weights | Sequence[Weights] | None, rows: int) -> list[Weights]:
+    if weights is None:
         return []
-    if isinstance(given, Mapping):
-        return [given] * rows
-    if len(given) != rows:
-        raise UserError(f"one oracle for each input is needed: {rows} inputs, {len(given)} oracles")
-    return list(given)
+    if isinstance(weights, Mapping):
+        return [weights] * rows
+    if len(weights) != rows:
+        raise UserError(f"one oracle for each input is needed: {rows} inputs, {len(weights)} oracles")
+    return list(weights)

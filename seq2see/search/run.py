@@ -1,4 +1,4 @@
-"""The front of the room: inputs in, hypotheses out, by whichever search the options ask for."""
+"""Search: inputs in, hypotheses out, by greedy search, beam search or sampling; and the scores of given outputs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from seq2see.search.sampling import Sampler
 from seq2see.search.scoring import check_coverage, coverage_penalty_of, normalised
 from seq2see.search.stepper import LEAST, Source, Stepper, evaluating
 
-# ---------------- The probability of outputs that are given, all steps at once
+# --- The probability of given outputs
 
 
 @dataclass
-class Given:
-    """log_probs: one for each token of the given output, `<eos>` included, or the one of its label."""
+class TargetScore:
+    """log_probs: of each token of a given output, `<eos>` included, or of its label."""
 
     log_probs: list[float]
 
@@ -39,8 +39,10 @@ class Given:
         return sum(self.log_probs)
 
 
-def score_targets(model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None) -> list[Given]:
-    """log P of each row's target, token by token: what a search would report, had it chosen these tokens."""
+def score_targets(
+    model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None
+) -> list[TargetScore]:
+    """log P of each row's target, token by token: what a search would report of it."""
     if not batch.rows:
         return []
     with evaluating([model]):
@@ -48,7 +50,9 @@ def score_targets(model: EncoderDecoder, batch: Batch, *, device: torch.device |
         step, ready = model.forward_batch(batch)
         ids, real = _targets(batch)
         chosen = model.head.target_scores(step, ready, ids, mask=real).clamp(min=LEAST)
-        return [Given(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())]
+        return [
+            TargetScore(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())
+        ]
 
 
 def _targets(batch: Batch) -> tuple[Int[Tensor, "*shape"], Bool[Tensor, "*shape"]]:
@@ -61,23 +65,24 @@ def _targets(batch: Batch) -> tuple[Int[Tensor, "*shape"], Bool[Tensor, "*shape"
     raise ValueError("a batch without targets has nothing to score")
 
 
-# ---------------- The output that is most like all others that were found
+# --- Ranking by agreement (minimum Bayes risk)
 
 LONGEST = 4
-"""Symbols of the longest phrases that are compared."""
+"""The length of the longest phrases that are compared, in symbols."""
 
 Phrases = list[Counter[tuple[int, ...]]]
 
 
 def by_agreement(hypotheses: Sequence[Hypothesis], temperature: float) -> list[Hypothesis]:
-    """Finished ones before unfinished ones, each by its mean likeness to all, weighed by P ** (1 / temperature)."""
+    """Finished hypotheses first, each by its mean similarity to all, weighted by P ** (1 / temperature)."""
     if not hypotheses:
         return []
-    phrases = [phrases_of(one.ids) for one in hypotheses]
-    best = max(one.log_probability for one in hypotheses)
-    weights = [math.exp((one.log_probability - best) / temperature) for one in hypotheses]
+    phrases = [phrases_of(hypothesis.ids) for hypothesis in hypotheses]
+    best = max(hypothesis.log_probability for hypothesis in hypotheses)
+    weights = [math.exp((hypothesis.log_probability - best) / temperature) for hypothesis in hypotheses]
     agreement = [
-        sum(weight * likeness(mine, other) for weight, other in zip(weights, phrases, strict=True)) for mine in phrases
+        sum(weight * similarity(mine, other) for weight, other in zip(weights, phrases, strict=True))
+        for mine in phrases
     ]
     order = sorted(
         range(len(hypotheses)),
@@ -87,26 +92,26 @@ def by_agreement(hypotheses: Sequence[Hypothesis], temperature: float) -> list[H
     return [hypotheses[number] for number in order]
 
 
-def likeness(one: Phrases, other: Phrases) -> float:
-    """The mean over lengths of F1 of the phrases that both have.
+def similarity(first: Phrases, second: Phrases) -> float:
+    """The mean over lengths of the F1 of common phrases.
 
-    >>> likeness(phrases_of([4, 5]), phrases_of([4, 5])), likeness(phrases_of([4]), phrases_of([5]))
+    >>> similarity(phrases_of([4, 5]), phrases_of([4, 5])), similarity(phrases_of([4]), phrases_of([5]))
     (1.0, 0.0)
     """
     shares = [
         2 * (mine & theirs).total() / (mine.total() + theirs.total())
-        for mine, theirs in zip(one, other, strict=True)
+        for mine, theirs in zip(first, second, strict=True)
         if mine or theirs
     ]
     return sum(shares) / len(shares) if shares else 1.0
 
 
 def phrases_of(ids: Sequence[int]) -> Phrases:
-    """How often each phrase of 1, 2, .. symbols occurs; `<eos>` is one of them, so that endings count too."""
+    """The count of each phrase of 1, 2, .. symbols; `<eos>` is a symbol, so that endings count too."""
     return [Counter(zip(*(ids[start:] for start in range(length)), strict=False)) for length in range(1, LONGEST + 1)]
 
 
-# ---------------- From tensors to hypotheses
+# --- Hypotheses
 
 
 def build_hypotheses(
@@ -119,35 +124,34 @@ def build_hypotheses(
     options: SearchOptions,
     inner: Sequence[Mapping[str, EncoderLook]] = (),
 ) -> list[list[Hypothesis]]:
-    """For each input at most n_best hypotheses: finished ones before unfinished ones, each by score or by
-    consensus, highest first."""
-    whose, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
+    """At most `n_best` hypotheses of each input, finished ones first, by score or by agreement, highest first."""
+    rows, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
     tokens, log_probs = paths.tokens.tolist(), paths.log_probs.cpu().double().tolist()
     likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
     looks = {name: look.cpu() for name, look in paths.looks.items()}
     masks = {name: joint.mask.cpu() for name, joint in places.items()}
     limits = writable.limits.tolist()
-    told: list[list[Hypothesis]] = [[] for _ in prefixes]
-    for output, row in enumerate(whose):
+    hypotheses: list[list[Hypothesis]] = [[] for _ in prefixes]
+    for output, row in enumerate(rows):
         length = steps[output] + 1
         inward = [name for name in looks if name not in places]
         shared = [name for name in looks if name in places and places[name].agreed[row]]
         apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
-        seen = {name: _together(weights) for name, weights in apart.items() if not places[name].lower}
+        looked = {name: _mean_of_heads(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output][:length]
         total = sum(each)
-        told[row].append(
+        hypotheses[row].append(
             Hypothesis(
                 ids=tokens[output][:length],
                 log_probs=each,
                 log_probability=total,
-                score=_score(total, length, seen, options),
+                score=_score(total, length, looked, options),
                 finished=finished[output],
                 runners_up=[
-                    [(one, share) for one, share in zip(ids, shares, strict=True) if one < limits[row]]
+                    [(token, share) for token, share in zip(ids, shares, strict=True) if token < limits[row]]
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
-                looks={name: weights.numpy() for name, weights in seen.items()},
+                looks={name: weights.numpy() for name, weights in looked.items()},
                 maps={
                     name: weights.transpose(0, -2).numpy()
                     for name, weights in apart.items()
@@ -163,11 +167,11 @@ def build_hypotheses(
                 forced=min(len(prefixes[row]), length),
             )
         )
-    return [_best(row, options) for row in told]
+    return [_best(row, options) for row in hypotheses]
 
 
-def _together(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
-    """One look for each step: where there are heads, their mean."""
+def _mean_of_heads(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
+    """One look for each step: the mean over heads, where there are any."""
     return weights if weights.dim() == 2 else weights.mean(1)
 
 
@@ -181,7 +185,7 @@ def _score(log_probability: float, length: int, looks: dict[str, Tensor], option
 
 
 def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
-    ranked = sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)
+    ranked = sorted(hypotheses, key=lambda hypothesis: (hypothesis.finished, hypothesis.score), reverse=True)
     if options.agreeing:
         ranked = by_agreement(ranked[: options.kept], options.consensus)
     return ranked[: options.n_best]
@@ -209,7 +213,7 @@ def search(
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):
-        stepper = Stepper(moved(sources, device), len(rows), maps=maps, ctc=options.ctc)
+        stepper = Stepper(move_inputs(sources, device), len(rows), maps=maps, ctc=options.ctc)
         check_coverage(stepper.places, options)
         allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
@@ -226,7 +230,7 @@ def search(
                 width=options.n_best,
                 max_length=options.max_length,
             )
-        paths = history.read_off(endings)
+        paths = history.backtrack(endings)
         return build_hypotheses(
             paths,
             endings,
@@ -238,8 +242,8 @@ def search(
         )
 
 
-def moved(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:
-    """The same sources with their inputs on the device; None leaves them where they are."""
+def move_inputs(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:
+    """The sources with their inputs on the device; None: where they are."""
     if device is None:
         return list(sources)
     return [(model, {name: column.to(device) for name, column in inputs.items()}) for model, inputs in sources]

@@ -1,4 +1,4 @@
-"""Drawing symbols from what the model holds likely, the same for an input whatever batch it is in."""
+"""Sampling: symbols drawn from the model's distribution, the same for an input whatever batch it is in."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ BELOW_ONE = 1 - 1e-12
 
 
 class Sampler:
-    """The choice of a sampling walk: the symbol where the running sum of probabilities passes a random number.
+    """Chooses the symbol where the cumulative probability passes a random number.
 
-    The numbers are drawn beforehand, from a generator seeded by (seed, row, sample) alone: neither the batch, nor how
-    many samples there are, nor how long they may become changes what a sample is.
+    The random numbers are drawn beforehand, from a generator seeded by (seed, row, sample) alone: a sample does not
+    depend on the batch, on the number of samples or on the maximum length.
     """
 
     def __init__(self, options: SearchOptions, rows: Sequence[int], *, device: torch.device):
@@ -42,7 +42,7 @@ class Sampler:
 
 
 def shaped(log_probs: Float[Tensor, "*rows symbols"], options: SearchOptions) -> Float[Tensor, "*rows symbols"]:
-    """Logits of what is drawn from: sharpened or flattened, then cut to the `top_k` likeliest, then to the nucleus."""
+    """The logits to sample from: divided by the temperature, then cut to the `top_k` likeliest, then to the nucleus."""
     logits = log_probs / options.temperature
     if 0 < options.top_k < logits.shape[-1]:
         best = logits.topk(options.top_k, dim=-1)
@@ -53,7 +53,7 @@ def shaped(log_probs: Float[Tensor, "*rows symbols"], options: SearchOptions) ->
 
 
 def _nucleus(logits: Float[Tensor, "*rows symbols"], share: float) -> Float[Tensor, "*rows symbols"]:
-    """The fewest likeliest symbols whose probabilities reach the share: all before which it is not yet reached."""
+    """The smallest set of likeliest symbols whose probabilities reach the share (nucleus sampling)."""
     ordered = logits.sort(dim=-1, descending=True)
     probabilities = torch.softmax(ordered.values.double(), -1)
     before = probabilities.cumsum(-1) - probabilities

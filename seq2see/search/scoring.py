@@ -1,4 +1,4 @@
-"""What a search ranks by: log-probability per length, and how much of the input was looked at."""
+"""Scores of hypotheses: log-probability with length normalisation, and the coverage penalty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seq2see.search.hypotheses import JointPlaces
 from seq2see.search.options import SearchOptions
 
 OVERLOOKED = 1e-6
-"""The least total a place counts as having got: one never looked at (oracle weights) costs much, not everything."""
+"""The least total weight of a place: one that got none (with oracle weights) costs much, but not infinitely much."""
 
 Number = TypeVar("Number", float, Tensor)
 
@@ -25,29 +25,26 @@ def normalised(log_probability: Number, length: int, options: SearchOptions) -> 
 
 
 def best_attainable(log_probability: Tensor, options: SearchOptions) -> Tensor:
-    """No continuation scores higher: every further symbol had probability 1, and the output grew as long as it may.
+    """The highest score of any continuation: all further symbols have probability 1, up to the maximum length.
 
-    The coverage penalty is at most 0, so it cannot lift a score above this either.
+    The coverage penalty is at most 0, so it cannot raise a score above this.
     """
     return normalised(log_probability, options.max_length, options)
 
 
 def covered(total: Float[Tensor, "*rows places"], mask: Bool[Tensor, "*#rows places"]) -> Float[Tensor, "*rows"]:
-    """sum_j log(min(sum_t a_tj, 1)) over real places: 0 where each got a whole look in total, below 0 elsewhere."""
+    """sum_j log(min(sum_t a_tj, 1)) over real places: 0 where each got a total weight of 1, below 0 otherwise."""
     return (total.clamp(OVERLOOKED, 1.0).log() * mask).sum(-1)
 
 
 def coverage_penalty_of(totals: dict[str, Tensor], masks: dict[str, Tensor], options: SearchOptions) -> Tensor:
-    """The coverage penalty of all inputs that are looked at, to be added to a score."""
+    """The coverage penalty over all inputs that are attended to, to be added to a score."""
     parts = [covered(total, masks[name]) for name, total in totals.items()]
     return options.coverage_penalty * torch.stack(parts).sum(0)
 
 
-# ---------------- How much each place has been looked at so far, for hypotheses whose score counts what ...
-
-
 class Coverage:
-    """Sums the looks of every hypothesis of a beam; does nothing where the coverage penalty is 0."""
+    """The sums of looks of every hypothesis of a beam; does nothing where the coverage penalty is 0."""
 
     def __init__(self, places: Mapping[str, JointPlaces], options: SearchOptions):
         self._options = options
@@ -57,7 +54,7 @@ class Coverage:
     def look(
         self, looks: Mapping[str, Float[Tensor, "rows *heads _"]], inputs: Int[Tensor, " inputs"]
     ) -> Float[Tensor, "inputs slots"] | Float[Tensor, ""]:
-        """Add this step's looks, of heads their mean; the penalty (0 or below) of each hypothesis that may end here."""
+        """Add the looks of a step (the mean over heads) and return the penalty of each hypothesis, 0 or below."""
         if self._options.coverage_penalty == 0:
             return torch.zeros((), device=inputs.device)
         for name in self._masks:
@@ -69,13 +66,13 @@ class Coverage:
         )
 
     def select(self, rows: Int[Tensor, " chosen"]) -> None:
-        """Go on from these hypotheses."""
+        """Continue with these hypotheses."""
         for name, total in self._sums.items():
             self._sums[name] = total.flatten(0, 1)[rows].view(-1, total.shape[1], total.shape[2])
 
 
 def check_coverage(places: Mapping[str, JointPlaces], options: SearchOptions) -> None:
-    """A penalty on what was overlooked needs a model that looks, and an ensemble that looks at the same places."""
+    """Refuse a coverage penalty for a model without attention, or for an ensemble with different places."""
     if options.coverage_penalty == 0:
         return
     if not places:

@@ -1,4 +1,4 @@
-"""One step of one model or of an ensemble, behind one interface: a search does not know which it drives."""
+"""One step of a model or of an ensemble, behind one interface for all searches."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from seq2see.decoders import State
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.copy_vocabulary import CopyVocabulary
-from seq2see.search.ctc_prefix import Along
-from seq2see.search.hypotheses import encoder_looks, fitted, joint_places, mean_looks, self_attention_name
+from seq2see.search.ctc_prefix import CtcPrefixScorer
+from seq2see.search.hypotheses import encoder_looks, joint_places, mean_looks, resized, self_attention_name
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
-"""A model and the columns of a batch that its encoders read."""
+"""A model and its inputs: the columns of a batch."""
 
 LEAST = -1e4
-"""Floor of a log-probability: what a model holds impossible stays a number, apart from what a search forbids (-inf)."""
+"""The least log-probability: symbols that a model finds impossible stay apart from forbidden ones (-inf)."""
 
 
 class Stepper:
-    """Carries the states of all models; their memories hold each input once, however many hypotheses read it.
+    """The states of all models; their memories hold each input once, however many hypotheses it has.
 
-    places: what can be looked at, inner: where encoders looked, writable: what can be written; all for the inputs as
-    they came (compaction leaves them as they are).
+    places: what can be attended to; inner: the encoders' own attention; writable: what can be generated; all of them
+    for the whole batch, also after compaction.
     """
 
     def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False, ctc: float = 0.0):
-        """maps: also tell each head and each layer apart, and where encoders looked (of one model, not of several);
-        ctc: the share that what is read along the places has in what each model says."""
+        """maps: also return the looks of each head and layer, and self-attention (of a single model);
+        ctc: the share of the CTC prefix score in the probabilities of each model."""
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
         self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
@@ -42,7 +42,7 @@ class Stepper:
         self.symbols = self.writable.symbols
         self._inputs = torch.arange(rows, device=self.writable.limits.device)
         self._states: list[State] = []
-        self._share, self._along = ctc, list[Along]()
+        self._share, self._ctc = ctc, list[CtcPrefixScorer]()
         if ctc and any(model.ctc is None for model in self._models):
             raise UserError(f"ctc {ctc:g}: this model was trained without loss.ctc; allowed: 0")
         self.places = joint_places(self._ready)
@@ -50,32 +50,34 @@ class Stepper:
         self.device = self._models[0].head.device
 
     def begin(self, width: int) -> None:
-        """`width` hypotheses for each input."""
+        """Start with `width` empty hypotheses for each input."""
         pairs = list(zip(self._models, self._ready, strict=True))
         self._states = [model.begin(ready, width=width) for model, ready in pairs]
         if self._share:
-            self._along = [Along.begin(*model.ctc_log_probs(ready.memory), width=width) for model, ready in pairs]
+            self._ctc = [
+                CtcPrefixScorer.begin(*model.ctc_log_probs(ready.memory), width=width) for model, ready in pairs
+            ]
 
     def step(
         self, tokens: Int[Tensor, " rows"] | None, forced: Mapping[str, Float[Tensor, "rows _"]] | None = None
     ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[Tensor, "rows *heads _"]]]:
-        """Every hypothesis reads its token: log P of each symbol, and {input name: (rows, places)}, where it looked.
+        """Extend every hypothesis by its token: log P of the next symbol, and {input name: (rows, places)}, the looks.
 
-        Told apart, looks with heads are (rows, heads, places), and those of lower layers are there by their names; so
-        are those at what has been read so far (`inward_name`), which are as wide as that.
-        An ensemble's P is the mean of its models' P. `forced` weights take the place of the models' own (NaN: free).
+        With maps, looks with heads are (rows, heads, places), those of lower layers are included by their names, and so
+        is self-attention to the symbols so far (`self_attention_name`). The probabilities of an ensemble are the mean
+        of its models'. forced: attention weights that replace the models' own where they are not NaN.
         """
         log_probs, looks = [], []
         for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
             layers = ready.by_layer()
             own = {
-                name: fitted(weights, layers[name].mask.shape[-1])
+                name: resized(weights, layers[name].mask.shape[-1])
                 for name, weights in (forced or {}).items()
                 if name in layers
             }
             step = model.step(ready, self._states[number], tokens, forced=own or None)
             self._states[number] = step.state
-            log_probs.append(self.writable.padded(self._with_line(number, model.log_probs(step, ready), tokens)))
+            log_probs.append(self.writable.padded(self._with_ctc(number, model.log_probs(step, ready), tokens)))
             if self._apart:
                 apart = {name: look.by_head() for name, look in step.by_layer().items()}
                 apart |= {
@@ -89,28 +91,28 @@ class Stepper:
             raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
         return self.writable.cut(joint.clamp_(min=LEAST), self._inputs), mean_looks(looks)
 
-    def _with_line(
+    def _with_ctc(
         self, number: int, log_probs: Float[Tensor, "rows _"], tokens: Int[Tensor, " rows"] | None
     ) -> Float[Tensor, "rows _"]:
-        """A model's own distribution times what is read along its places, each to the power of its share."""
+        """A model's distribution times that of its CTC prefix scorer, each to the power of its share."""
         if not self._share or tokens is None:
             return log_probs
-        self._along[number] = self._along[number].read(tokens)
-        read = self._along[number].log_probs().to(log_probs).clamp(min=LEAST)
-        return torch.log_softmax((1 - self._share) * log_probs.clamp(min=LEAST) + self._share * read, dim=-1)
+        self._ctc[number] = self._ctc[number].read(tokens)
+        scores = self._ctc[number].log_probs().to(log_probs).clamp(min=LEAST)
+        return torch.log_softmax((1 - self._share) * log_probs.clamp(min=LEAST) + self._share * scores, dim=-1)
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> None:
-        """Go on from these hypotheses, `width` in a run for each input; memories stay as they are."""
+        """Continue with these hypotheses, `width` in a run for each input; memories stay as they are."""
         self._states = [state.select(rows, width) for state in self._states]
-        self._along = [along.select(rows) for along in self._along]
+        self._ctc = [scorer.select(rows) for scorer in self._ctc]
 
     def compact(self, kept: Int[Tensor, " inputs"]) -> None:
-        """Go on with these inputs alone: the others leave states and memories."""
+        """Continue with these inputs alone: the others are removed from states and memories."""
         width = self._states[0].width
         rows = (kept[:, None] * width + torch.arange(width, device=kept.device)).flatten()
         self.select(rows, width)
         self._ready = [ready.select(kept) for ready in self._ready]
-        self._along = [along.compact(kept) for along in self._along]
+        self._ctc = [scorer.compact(kept) for scorer in self._ctc]
         self._inputs = self._inputs[kept]
 
 
@@ -122,7 +124,7 @@ def _mean_probability(log_probs: list[Tensor]) -> Tensor:
 
 @contextmanager
 def evaluating(models: Sequence[EncoderDecoder]) -> Iterator[None]:
-    """Without dropout and gradients; each module goes back to its mode, so a training run can search in between."""
+    """Evaluation mode without gradients; afterwards each module is in its former mode, so that training can go on."""
     training = [module for model in models for module in model.modules() if module.training]
     try:
         for module in training:

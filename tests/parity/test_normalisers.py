@@ -44,7 +44,7 @@ def drawn(places: int, scale: float, *, rows: int = 20) -> Tensor:
 
 @pytest.mark.parametrize("places", [1, 2, 7, 60])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("name", normalisers)
+@pytest.mark.parametrize("name", list(normalisers))
 def test_weights_are_those_of_the_definition(name: str, scale: float, places: int) -> None:
     energies = drawn(places, scale)
     weights, single = normalisers[name]()(energies), normalisers[name]()(energies.float())
@@ -54,7 +54,7 @@ def test_weights_are_those_of_the_definition(name: str, scale: float, places: in
         np.testing.assert_allclose(single[row].numpy(), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", normalisers)
+@pytest.mark.parametrize("name", list(normalisers))
 def test_energies_that_are_equal_get_equal_weights(name: str) -> None:
     for places in (1, 3, 500):
         weights = normalisers[name]()(torch.full((places,), 3.7))
@@ -62,7 +62,7 @@ def test_energies_that_are_equal_get_equal_weights(name: str) -> None:
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0])
-@pytest.mark.parametrize("name", normalisers)
+@pytest.mark.parametrize("name", list(normalisers))
 def test_gradients_are_differences_of_the_definition(name: str, scale: float) -> None:
     energies, upstream, tiny = drawn(6, scale, rows=12), drawn(6, 1.0, rows=12).numpy(), 1e-6
     energies.requires_grad_()
@@ -85,7 +85,7 @@ def test_the_sparse_ones_give_far_places_exactly_nothing(normalise: Callable[[Te
     assert (torch.softmax(energies, -1) > 0).all()
 
 
-@pytest.mark.parametrize("name", normalisers)
+@pytest.mark.parametrize("name", list(normalisers))
 def test_masked_weights_are_those_of_the_real_places_alone(name: str) -> None:
     energies = drawn(9, 1.0, rows=6).float()[:, None].requires_grad_()
     mask = torch.arange(9) < torch.tensor([9, 5, 1, 0, 2, 8])[:, None]

@@ -70,7 +70,7 @@ def test_a_beam_of_one_is_greedy(seed: int) -> None:
         allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
         oracle = Oracle(None, stepper.places, rows=rows, max_length=7)
         endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
-        paths = history.read_off(endings)
+        paths = history.backtrack(endings)
         told = build_hypotheses(
             paths,
             endings,

@@ -11,7 +11,7 @@ import torch
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.search import SearchOptions, search
-from seq2see.search.run import by_agreement, likeness, phrases_of
+from seq2see.search.run import by_agreement, phrases_of, similarity
 from tests.search.helpers import build, padded
 
 
@@ -23,7 +23,7 @@ def f1(one: list[int], other: list[int], length: int) -> float | None:
     return 2 * sum(min(mine[phrase], theirs[phrase]) for phrase in mine) / (sum(mine.values()) + sum(theirs.values()))
 
 
-def test_likeness_is_the_mean_f1_of_phrases() -> None:
+def test_similarity_is_the_mean_f1_of_phrases() -> None:
     draw = torch.Generator().manual_seed(1)
     for _ in range(30):
         one, other = (
@@ -31,7 +31,7 @@ def test_likeness_is_the_mean_f1_of_phrases() -> None:
         )
         shares = [f1(one.tolist(), other.tolist(), length) for length in (1, 2, 3, 4)]
         known = [share for share in shares if share is not None]
-        found = likeness(phrases_of(one.tolist()), phrases_of(other.tolist()))
+        found = similarity(phrases_of(one.tolist()), phrases_of(other.tolist()))
         assert found == pytest.approx(sum(known) / len(known))
 
 
@@ -46,7 +46,7 @@ def test_the_beam_is_ranked_by_what_its_outputs_share(consensus: float) -> None:
         weights = [math.exp(one.log_probability / consensus) for one in before]
 
         def risk(ids: list[int], known: list[tuple[float, list[int]]]) -> float:
-            return sum(weight * likeness(phrases_of(ids), phrases_of(other)) for weight, other in known)
+            return sum(weight * similarity(phrases_of(ids), phrases_of(other)) for weight, other in known)
 
         known = list(zip(weights, (one.ids for one in before), strict=True))
         expected = max(finished or before, key=lambda one: risk(one.ids, known))
