@@ -94,7 +94,7 @@ def test_given_targets_have_the_probabilities_of_all_symbols() -> None:
     made, given = head(), step(3, 3)
     every = made.log_probs(given, ready())
     expected = every.gather(-1, TARGETS[..., None]).squeeze(-1)[MASK]
-    torch.testing.assert_close(made.given(given, ready(), TARGETS, mask=MASK), expected)
+    torch.testing.assert_close(made.target_scores(given, ready(), TARGETS, mask=MASK), expected)
     torch.testing.assert_close(made.loss(given, ready(), TARGETS, mask=MASK), -expected.sum())
 
 

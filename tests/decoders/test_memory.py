@@ -132,7 +132,7 @@ def test_steps_tell_where_they_looked_at_their_own_places() -> None:
     for t, token in enumerate(text().unbind(1)):
         step = made.step(ready, state, token)
         state = step.state
-        for weights in step.inward:
+        for weights in step.self_weights:
             assert weights.shape == (ROWS, HEADS, t + 1)
             torch.testing.assert_close(weights.sum(-1), torch.ones(ROWS, HEADS))
             assert not weights[..., : max(t - 2, 0)].any()

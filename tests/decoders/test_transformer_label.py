@@ -121,5 +121,5 @@ def test_it_reads_no_symbol() -> None:
     ready = made.prepare(memory(inputs=INPUTS))
     with pytest.raises(TypeError, match="this decoder reads no symbol, got one"):
         made.step(ready, made.begin(ready), torch.tensor([1, 2, 3]))
-    with pytest.raises(TypeError, match="no target to teach"):
+    with pytest.raises(TypeError, match="no target"):
         made.teach(ready, made.begin(ready), torch.tensor([[1], [2], [3]]))
