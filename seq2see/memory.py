@@ -1,4 +1,4 @@
-"""What an encoder hands over: places that can be looked at. Nothing right of here knows the modality."""
+"""Memory, the output of encoders: places that can be attended to. What comes after it does not know the modality."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class Layout:
     """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order,
     `frames-grid` frame by frame, each a grid.
 
-    shape: rows and columns of a grid, which all inputs share (before them the frames, of the longest input); what lies
-    in a line is as long as its mask says.
-    leftward: columns are counted from the right of a picture, as a script that runs that way is read.
+    shape: rows and columns of a grid, which all inputs share, after the frames of the longest input, if any; places in
+    a line need none. leftward: columns are counted from the right of an image, for scripts written from right to left.
     """
 
     kind: LayoutKind = "tokens"
@@ -27,21 +26,22 @@ class Layout:
     leftward: bool = False
 
     def to_dict(self, places: int) -> dict[str, Any]:
-        """For an input of so many real places, as in `predict --json`; a narrower grid than its batch's has fewer
-        columns, a shorter clip fewer frames."""
+        """The layout of an input with so many real places, as in `predict --json`.
+
+        A grid that is narrower than that of its batch has fewer columns, a shorter clip fewer frames.
+        """
         shape = self.shape or (places,)
         if self.kind == "grid":
             shape = (self.shape[0], places // self.shape[0])
         if self.kind == "frames-grid":
             shape = (places // (self.shape[1] * self.shape[2]), *self.shape[1:])
-        told: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
-        return told | {"direction": "right-to-left"} if self.leftward else told
+        layout: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
+        return layout | {"direction": "right-to-left"} if self.leftward else layout
 
 
 @dataclass(frozen=True)
 class View:
-    """What can be looked at, before there is any input: places of so many numbers each, which lie like this, and the
-    larger places they lie inside, if any."""
+    """Places before there is any input: their size and layout, and the larger places they lie inside, if any."""
 
     size: int
     layout: LayoutKind = "tokens"
@@ -50,11 +50,10 @@ class View:
 
 @dataclass
 class Copyable:
-    """What stands at the places of an input, as the output would write it.
+    """The symbols at the places of an input as ids of the output, for copying.
 
-    ids: (batch, places), below the number of the output's symbols where its vocabulary has the word; from there on the
-    words of this input that it lacks are counted, in the order in which they first appear;
-    words: those words, row by row, where somebody will read them.
+    ids: (batch, places); ids from the size of the output's vocabulary on are words of this input that the vocabulary
+    lacks, in the order in which they first appear; words: those words, row by row, where they will be shown.
     """
 
     ids: Int[Tensor, "batch places"]
@@ -67,18 +66,18 @@ class Copyable:
         return replace(self, ids=self.ids.to(device))
 
     def further(self, symbols: int) -> Int[Tensor, " batch"]:
-        """How many words of each input lie beyond an output vocabulary of so many symbols."""
+        """How many words of each input an output vocabulary of that size lacks."""
         return (self.ids.amax(1) + 1 - symbols).clamp(min=0)
 
 
 @dataclass
 class Places:
-    """Places of one input.
+    """The places of one input.
 
     states: (batch, places, size); mask: (batch, places), True where a place is real;
-    tokens: the input's own symbols, row by row (to be shown, and for unknown words);
-    parent: (batch, places), for each place the index of the larger place (sentence) that holds it; inside: those larger
-    places; copyable: what the output would write for its symbols, where a model may copy them.
+    tokens: the input's own symbols, row by row (to be shown, and to replace unknown words);
+    parent: (batch, places), the index of the larger place (sentence) of each; inside: those larger places;
+    copyable: their symbols as ids of the output, where a model may copy them.
     """
 
     states: Float[Tensor, "batch places size"]
@@ -104,9 +103,9 @@ class Places:
 
 @dataclass
 class EncoderMap:
-    """Where an encoder itself looked, while it read: weights (batch, rows, places), or (batch, heads, rows, places).
+    """An encoder's own attention: weights (batch, rows, places), or (batch, heads, rows, places).
 
-    mask: (batch, rows), (batch, places): which rows and which places are real; layout: how the places lie.
+    rows, places: (batch, rows) and (batch, places), which of them are real; layout: how the places lie.
     """
 
     weights: Float[Tensor, "batch *heads rows places"]
@@ -120,10 +119,10 @@ class EncoderMap:
 
 @dataclass
 class Memory:
-    """All that is known of a batch of inputs, by input name (`input.name` for further places of an input).
+    """The encoded inputs of a batch, by input name (`input.name` for further places of an input).
 
     summaries: {name: (batch, size)}, the last state (both directions joined) of a sequence, the masked mean of a grid
-    or set; maps: where encoders looked while they read.
+    or set; maps: the encoders' own attention; rows: the size of the batch.
     """
 
     places: dict[str, Places] = field(default_factory=dict)
@@ -132,7 +131,7 @@ class Memory:
     rows: int = -1
 
     def __post_init__(self) -> None:
-        """Without inputs (a language model) the number of rows has to be given; otherwise it follows from them."""
+        """Without inputs (a language model) `rows` has to be given; otherwise it follows from them."""
         if self.rows < 0:
             known = [len(places.mask) for places in self.places.values()] + [len(v) for v in self.summaries.values()]
             self.rows = known[0] if known else 0
@@ -141,6 +140,6 @@ class Memory:
         return Memory(
             places={name: places.select(rows) for name, places in self.places.items()},
             summaries={name: vector[rows] for name, vector in self.summaries.items()},
-            maps={name: one.select(rows) for name, one in self.maps.items()},
+            maps={name: each.select(rows) for name, each in self.maps.items()},
             rows=len(rows),
         )

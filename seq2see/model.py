@@ -159,19 +159,21 @@ class EncoderDecoder(nn.Module):
 
     def parameter_symbols(self) -> Symbols:
         """The symbol and the part of every parameter, for `show`."""
-        found: Symbols = {}
+        symbols: Symbols = {}
         for key, encoder in zip(self.encoders.keys(), self.encoders.values(), strict=True):
-            found |= _listed(f"encoders.{key}", encoder, f"encoder of {key}")
+            symbols |= _listed(f"encoders.{key}", encoder, f"encoder of {key}")
         parts = {"decoder": "decoder", "head": "output layer", "ctc": "output along the places"}
         for name, part in parts.items():
             module = getattr(self, name)
-            found |= {} if module is None else _listed(name, module, part)
-        return found
+            symbols |= {} if module is None else _listed(name, module, part)
+        return symbols
 
 
 def _listed(name: str, module: nn.Module, part: str) -> Symbols:
     """The symbols of a module, under its part unless they have one of their own."""
-    return {key: replace(one, part=one.part or part) for key, one in prefixed(name, symbols_of(module)).items()}
+    return {
+        key: replace(symbol, part=symbol.part or part) for key, symbol in prefixed(name, symbols_of(module)).items()
+    }
 
 
 def shifted(targets: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:

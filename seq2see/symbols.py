@@ -61,21 +61,21 @@ def default_symbols(module: nn.Module, name: str = "") -> Symbols:
     known = known if isinstance(known, Mapping) else {}
     if _is_layer(module):
         known = {"weight": name, "bias": _bias(name)}
-    found = {key: Symbol(known.get(key, key)) for key, _ in module.named_parameters(recurse=False)}
+    symbols = {key: Symbol(known.get(key, key)) for key, _ in module.named_parameters(recurse=False)}
     for child, below in module.named_children():
         inner = symbols_of(below, f"{name}.{child}" if child.isdigit() and name else child)
         for own, symbol in inner.items():
             key = f"{child}.{own}"
-            found[key] = Symbol(known[key]) if key in known else symbol
-    return found
+            symbols[key] = Symbol(known[key]) if key in known else symbol
+    return symbols
 
 
 def layer_symbols(layers: nn.ModuleList, name: str = "layers") -> Symbols:
     """The symbols of layers on top of each other, 'W_q, layer 1', by their names in the module that holds the list."""
-    found: Symbols = {}
+    symbols: Symbols = {}
     for number, layer in enumerate(layers):
-        found |= prefixed(f"{name}.{number}", symbols_of(layer), where=f"layer {number + 1}")
-    return found
+        symbols |= prefixed(f"{name}.{number}", symbols_of(layer), where=f"layer {number + 1}")
+    return symbols
 
 
 def prefixed(name: str, symbols: Mapping[str, Symbol], *, where: str = "") -> Symbols:

@@ -152,7 +152,9 @@ class Attention(nn.Module):
 
     def parameter_symbols(self) -> Symbols:
         """Those of the score; those of the scope are 'of the window'."""
-        window = {key: Symbol(f"{one.name} of the window", one.where) for key, one in symbols_of(self.scope).items()}
+        window = {
+            key: Symbol(f"{symbol.name} of the window", symbol.where) for key, symbol in symbols_of(self.scope).items()
+        }
         return prefixed("score", symbols_of(self.score)) | prefixed("scope", window)
 
 

@@ -100,8 +100,10 @@ class MultiHead(nn.Module):
 
     def parameter_symbols(self) -> Symbols:
         """Those of the projections are 'of heads'."""
-        found = {key: replace(one, name=f"{one.name} of heads") for key, one in default_symbols(self).items()}
-        return found | prefixed("inner", symbols_of(self.inner))
+        symbols = {
+            key: replace(symbol, name=f"{symbol.name} of heads") for key, symbol in default_symbols(self).items()
+        }
+        return symbols | prefixed("inner", symbols_of(self.inner))
 
     def _more_queries(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
         """Further queries of the inner attention, by the names of its arguments."""
@@ -151,13 +153,13 @@ class TwoLevelMultiHead(MultiHead):
 
     def parameter_symbols(self) -> Symbols:
         """The projections of words and of sentences; W_o belongs to both."""
-        found = super().parameter_symbols()
-        for key, one in found.items():
+        symbols = super().parameter_symbols()
+        for key, symbol in symbols.items():
             if key.startswith("larger."):
-                found[key] = one.inside("sentences")
+                symbols[key] = symbol.inside("sentences")
             elif key.startswith("W_") and not key.startswith("W_o"):
-                found[key] = one.inside("words")
-        return found
+                symbols[key] = symbol.inside("words")
+        return symbols
 
     def _more_queries(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
         return {"larger_query": self._split(self.larger["W_q"](query)).flatten(0, 1)}

@@ -115,12 +115,12 @@ class CrossAttention(nn.Module):
 
     def parameter_symbols(self) -> Symbols:
         """Those of each attention, listed as a part of their own."""
-        found: Symbols = {}
+        symbols: Symbols = {}
         for key, attention in zip(self.over.keys(), self.over.values(), strict=True):
             part = f"attention over {key.replace('/', '.')}"
             for name, symbol in symbols_of(attention).items():
-                found[f"over.{key}.{name}"] = replace(symbol, part=part)
-        return found
+                symbols[f"over.{key}.{name}"] = replace(symbol, part=part)
+        return symbols
 
 
 def _grouped(rows: Tensor | None, batch: int) -> Tensor | None:

@@ -54,12 +54,12 @@ class LabelDecoder(Decoder):
         query = state.cells[0][0]
         features, looks = query, {}
         if self.looking:
-            seen: Context = self.looking(
+            context: Context = self.looking(
                 query, ready.looks, position=state.position, past=state.past, forced=forced, generator=generator
             )
-            looks = seen.looks
+            looks = context.looks
             if self.whole_output:
-                features = torch.cat([query, seen.context], dim=-1)
+                features = torch.cat([query, context.context], dim=-1)
         after = replace(state, position=state.position + 1)
         layer = LayerStep(query, query if self.looking else None)
         return Step(after, dropout(features, self.dropout, self.training), looks, layers=[layer], output=query)

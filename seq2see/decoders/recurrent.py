@@ -115,13 +115,13 @@ class RecurrentDecoder(Decoder):
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)
-        after, seen = self._advance(ready, state, projected, forced=forced, generator=generator)
+        after, context = self._advance(ready, state, projected, forced=forced, generator=generator)
         output = top_output(after.cells)
-        features = self._features(output, seen.context if seen else None, embedded)
+        features = self._features(output, context.context if context else None, embedded)
         layers = [LayerStep(cell[0]) for cell in after.cells]
         if self.looking:
             layers[-1].query = output if self.current else top_output(state.cells)
-        return Step(after, features, seen.looks if seen else {}, layers=layers, output=output)
+        return Step(after, features, context.looks if context else {}, layers=layers, output=output)
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target: the same function as `step`, with all products that can be moved out of the loop."""
@@ -135,9 +135,9 @@ class RecurrentDecoder(Decoder):
         outputs: list[Tensor] = []
         looks: list[Context] = []
         for step in projected.unbind(1):
-            state, seen = self._advance(ready, state, step, product=product)
+            state, context = self._advance(ready, state, step, product=product)
             outputs.append(top_output(state.cells))
-            looks.append(seen.trimmed())  # type: ignore[union-attr]
+            looks.append(context.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
         return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
 
@@ -159,19 +159,19 @@ class RecurrentDecoder(Decoder):
             )
             return context
 
-        seen: Context | None = None
+        context: Context | None = None
         if self.looking and not self.current:
-            seen = look(top_output(state.cells))
-            projected = projected + product(seen.context, self.first.W["c"], "W_c")
+            context = look(top_output(state.cells))
+            projected = projected + product(context.context, self.first.W["c"], "W_c")
         elif state.context is not None:
             projected = projected + product(state.context, self.first.W["c"], "W_c")
         cells = self._run_layers(projected, state.cells, product)
         if self.looking and self.current:
-            seen = look(top_output(cells))
-        fed = seen.context if seen is not None and state.context is not None else None
-        past = seen.past if seen is not None else state.past
+            context = look(top_output(cells))
+        fed = context.context if context is not None and state.context is not None else None
+        past = context.past if context is not None else state.past
         after = replace(state, cells=cells, position=state.position + 1, context=fed, past=past)
-        return after, seen
+        return after, context
 
     def _run_layers(
         self, projected: Float[Tensor, "rows gates"], before: list[CellState], product: Product
@@ -195,10 +195,10 @@ class RecurrentDecoder(Decoder):
         for layer, before in zip(self.cells[1:], start[1:], strict=True):
             outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)
             cells.append(last)
-        seen = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
-        features = self._features(outputs, seen.context if seen else None, embedded)
+        context = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
+        features = self._features(outputs, context.context if context else None, embedded)
         after = replace(state, cells=cells, position=state.position + embedded.shape[1])
-        return Step(after, features, seen.looks if seen else {})
+        return Step(after, features, context.looks if context else {})
 
     def _features(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
         if not self.whole_output:
@@ -214,7 +214,7 @@ class RecurrentDecoder(Decoder):
         elif self.feeds:
             inputs.append("c_{t-1}")
         every = joined_equation(self.every_names, self.join)
-        seen = ["s_t", *["c_t"] * bool(self.looking), embedded] if self.whole_output else ["s_t"]
+        features = ["s_t", *["c_t"] * bool(self.looking), embedded] if self.whole_output else ["s_t"]
         layers = f", {settings.layers} layers" if settings.layers > 1 else ""
         return DecoderEquations(
             f"{settings.cell} of size {settings.size}{layers}",
@@ -226,7 +226,7 @@ class RecurrentDecoder(Decoder):
             step=[f"s_t = {settings.cell}(s_{{t-1}}, [{'; '.join([*inputs, *[every] * bool(every)])}])"],
             cell=self.first.equation(),
             cell_name=settings.cell,
-            features=seen[0] if len(seen) == 1 else f"[{'; '.join(seen)}]",
+            features=features[0] if len(features) == 1 else f"[{'; '.join(features)}]",
         )
 
     def parameter_symbols(self) -> Symbols:

@@ -73,7 +73,7 @@ class DeepSetsEncoder(Encoder):
 
     def parameter_symbols(self) -> Symbols:
         networks = {"phi": self.phi, "rho": self.rho}
-        found = prefixed("embedding", symbols_of(self.embedding))
+        symbols = prefixed("embedding", symbols_of(self.embedding))
         for name, network in networks.items():
-            found |= prefixed(name, symbols_of(network), where=name)
-        return found
+            symbols |= prefixed(name, symbols_of(network), where=name)
+        return symbols

@@ -114,11 +114,11 @@ class HierarchicalEncoder(Encoder):
         ]
 
     def parameter_symbols(self) -> Symbols:
-        found = default_symbols(self)
+        symbols = default_symbols(self)
         for level, where in (("word_layers", "words"), ("sentence_layers", "sentences")):
-            for key, one in symbols_of(self.get_submodule(level)).items():
-                found[f"{level}.{key}"] = replace(one, where=", ".join(filter(None, (where, one.where))))
-        return found
+            for key, symbol in symbols_of(self.get_submodule(level)).items():
+                symbols[f"{level}.{key}"] = replace(symbol, where=", ".join(filter(None, (where, symbol.where))))
+        return symbols
 
 
 def _title(settings: HierarchicalEncoderSettings, kind: Level) -> str:

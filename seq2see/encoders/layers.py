@@ -239,13 +239,13 @@ class RecurrentLayers(nn.ModuleList):
 
     def parameter_symbols(self) -> Symbols:
         """'W, layer 1 forwards'"""
-        found: Symbols = {}
+        symbols: Symbols = {}
         for number, readers in enumerate(self.readers()):
             for side, (reader, direction) in enumerate(zip(readers, DIRECTIONS, strict=False)):
-                for key, one in symbols_of(reader).items():
-                    where = ", ".join(filter(None, (f"layer {number + 1} {direction}", one.where)))
-                    found[f"{number}.{side}.{key}"] = Symbol(one.name, where)
-        return found
+                for key, symbol in symbols_of(reader).items():
+                    where = ", ".join(filter(None, (f"layer {number + 1} {direction}", symbol.where)))
+                    symbols[f"{number}.{side}.{key}"] = Symbol(symbol.name, where)
+        return symbols
 
 
 def _read(

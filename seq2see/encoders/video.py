@@ -63,9 +63,13 @@ class Motion(nn.Module):
         real = mask[:, :, None, None, None]
         states = pixels * real
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            made = convolution(states.transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)).transpose(1, 2)
-            batch, frames = made.shape[:2]
-            states = relu(norm(made.reshape(batch * frames, *made.shape[2:]))).unflatten(0, (batch, frames)) * real
+            convolved = convolution(states.transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)).transpose(
+                1, 2
+            )
+            batch, frames = convolved.shape[:2]
+            states = (
+                relu(norm(convolved.reshape(batch * frames, *convolved.shape[2:]))).unflatten(0, (batch, frames)) * real
+            )
         return states
 
 

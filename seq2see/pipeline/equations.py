@@ -45,16 +45,16 @@ def probability(recipe: Recipe, network: EncoderDecoder) -> str:
 def step_equations(recipe: Recipe, network: EncoderDecoder) -> dict[str, str]:
     """The equations of one decoding step, by what they give: query, energies, weights, context, state, output."""
     equations = decoder_equations(recipe, network)
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     if recipe.looked_at and equations.attention is not None:
         attention = equations.attention
-        found["query"] = f"q = {equations.query}"
-        found["energies"] = ";  ".join([attention.score, *attention.heads])
-        found["weights"] = ";  ".join([*attention.window, *attention.weights])
-        found["context"] = attention.context
+        lines["query"] = f"q = {equations.query}"
+        lines["energies"] = ";  ".join([attention.score, *attention.heads])
+        lines["weights"] = ";  ".join([*attention.window, *attention.weights])
+        lines["context"] = attention.context
     if recipe.started_by and equations.cell:
-        found["start"] = equations.start
-    found["state"] = ";  ".join([*[equations.start] * equations.from_start, *equations.step])
+        lines["start"] = equations.start
+    lines["state"] = ";  ".join([*[equations.start] * equations.from_start, *equations.step])
     if equations.cell:
-        found["cell"] = equations.cell
-    return found | {"output": output_equation(recipe, network)}
+        lines["cell"] = equations.cell
+    return lines | {"output": output_equation(recipe, network)}

@@ -94,19 +94,19 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """One JSON object, as `explain --json` prints it; without what this model does not have."""
         likeliest = [{"text": text, "probability": probability} for text, probability in self.likeliest]
-        found = asdict(self) | {"likeliest": likeliest}
+        record = asdict(self) | {"likeliest": likeliest}
         if self.generating is None:
-            del found["generating"]
+            del record["generating"]
         for name in ("start", "layers"):
-            if not found[name]:
-                del found[name]
-        for look in [*found["looks"], *(look for layer in found.get("layers", []) for look in layer["looks"])]:
+            if not record[name]:
+                del record[name]
+        for look in [*record["looks"], *(look for layer in record.get("layers", []) for look in layer["looks"])]:
             if not look["heads"]:
                 del look["heads"]
-        for layer in found.get("layers", []):
+        for layer in record.get("layers", []):
             if layer["self_attention"] is None:
                 del layer["self_attention"]
-        return found
+        return record
 
 
 def explain(
@@ -145,25 +145,25 @@ def _explain(
         state = network.step(ready, state, before, forced=forced.at(number, first_row, width=1)).state
     read = [] if one_step else [vocabulary.symbols[SOS], *outputs[:step]]
     token = torch.tensor([ids[step - 1] if step else SOS], device=bundle.device) if read else None
-    made = network.step(replace(ready, maps=True), state, token, forced=forced.at(step, first_row, width=1))
-    probabilities = network.log_probs(made, ready)[0].double().exp()
+    last = network.step(replace(ready, maps=True), state, token, forced=forced.at(step, first_row, width=1))
+    probabilities = network.log_probs(last, ready)[0].double().exp()
     best = probabilities.topk(min(LIKELIEST, len(probabilities)))
     texts = vocabulary.decode(best.indices.tolist(), words)
     equations = step_equations(recipe, network)
-    layers = _layers(made, ready.memory, read)
+    layers = _layers(last, ready.memory, read)
     return Explanation(
         step=step,
         steps=len(outputs),
         outputs=outputs,
         reads=read[-1] if read else None,
         query=layers[-1].query if layers else [],
-        looks=[looked for name, look in made.looks.items() for looked in _looked(name, look, ready.memory)],
-        state=_numbers((made.features if made.output is None else made.output)[0]),
+        looks=[looked for name, look in last.looks.items() for looked in _looked(name, look, ready.memory)],
+        state=_numbers((last.features if last.output is None else last.output)[0]),
         writes=outputs[step],
         probability=float(probabilities[ids[step]]),
         likeliest=list(zip(texts, best.values.tolist(), strict=True)),
         equations=equations,
-        generating=float(network.head.generating(made)[0]) if isinstance(network.head, CopyHead) else None,
+        generating=float(network.head.generating(last)[0]) if isinstance(network.head, CopyHead) else None,
         start=_numbers(first.cells[-1][0][0]) if "start" in equations else [],
         layers=layers if len(layers) > 1 or any(layer.self_attention for layer in layers) else [],
     )
@@ -199,13 +199,13 @@ def _self_attention(numbers: HeadNumbers, read: list[str]) -> Looked:
 
 def _looked(name: str, look: Look, memory: Memory) -> list[Looked]:
     """A look; of two-level attention after the look at the larger places, which has no context of its own."""
-    found = []
+    record = []
     if look.larger is not None and look.larger_energies is not None:
         larger = name.partition(".")[0]
         energies, weights = _numbers(look.larger_energies[0]), _numbers(look.larger[0])
-        found.append(Looked(larger, _tokens(memory, larger), energies, weights, []))
+        record.append(Looked(larger, _tokens(memory, larger), energies, weights, []))
     energies, weights = _numbers(look.dense_energies()[0]), _numbers(look.dense()[0])
-    return [*found, Looked(name, _tokens(memory, name), energies, weights, _numbers(look.context[0]), _heads(look))]
+    return [*record, Looked(name, _tokens(memory, name), energies, weights, _numbers(look.context[0]), _heads(look))]
 
 
 def _heads(look: Look) -> list[HeadLook]:

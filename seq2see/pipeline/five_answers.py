@@ -37,8 +37,8 @@ class Answers:
 
     def to_dict(self) -> dict[str, Any]:
         counted = [
-            {"part": one.part, "name": one.name, "shape": list(one.shape), "count": _number(one.count)}
-            for one in self.parameters
+            {"part": entry.part, "name": entry.name, "shape": list(entry.shape), "count": _number(entry.count)}
+            for entry in self.parameters
         ]
         return {
             "task": self.task,
@@ -76,23 +76,23 @@ TERMS = {
 """What else is minimised, where the recipe gives it a weight."""
 
 
-def answers_of(made: Bundle | Recipe) -> Answers:
+def answers_of(subject: Bundle | Recipe) -> Answers:
     """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
-    if isinstance(made, Bundle):
-        recipe, network, parameters = made.recipe, made.network, of_network(made.network)
-        sizes = {name: field.size for name, field in made.fields.all.items() if field.size}
+    if isinstance(subject, Bundle):
+        recipe, network, parameters = subject.recipe, subject.network, of_network(subject.network)
+        sizes = {name: field.size for name, field in subject.fields.all.items() if field.size}
         notes: list[str] = []
     else:
-        recipe, sizes = made, _stated(made)
-        known = {name: size for name, size in sizes.items() if made.vocabulary_owner(name) == name}
-        network, parameters = skeleton(made, known), of_recipe(made, known)
-        notes = _notes(made, known)
+        recipe, sizes = subject, _stated(subject)
+        known = {name: size for name, size in sizes.items() if subject.vocabulary_owner(name) == name}
+        network, parameters = skeleton(subject, known), of_recipe(subject, known)
+        notes = _notes(subject, known)
     if recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
     return Answers(
         recipe.task,
         recipe.description,
-        _data(recipe, sizes, exact=isinstance(made, Bundle)),
+        _data(recipe, sizes, exact=isinstance(subject, Bundle)),
         _encoder(recipe, network),
         _decoder(recipe, network),
         parameters,
@@ -118,9 +118,9 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
         )
     limits = {name: size for name, size in known.items() if recipe.sized_by_data(name)}
     if limits:
-        said = ", ".join(f"{name} {size:,}" for name, size in limits.items())
+        text = ", ".join(f"{name} {size:,}" for name, size in limits.items())
         lines.append(
-            f"counted with vocabularies as large as the recipe allows ({said}); data with fewer symbols needs less"
+            f"counted with vocabularies as large as the recipe allows ({text}); data with fewer symbols needs less"
         )
     return lines
 
@@ -186,7 +186,7 @@ def _block(title: str, lines: list[str]) -> list[str]:
 def _could_copy(recipe: Recipe) -> bool:
     """Whether the output is written in the symbols of a text that is read."""
     tokens = getattr(recipe.output, "tokens", None)
-    return recipe.decoder.own is None and any(given.tokens == tokens for given in recipe.texts.values())
+    return recipe.decoder.own is None and any(column.tokens == tokens for column in recipe.texts.values())
 
 
 def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
@@ -201,7 +201,7 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
         )
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
-    lines += [f"  + {weight:g} {said}" for key, said in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
+    lines += [f"  + {weight:g} {text}" for key, text in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
     lines += _draws(recipe)
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
@@ -222,11 +222,11 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
 
 def _target(recipe: Recipe) -> str:
     """What the output should be, and what was done to the input."""
-    said = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
+    text = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
     if getattr(recipe.output, "standardise", False):
-        said += ", standardised"
-    noises = [given.noise_note for given in recipe.inputs.values() if given.noise_note]
-    return f"{said}, clean, while what is read has noise ({', '.join(noises)})" if noises else said
+        text += ", standardised"
+    noises = [column.noise_note for column in recipe.inputs.values() if column.noise_note]
+    return f"{text}, clean, while what is read has noise ({', '.join(noises)})" if noises else text
 
 
 def _draws(recipe: Recipe) -> list[str]:
@@ -255,33 +255,33 @@ def _minimised(recipe: Recipe) -> str:
 
 def _dropouts(recipe: Recipe) -> dict[str, float | None]:
     """{where: share} of the encoders, the decoder and the symbols each of them reads."""
-    found: dict[str, float | None] = {}
+    dropouts: dict[str, float | None] = {}
     for name in recipe.inputs:
         if recipe.reader_of(name) == name:
             settings = recipe.encoder_of(name)
             whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
-            found[f"encoder{whose}"] = settings.dropout
+            dropouts[f"encoder{whose}"] = settings.dropout
             if (embedding := embedding_of(settings)) is not None:
-                found[f"e(x){whose}"] = embedding.dropout
-    return found | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
+                dropouts[f"e(x){whose}"] = embedding.dropout
+    return dropouts | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
 
 
 def _limits(settings: TrainingSettings) -> str:
     limits = {"epochs": settings.epochs, "updates": settings.updates, "minutes": settings.minutes}
-    said = [f"{value:g} {name}" for name, value in limits.items() if value]
+    stops = [f"{value:g} {name}" for name, value in limits.items() if value]
     if settings.patience:
-        said.append(f"{settings.patience} reports without a better one")
-    return " or ".join(said) or "the user's word"
+        stops.append(f"{settings.patience} reports without a better one")
+    return " or ".join(stops) or "the user's word"
 
 
 def _table(parameters: list[Counted], whole: str) -> list[str]:
     """Parts in order, each with its parameters below it."""
-    parts = list(dict.fromkeys(one.part for one in parameters))
+    parts = list(dict.fromkeys(entry.part for entry in parameters))
     rows: list[tuple[str, str, str]] = []
     for part in parts:
-        inside = in_order([one for one in parameters if one.part == part])
+        inside = in_order([entry for entry in parameters if entry.part == part])
         rows.append((part, "", shown(total(inside))))
-        rows += [(f"  {one.name}", " x ".join(one.shape), shown(one.count)) for one in inside]
+        rows += [(f"  {entry.name}", " x ".join(entry.shape), shown(entry.count)) for entry in inside]
     rows.append(("in all", "", whole))
     name, shape, count = (max(len(row[column]) for row in rows) for column in range(3))
     return [f"{row[0]:<{name}}  {row[1]:<{shape}}  {row[2]:>{count}}".rstrip() for row in rows]

@@ -66,23 +66,23 @@ def of_recipe(recipe: Recipe, known: Mapping[str, int]) -> list[Counted]:
 
 def _merged(counted: Iterable[tuple[Symbol, tuple[str, ...], Count]]) -> list[Counted]:
     """One entry for each parameter; those that no equation names (a backbone's) are counted together."""
-    found: dict[tuple[str, str, str], Counted] = {}
+    result: dict[tuple[str, str, str], Counted] = {}
     for number, (symbol, shape, count) in enumerate(counted):
         entry = Counted(symbol.part, str(symbol), shape, count)
         key = (entry.part, entry.name, "" if symbol.merged else str(number))
-        if key in found:
-            entry = Counted(entry.part, entry.name, (), total([found[key], entry]))
-        found[key] = entry
-    return list(found.values())
+        if key in result:
+            entry = Counted(entry.part, entry.name, (), total([result[key], entry]))
+        result[key] = entry
+    return list(result.values())
 
 
 def total(counted: list[Counted]) -> Count:
     """The sum of all counts."""
-    found: Count = {(): 0}
+    result: Count = {(): 0}
     for entry in counted:
         for key, number in entry.count.items():
-            found[key] = found.get(key, 0) + number
-    return found
+            result[key] = result.get(key, 0) + number
+    return result
 
 
 def in_order(counted: list[Counted]) -> list[Counted]:
@@ -116,12 +116,12 @@ def _shapes(network: EncoderDecoder) -> dict[str, tuple[int, ...]]:
 
 
 def _product(sizes: list[Count]) -> Count:
-    found: Count = {(): 1}
+    result: Count = {(): 1}
     for size in sizes:
         multiplied: Count = {}
-        for left, a in found.items():
+        for left, a in result.items():
             for right, b in size.items():
                 key = tuple(sorted((*left, *right)))
                 multiplied[key] = multiplied.get(key, 0) + prod((a, b))
-        found = multiplied
-    return found
+        result = multiplied
+    return result
