@@ -191,5 +191,5 @@ def test_what_cannot_be_taught_is_refused() -> None:
         model({}).forward_batch(Batch({}, None, rows=[0]))
     made = model(TASKS["label"][0])
     ready = made.ready(label("source").inputs, 3)
-    with pytest.raises(TypeError, match="decoded in one step"):
+    with pytest.raises(TypeError, match="decoder of one step"):
         made.teach(ready, torch.zeros(3, 2, dtype=torch.long))

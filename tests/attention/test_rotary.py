@@ -36,7 +36,7 @@ def test_attention_is_that_of_turned_queries_and_keys() -> None:
     with torch.no_grad():
         keys, values = look.keys_and_values(states)
         plain, _ = look(states[:, 2:], keys, values)
-        told, weights = look(states[:, 2:], keys, values, need_weights=True)
+        told, numbers = look(states[:, 2:], keys, values, need_weights=True)
     torch.testing.assert_close(plain, told, atol=1e-5, rtol=0)
     asked = (states @ look.W_q.weight.T + look.W_q.bias).detach().double().numpy()
     for row in range(2):
@@ -45,7 +45,7 @@ def test_attention_is_that_of_turned_queries_and_keys() -> None:
             q, k = by_hand(asked[row, 2:, own], 2), by_hand(keys[row, head].double().numpy(), 0)
             energies = np.exp(q @ k.T / 6**0.5)
             wanted = energies / energies.sum(-1, keepdims=True)
-            assert weights[row, head].numpy() == pytest.approx(wanted, abs=1e-5)
+            assert numbers.weights[row, head].numpy() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_order_is_felt_and_where_counting_begins_is_not() -> None:

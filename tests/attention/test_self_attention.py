@@ -25,10 +25,10 @@ def test_it_is_torchs_multi_head_attention() -> None:
         theirs.out_proj.weight.copy_(made.W_o.weight)
         theirs.out_proj.bias.copy_(made.W_o.bias)
     states = torch.randn(2, 5, 8)
-    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:2, None], need_weights=True)
+    found, numbers = made(states, *made.keys_and_values(states), mask=MASK[:2, None], need_weights=True)
     wanted, their_weights = theirs(states, states, states, key_padding_mask=~MASK[:2], average_attn_weights=False)
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
-    torch.testing.assert_close(weights, their_weights, atol=1e-5, rtol=0)
+    torch.testing.assert_close(numbers.weights, their_weights, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("shape", ["everything", "places", "earlier"])
@@ -50,9 +50,10 @@ def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_where_nothing_is_real_nothing_is_found(need_weights: bool) -> None:
     made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
-    found, weights = made(states, *made.keys_and_values(states), mask=MASK[:, None], need_weights=need_weights)
+    found, numbers = made(states, *made.keys_and_values(states), mask=MASK[:, None], need_weights=need_weights)
     torch.testing.assert_close(found[2], made.W_o.bias.expand(5, 8))
-    if weights is not None:
+    if numbers is not None:
+        weights = numbers.weights
         assert (weights[2] == 0).all()
         assert (weights[1, ..., 2:] == 0).all()
         torch.testing.assert_close(weights[:2].sum(-1), torch.ones(2, 2, 5))

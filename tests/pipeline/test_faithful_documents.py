@@ -92,7 +92,7 @@ def _by_scales(model: Model) -> np.ndarray:
     hook = embedding.register_forward_hook(lambda _module, _given, vectors: vectors * (1 + z))
     step, ready = network.forward_batch(batch)
     hook.remove()
-    log_probs = network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)
+    log_probs = network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)
     slopes = [torch.autograd.grad(one, z, retain_graph=True)[0] for one in log_probs]
     return torch.stack([slope[real].norm(dim=-1) for slope in slopes]).numpy()
 

@@ -90,7 +90,9 @@ def test_gradients_are_those_of_the_cells_vectors(model: seq2see.Model, rows: li
     maps.requires_grad_()
     batch.inputs["image"] = Pictures(None, batch.inputs["image"].widths, maps=maps)
     step, ready = network.forward_batch(batch)
-    (slope,) = torch.autograd.grad(network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)[0], maps)
+    (slope,) = torch.autograd.grad(
+        network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)[0], maps
+    )
     assert found[0] == pytest.approx((slope * maps).norm(dim=1)[0].flatten().detach().numpy(), rel=1e-3)
 
 

@@ -91,7 +91,7 @@ def test_gradients_are_those_of_the_frames_joined(model: seq2see.Model, rows: li
     batch = model.bundle.fields.batch([rows[0]], target=True)
     frames = batch.inputs["sound"].values.requires_grad_()
     step, ready = model.bundle.network.forward_batch(batch)
-    first = model.bundle.network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)[0]
+    first = model.bundle.network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)[0]
     (slope,) = torch.autograd.grad(first, frames)
     exact = (slope * frames)[0].detach().view(SLOTS, 4 * 12).norm(dim=1)
     assert found[0] == pytest.approx(exact.numpy(), rel=1e-3)
@@ -125,4 +125,4 @@ def given(model: seq2see.Model, row: dict[str, str], hidden: slice | None = None
     if hidden is not None:
         frames[:, hidden] = frames.mean()
     step, ready = model.bundle.network.forward_batch(batch)
-    return model.bundle.network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)
+    return model.bundle.network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)

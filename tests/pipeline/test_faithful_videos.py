@@ -117,7 +117,7 @@ def test_gradients_are_those_of_all_maps_joined(
         one.requires_grad_()
     monkeypatch.setattr(encoder, "_seen", lambda column: maps)
     step, ready = network.forward_batch(batch)
-    first = network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)[0]
+    first = network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)[0]
     squares = [(slope * one)[0].detach().square().sum(1) for slope, one in zip(grads(first, maps), maps, strict=True)]
     if over == "video":
         exact = squares[0].sum((1, 2)) + squares[1].sum((1, 2))
@@ -155,7 +155,7 @@ def given(model: seq2see.Model, row: Row, hidden: tuple[int, slice, slice] | Non
         number, down, across = hidden
         pixels[0, number, :, down, across] = pixels.float().mean().round().byte()
     step, ready = model.bundle.network.forward_batch(batch)
-    return model.bundle.network.head.given(step, ready, batch.target.ids, mask=batch.target.mask)
+    return model.bundle.network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)
 
 
 def grads(asked: torch.Tensor, maps: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:

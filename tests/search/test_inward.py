@@ -50,7 +50,7 @@ def read_alone(model: EncoderDecoder, row: list[int], ids: list[int]) -> list[np
     for number, token in enumerate([SOS, *ids[:-1]]):
         step = model.step(ready, state, torch.tensor([token]))
         state = step.state
-        for layer, weights in enumerate(step.inward):
+        for layer, weights in enumerate(step.self_weights):
             told[layer][:, number, : number + 1] = weights[0]
     return told
 
