@@ -71,7 +71,7 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {"model": "babbler", "input": "a"}, 422, "is a language model and reads none"),
         ("predict", {"model": "captions", "input": "/etc/passwd"}, 422, "input 'image': expected a file"),
         ("predict", {"model": "captions", "input": "data:image/png;base64,####"}, 422, "the data: URL is damaged"),
-        ("predict", {"model": "captions", "input": "data:image/png;base64,aGVsbG8="}, 409, "not a picture"),
+        ("predict", {"model": "captions", "input": "data:image/png;base64,aGVsbG8="}, 409, "image.png: not an image"),
         ("oracle", SPELLER, 422, "oracle: missing; give {step: weights}"),
         ("oracle", {"model": "babbler", "oracle": {"0": [1]}}, 409, "no attention to set"),
         ("explain", {**SPELLER, "step": 99}, 409, "step 99: the output has"),
