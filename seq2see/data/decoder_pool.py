@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from seq2see.data.decoder_process import ARRAYS, MESSAGE_LENGTH, Arrays, receive, send
+from seq2see.data.decoder_process import MESSAGE_LENGTH, Arrays, receive, send
 from seq2see.data.media_files import Job, MediaError
 from seq2see.errors import UserError
 
@@ -299,7 +299,7 @@ class _Process:
                 self.answered = True
                 self._grown = answer.get("resident", 0) > GROWN
                 if "problem" not in answer:
-                    self._check_header(answer["arrays"], ARRAYS[job.settings.kind])
+                    self._check_header(answer["arrays"], job.settings.decoded_arrays)
                     return [self._read_array(header) for header in answer["arrays"]]
         except MediaError:  # a result that is too large is not read
             self.kill("ended")

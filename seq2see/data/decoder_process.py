@@ -16,16 +16,17 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.image_files import ImageInput, read_picture
-from seq2see.data.media_files import MediaError
-from seq2see.data.sound_files import SoundInput, decoded
-from seq2see.data.video_files import VideoInput, read_video
+from seq2see.data.image_files import ImageInput
+from seq2see.data.media_files import MediaError, MediaSettings
+from seq2see.data.sound_files import SoundInput
+from seq2see.data.video_files import VideoInput
 from seq2see.errors import UserError
 
 try:
@@ -47,24 +48,16 @@ Arrays = list[NDArray[Any]]
 Decode = Callable[[str, Any], Arrays]
 
 
-def _image(path: str, settings: Any) -> Arrays:
-    return [read_picture(path, ImageInput.model_validate(settings))]
+def _decode(kind: type[MediaSettings], path: str, settings: Any) -> Arrays:
+    return kind.model_validate(settings).decode(path)
 
 
-def _sound(path: str, settings: Any) -> Arrays:
-    samples, rate = decoded(path, SoundInput.model_validate(settings))
-    return [samples, np.asarray(rate, dtype=np.int64)]
-
-
-def _video(path: str, settings: Any) -> Arrays:
-    clip = read_video(path, VideoInput.model_validate(settings))
-    return [clip.pixels, clip.times]
-
-
-DECODERS: dict[str, Decode] = {"image": _image, "sound": _sound, "video": _video}
+DECODERS: dict[str, Decode] = {
+    "image": partial(_decode, ImageInput),
+    "sound": partial(_decode, SoundInput),
+    "video": partial(_decode, VideoInput),
+}
 """By kind of input."""
-ARRAYS = {"image": 1, "sound": 2, "video": 2}
-"""Number of arrays that each decoder returns."""
 
 
 def send(stream: BinaryIO, message: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,9 @@ class ImageInput(MediaSettings):
     @property
     def channels(self) -> int:
         return 3 if self.colour == "rgb" else 1
+
+    def decode(self, path: str) -> list[NDArray[Any]]:
+        return [read_picture(path, self)]
 
 
 Pixels = NDArray[np.uint8]

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from numpy.typing import NDArray
 from pydantic import Field
 
 from seq2see.errors import MissingExtra, UserError
@@ -20,11 +21,16 @@ class MediaSettings(InputColumn):
     """Settings of all columns of files."""
 
     file: ClassVar[bool] = True
+    decoded_arrays: ClassVar[int] = 1
 
     column: str | None = Field(
         None, description="column of paths relative to the table (default: the name of the input)"
     )
     encoder: EncoderSettings | None = Field(None, description="settings that differ from the recipe's `encoder`")
+
+    def decode(self, path: str) -> list[NDArray[Any]]:
+        """All that a model reads of a file, as `decoded_arrays` arrays; a MediaError where it cannot be used."""
+        raise NotImplementedError(f"{type(self).__name__} has no decoder")
 
 
 class MediaError(UserError):

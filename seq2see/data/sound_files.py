@@ -54,6 +54,7 @@ class SoundInput(MediaSettings):
     """A sound input: WAV, FLAC, Ogg, MP3, AIFF or AU files (extra `sound`), mixed to one channel."""
 
     usual_encoder: ClassVar[str] = "pyramidal"
+    decoded_arrays: ClassVar[int] = 2
     kind: Literal["sound"] = Field("sound", description="kind of the input")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(
         16_000, description="sampling rate that sounds are resampled to, in Hz"
@@ -75,6 +76,11 @@ class SoundInput(MediaSettings):
     def channels(self) -> int:
         """Numbers in each frame."""
         return self.mels
+
+    def decode(self, path: str) -> list[NDArray[Any]]:
+        """The samples, and their rate."""
+        samples, rate = decoded(path, self)
+        return [samples, np.asarray(rate, dtype=np.int64)]
 
 
 FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF", "AU")

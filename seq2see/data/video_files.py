@@ -38,6 +38,7 @@ class VideoInput(MediaSettings):
     without sound."""
 
     usual_encoder: ClassVar[str] = "video"
+    decoded_arrays: ClassVar[int] = 2
     reversible: ClassVar[bool] = True
     kind: Literal["video"] = Field("video", description="kind of the input")
     every: Positive = Field(1, description="read every n-th frame")
@@ -62,6 +63,11 @@ class VideoInput(MediaSettings):
     @property
     def channels(self) -> int:
         return 3 if self.colour == "rgb" else 1
+
+    def decode(self, path: str) -> list[NDArray[Any]]:
+        """The pixels of the frames that are read, and the second of each."""
+        clip = read_video(path, self)
+        return [clip.pixels, clip.times]
 
 
 FORMATS = {

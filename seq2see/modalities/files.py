@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.image_files import ImageInput, Pixels, problem_of, read_picture, size_of
-from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import Samples, SoundInput, decoded, samples_of
+from seq2see.data.media_files import Job, MediaSettings
 from seq2see.data.store import Ragged
-from seq2see.data.video_files import KEPT, Clip, VideoInput, read_video, times_in
 from seq2see.errors import UserError
 from seq2see.modalities.base import Example, Modality, Schema
 
@@ -32,39 +29,14 @@ BLOCK, BLOCKS = 1 << 14, 16
 
 
 class FileDecoder:
-    """Decodes files in this process; a server's fields have another one, which does it in processes of their own.
+    """Decodes files in this process; a server's fields have another one, which has them decoded beforehand (here:
+    False)."""
 
-    All methods raise a MediaError for a file that cannot be used.
-    """
+    here: ClassVar[bool] = True
 
-    def picture(self, path: str, settings: ImageInput) -> Pixels:
-        return read_picture(path, settings)
-
-    def picture_size(self, path: str, settings: ImageInput) -> tuple[int, int]:
-        """(height, width) as a model reads it, without decoding the picture."""
-        return size_of(path, settings)
-
-    def check_picture(self, path: str, settings: ImageInput) -> None:
-        problem = problem_of(path, settings)
-        if problem is not None:
-            raise MediaError(problem)
-
-    def sound(self, path: str, settings: SoundInput) -> tuple[Samples, int]:
-        """(samples, their rate)"""
-        return decoded(path, settings)
-
-    def sound_length(self, path: str, settings: SoundInput) -> tuple[int, int]:
-        """(number of samples, their rate), without decoding the sound."""
-        return samples_of(path, settings)
-
-    def clip(self, path: str, settings: VideoInput) -> Clip:
-        """Kept in memory where there is room: training reads it many times."""
-        how = settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
-        return KEPT.get(path, how, lambda: read_video(path, settings))
-
-    def clip_times(self, path: str, settings: VideoInput) -> NDArray[np.floating]:
-        """The second at which each frame is shown that a model reads, without decoding the video."""
-        return times_in(path, settings)
+    def arrays(self, path: str, settings: MediaSettings) -> list[NDArray[Any]]:
+        """A decoded file; a MediaError where it cannot be used."""
+        return settings.decode(path)
 
 
 class MediaField(Modality):
@@ -128,8 +100,7 @@ class MediaField(Modality):
         """The path of a stored row.
 
         >>> from seq2see.modalities.image import ImageField
-        >>> from seq2see.data.image_files import ImageInput
-        >>> field = ImageField(ImageInput())
+        >>>         >>> field = ImageField(ImageInput())
         >>> field.value(field.ids("images/ä.png"))
         'images/ä.png'
         """

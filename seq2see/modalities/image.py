@@ -19,13 +19,21 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data.batches import Numbers
-from seq2see.data.image_files import MOST_SIZED, AugmentSettings, ImageInput, data_url, read_picture
+from seq2see.data.image_files import (
+    MOST_SIZED,
+    AugmentSettings,
+    ImageInput,
+    data_url,
+    problem_of,
+    read_picture,
+    size_of,
+)
 from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
 from seq2see.modalities.base import Chosen, Example, Field, NumericOutput, Occlusion, inputs, outputs
-from seq2see.modalities.files import MediaField
+from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.settings.base import ColumnSettings, OutputColumn, Side
 
 
@@ -125,14 +133,17 @@ class ImageField(MediaField):
 
     def problem(self, value: str) -> str | None:
         try:
-            self.decoder.check_picture(value, self.settings)
+            check_picture(self.decoder, value, self.settings)
         except MediaError as error:
             return str(error)
         return None
 
     def width(self, value: str) -> int:
         try:
-            height, width = self.decoder.picture_size(value, self.settings)
+            if self.decoder.here:  # the head of the file is enough
+                height, width = size_of(value, self.settings)
+            else:
+                height, width = self.decoder.arrays(value, self.settings)[0].shape[1:]
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
         return max(height * width // CELL, 1)
@@ -197,7 +208,7 @@ class ImageField(MediaField):
         try:
             if random is not None:
                 return read_picture(value, self.settings, random)
-            return self.decoder.picture(value, settings or self.settings)
+            return self.decoder.arrays(value, settings or self.settings)[0]
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 
@@ -227,7 +238,7 @@ class ImageOutputField(MediaField, NumericOutput):
 
     def problem(self, value: str) -> str | None:
         try:
-            self.decoder.check_picture(value, self.reading)
+            check_picture(self.decoder, value, self.reading)
         except MediaError as error:
             return str(error)
         return None
@@ -248,7 +259,7 @@ class ImageOutputField(MediaField, NumericOutput):
 
     def numbers(self, value: str) -> NDArray[np.float64]:
         try:
-            pixels = self.decoder.picture(value, self.reading)
+            pixels = self.decoder.arrays(value, self.reading)[0]
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
         return pixels.astype(np.float64).ravel() / 255
@@ -263,6 +274,14 @@ class ImageOutputField(MediaField, NumericOutput):
         """(height, width), or (height, width, 3), from 0 to 255: as files hold it."""
         shaped = np.rint(255 * numbers).astype(np.uint8).reshape(self.settings.shape).transpose(1, 2, 0)
         return np.asarray(shaped[..., 0] if shaped.shape[-1] == 1 else shaped)
+
+
+def check_picture(decoder: FileDecoder, path: str, settings: ImageInput) -> None:
+    """A MediaError where a picture cannot be used."""
+    if not decoder.here:
+        decoder.arrays(path, settings)
+    elif (problem := problem_of(path, settings)) is not None:
+        raise MediaError(problem)
 
 
 def _described(field: MediaField, name: str) -> str:

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.log_mel import frames_in, hertz, hop_of, log_mels, mel, middles_of
 from seq2see.data.media_files import MediaError
-from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample
+from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Spectrogram
@@ -160,23 +160,31 @@ class SoundField(MediaField):
 
     def problem(self, value: str) -> str | None:
         try:
-            self.decoder.sound(value, self.settings)
+            self._samples(value)
         except MediaError as error:
             return str(error)
         return None
 
     def width(self, value: str) -> int:
         try:
-            frames = frames_of(*self.decoder.sound_length(value, self.settings), self.settings)
+            if self.decoder.here:  # the head of the file is enough
+                number, rate = samples_of(value, self.settings)
+            else:
+                samples, rate = self._samples(value)
+                number = len(samples)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
-        return max(frames // CELL, 1)
+        return max(frames_of(number, rate, self.settings) // CELL, 1)
+
+    def _samples(self, value: str) -> tuple[Samples, int]:
+        samples, rate = self.decoder.arrays(value, self.settings)
+        return samples, int(rate)
 
     def shown(self, value: str) -> Spectrogram:
         """How loud each band is, as it was recorded: normalising would hide that silence is silent."""
         settings = self.settings.model_copy(update={"normalise": "none"})
         try:
-            energies = heard(*self.decoder.sound(value, self.settings), settings).numpy()
+            energies = heard(*self._samples(value), settings).numpy()
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
         return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
@@ -214,7 +222,7 @@ class SoundField(MediaField):
 
     def _one(self, value: str, random: np.random.Generator | None) -> Tensor:
         try:
-            return heard(*self.decoder.sound(value, self.settings), self.settings, random)
+            return heard(*self._samples(value), self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Num, UInt8
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from seq2see.data.image_files import Pixels, data_url
 from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
-from seq2see.data.video_files import Clip, VideoAugmentSettings, VideoInput
+from seq2see.data.video_files import KEPT, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Video
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
@@ -162,7 +163,7 @@ class VideoField(MediaField):
 
     def width(self, value: str) -> int:
         try:
-            frames = len(self.decoder.clip_times(forwards(value), self.settings))
+            frames = len(self._seconds(forwards(value)))
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
@@ -224,7 +225,7 @@ class VideoField(MediaField):
     def _times(self, value: str) -> list[str]:
         """What the frames of a clip are called of which no pixel is needed."""
         try:
-            times = self.decoder.clip_times(forwards(value), self.settings)
+            times = self._seconds(forwards(value))
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return _named(times[::-1] if value.endswith(BACKWARDS) else times)
@@ -236,9 +237,20 @@ class VideoField(MediaField):
             raise UserError(f"{forwards(value)}: {error}") from None
         return clip if random is None else changed(clip, self.settings.augment, random)
 
+    def _seconds(self, path: str) -> NDArray[np.floating]:
+        """The second at which each frame is shown that a model reads; the head of the file is enough."""
+        return times_in(path, self.settings) if self.decoder.here else self._decoded(path).times
+
+    def _decoded(self, path: str) -> Clip:
+        """Kept in memory where there is room: training reads it many times."""
+        if not self.decoder.here:
+            return Clip(*self.decoder.arrays(path, self.settings))
+        how = self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
+        return KEPT.get(path, how, lambda: Clip(*self.decoder.arrays(path, self.settings)))
+
     def _clip(self, value: str) -> Clip:
         path = forwards(value)
-        clip = self.decoder.clip(path, self.settings)
+        clip = self._decoded(path)
         if value == path:
             return clip
         return Clip(np.ascontiguousarray(clip.pixels[::-1]), np.ascontiguousarray(clip.times[::-1]))

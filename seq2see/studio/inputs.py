@@ -106,7 +106,7 @@ class InputReader:
         for row in rows:
             for bundle in self.model.bundles:
                 for name, column in bundle.fields.inputs.items():
-                    if isinstance(column, MediaField):
+                    if isinstance(column, MediaField) and column.decoder is self.media:
                         for job in column.jobs(row[name], shown=shown and bundle is self.model.bundle):
                             jobs[job.key] = job
                             names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")

@@ -12,19 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from weakref import WeakValueDictionary
-
-import numpy as np
-from numpy.typing import NDArray
 
 from seq2see.api import Model
 from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
-from seq2see.data.decoder_process import Arrays
-from seq2see.data.image_files import ImageInput, Pixels
-from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import Samples, SoundInput
-from seq2see.data.video_files import Clip, VideoInput
+from seq2see.data.decoder_process import DECODERS, Arrays
+from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.studio.http import RequestError
@@ -53,6 +47,8 @@ class DecodedFile:
 class MediaDecoder(FileDecoder):
     """Decodes the files of a server's models. pool: its processes, started with the first file."""
 
+    here: ClassVar[bool] = False
+
     def __init__(self, limits: Limits, pool: DecoderPool | None = None):
         self._limits = limits
         self.pool = pool or DecoderPool(
@@ -68,9 +64,10 @@ class MediaDecoder(FileDecoder):
         self._threads = ThreadPoolExecutor(THREADS, "seq2see-media")
 
     def attach(self, model: Model) -> bool:
-        """Decode the files of this model from now on; False where it reads none."""
+        """Decode the files of this model from now on; False where it reads none. Kinds of files that a plug-in brought
+        are not known to the processes; their fields decode them as ever."""
         fields = [field for bundle in model.bundles for field in bundle.fields.inputs.values()]
-        files = [field for field in fields if isinstance(field, MediaField)]
+        files = [field for field in fields if isinstance(field, MediaField) and field.settings.kind in DECODERS]
         for field in files:
             field.decoder = self
         return bool(files)
@@ -165,32 +162,7 @@ class MediaDecoder(FileDecoder):
 
     # ------------------------------------------------------------ for the fields of models
 
-    def picture(self, path: str, settings: ImageInput) -> Pixels:
-        return self._arrays(path, settings)[0]
-
-    def picture_size(self, path: str, settings: ImageInput) -> tuple[int, int]:
-        _, height, width = self.picture(path, settings).shape
-        return height, width
-
-    def check_picture(self, path: str, settings: ImageInput) -> None:
-        self.picture(path, settings)
-
-    def sound(self, path: str, settings: SoundInput) -> tuple[Samples, int]:
-        samples, rate = self._arrays(path, settings)
-        return samples, int(rate)
-
-    def sound_length(self, path: str, settings: SoundInput) -> tuple[int, int]:
-        samples, rate = self.sound(path, settings)
-        return len(samples), rate
-
-    def clip(self, path: str, settings: VideoInput) -> Clip:
-        pixels, times = self._arrays(path, settings)
-        return Clip(pixels, times)
-
-    def clip_times(self, path: str, settings: VideoInput) -> NDArray[np.floating]:
-        return self.clip(path, settings).times
-
-    def _arrays(self, path: str, settings: ImageInput | SoundInput | VideoInput) -> Arrays:
+    def arrays(self, path: str, settings: MediaSettings) -> Arrays:
         job = Job(path, settings)
         kept = self._decoded.get(job.key)
         if kept is not None:

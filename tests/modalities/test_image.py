@@ -89,8 +89,8 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     said = {
         "missing.jpg": "no such file",
         "cut.jpg": "damaged or cut short",
-        "text.png": "not a picture",
-        "empty.png": "not a picture",
+        "text.png": "not an image",
+        "empty.png": "not an image",
         "film.gif": "an animation of 3 frames",
         "wide.png": "20,000 x 4 pixels; allowed: at most 12,000",
         "large.png": "9,000 x 9,000 pixels; allowed: at most 65,000,000 in all",

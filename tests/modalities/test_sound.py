@@ -124,9 +124,9 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "folder.wav": "a folder, not a sound",
         "none.wav": "of length zero",
         "long.wav": "3.0 s long; allowed: at most 2 s",
-        "slow.wav": "999 samples a second; allowed: from 1,000 to 384,000",
-        "fast.wav": "400,000 samples a second; allowed: from 1,000 to 384,000",
-        "nan.wav": "samples that are no numbers",
+        "slow.wav": "999 samples per second; allowed: from 1,000 to 384,000",
+        "fast.wav": "400,000 samples per second; allowed: from 1,000 to 384,000",
+        "nan.wav": "samples that are not numbers",
     }
     for name, reason in said.items():
         assert reason in (problem_of(tmp_path / name, SMALL) or ""), name

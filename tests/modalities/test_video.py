@@ -129,7 +129,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "text.mp4": "not a video that FFmpeg can read",
         "empty.mp4": "not a video that FFmpeg can read",
         "folder.mp4": "a folder, not a video",
-        "none.avi": "a video without any frames",
+        "none.avi": "a video without frames",
         "sound.wav": "no video stream",
         "long.mp4": "5.0 s long; allowed: at most 4 s",
     }

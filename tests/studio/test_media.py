@@ -373,11 +373,11 @@ def test_a_file_of_two_requests_stays_while_one_of_them_holds_it(tmp_path: Path)
         held = asyncio.run(decoded_twice())
         for _ in range(2):
             assert isinstance(job.settings, ImageInput)
-            assert media.picture(job.path, job.settings).shape == (3, 16, 16)
+            assert media.arrays(job.path, job.settings)[0].shape == (3, 16, 16)
             held.pop()
             gc.collect()
         with pytest.raises(RuntimeError):
-            media.picture(job.path, job.settings)  # a model's thread waits for no decoder
+            media.arrays(job.path, job.settings)  # a model's thread waits for no decoder
     finally:
         media.close()
 
