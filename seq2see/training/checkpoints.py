@@ -1,4 +1,4 @@
-"""Checkpoints: everything a killed run needs to go on as if nothing had happened, each written whole or not at all."""
+"""Checkpoints: everything a killed run needs to continue with the same bits, each written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ from seq2see.errors import UserError
 from seq2see.pipeline.weights import read_tensors, write_tensors
 
 KEEP = 2
+STATE_KEY = "standing"
+"""Of the training state in the metadata of a checkpoint; older versions read it too."""
 DAMAGED = ".damaged"
 LARGEST_SHARE = 0.02
-"""Of the time of a sitting, for checkpoints that the clock asks for."""
+"""Of the running time, for checkpoints that are due by the clock."""
+RENAMED = {"passed_over": "skipped", "on_end": "skipped_in_a_row"}
+"""Fields of `TrainingState` by the names they have in checkpoints of seq2see 0.1.0."""
 
 
 @dataclass
-class Standing:
-    """Where a run stands: the numbers of a checkpoint.
+class TrainingState:
+    """How far a run is: the numbers of a checkpoint.
 
-    index: the batch of the epoch that comes next; seconds: of training, over all sittings;
+    index: the next batch of the epoch; seconds: of training, over all parts of a resumed run;
     update_seconds: of these the updates alone, without reports and checkpoints;
-    best: the leading metric of the best report so far, turned so that more is better; stale: reports since;
-    seen: targets (symbols, or rows with a label) learned from; rate: what `plateau` has left of the learning rate;
-    kept: the best reports whose weights are kept for averaging, as [value, update];
-    passed_over: updates in which no step was taken, as the gradient was not finite; on_end: how many of them just now.
+    best: the leading metric of the best report so far, signed so that higher is better; stale: reports since then;
+    seen: targets (symbols, or rows with a label) trained on; rate: the factor that `plateau` has left of the learning
+    rate; kept: the best reports whose weights are kept for averaging, as [value, update];
+    skipped: updates without a step, as the gradient was not finite; skipped_in_a_row: the latest of them;
+    objective: what the loss carries from update to update.
     """
 
     epoch: int = 0
@@ -46,8 +51,8 @@ class Standing:
     stale: int = 0
     reported: int = 0
     kept: list[list[float]] = field(default_factory=list)
-    passed_over: int = 0
-    on_end: int = 0
+    skipped: int = 0
+    skipped_in_a_row: int = 0
     finished: bool = False
     fingerprint: str = ""
     objective: dict[str, float] = field(default_factory=dict)
@@ -55,9 +60,10 @@ class Standing:
 
 @dataclass
 class Checkpoint:
-    """A standing with its tensors: weights, optimiser, what a stream carries, torch's random state and the device's."""
+    """A training state with its tensors: weights, optimiser, the state a stream carries, random states of torch and of
+    the device."""
 
-    standing: Standing
+    state: TrainingState
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     carried: dict[str, Tensor] = field(default_factory=dict)
@@ -66,10 +72,10 @@ class Checkpoint:
 
 
 class CheckpointSchedule:
-    """When checkpoints are due: by updates, and by the clock; writing one changes nothing in the run itself.
+    """Decides when checkpoints are due: by updates, and by the clock. Writing one does not change the run itself.
 
-    seconds: longest time between two, 0: no limit. Where all checkpoints of a sitting would take more than the largest
-    share of its time, the clock asks for no further one yet.
+    seconds: the longest time between two, 0: no limit. While checkpoints take more than the largest share of the
+    running time, none is due by the clock.
     """
 
     def __init__(self, every: int, seconds: float):
@@ -85,11 +91,11 @@ class CheckpointSchedule:
         return late and self._spent + self._last <= LARGEST_SHARE * (now - self._started)
 
     def begin(self) -> None:
-        """Before a checkpoint is written."""
+        """Called before a checkpoint is written."""
         self._began = time.perf_counter()
 
     def end(self) -> None:
-        """After it was."""
+        """Called after it was written."""
         self._ended = time.perf_counter()
         self._last = self._ended - self._began
         self._spent += self._last
@@ -103,8 +109,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         tensors["random_device"] = checkpoint.random_device
     for part in ("weights", "optimizer", "carried"):
         tensors |= {f"{part}/{name}": tensor for name, tensor in getattr(checkpoint, part).items()}
-    path = folder / f"update-{checkpoint.standing.updates:09d}.safetensors"
-    write_tensors(path, tensors, metadata={"standing": json.dumps(asdict(checkpoint.standing))})
+    path = folder / f"update-{checkpoint.state.updates:09d}.safetensors"
+    write_tensors(path, tensors, metadata={STATE_KEY: json.dumps(asdict(checkpoint.state))})
     for old in checkpoint_paths(folder)[KEEP:]:
         old.unlink(missing_ok=True)
     return path
@@ -116,12 +122,12 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 
 
 def latest_checkpoint(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint that is whole; None where there is none at all."""
+    """The newest checkpoint that is not damaged; None where there is none."""
     return recover_checkpoint(folder)[0]
 
 
 def recover_checkpoint(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]]:
-    """(the newest checkpoint that is whole, what is wrong with each newer one); a UserError where all are damaged."""
+    """(the newest checkpoint that is not damaged, the problem of each newer one); a UserError where all are damaged."""
     problems: dict[Path, str] = {}
     for path in checkpoint_paths(folder):
         try:
@@ -130,14 +136,14 @@ def recover_checkpoint(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]
             problems[path] = str(error)
     if problems:
         raise UserError(
-            f"{'; '.join(problems.values())}; there is no other checkpoint to go on from: begin anew without --resume "
+            f"{'; '.join(problems.values())}; there is no other checkpoint to go on from: start again without --resume "
             f"(and with --overwrite), in another folder, or after removing {folder.parent}"
         )
     return None, {}
 
 
 def set_aside(path: Path) -> None:
-    """Rename a damaged checkpoint, so that it does not count as one of those that are kept."""
+    """Rename a damaged checkpoint, so that it does not count as one that is kept."""
     path.replace(path.with_name(f"{path.name}{DAMAGED}"))
 
 
@@ -147,8 +153,8 @@ def _read(path: Path) -> Checkpoint:
     tensors = read_tensors(path)
     try:
         with safe_open(path, framework="pt") as file:
-            stored: dict[str, Any] = json.loads((file.metadata() or {})["standing"])
-        standing = Standing(**stored)
+            stored: dict[str, Any] = json.loads((file.metadata() or {})[STATE_KEY])
+        state = TrainingState(**{RENAMED.get(name, name): value for name, value in stored.items()})
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "carried": {}}
         random, random_device = tensors.pop("random"), tensors.pop("random_device", None)
         for key, tensor in tensors.items():
@@ -156,4 +162,4 @@ def _read(path: Path) -> Checkpoint:
             parts[part][name] = tensor
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a checkpoint of this version of seq2see ({error})") from None
-    return Checkpoint(standing, parts["weights"], parts["optimizer"], parts["carried"], random, random_device)
+    return Checkpoint(state, parts["weights"], parts["optimizer"], parts["carried"], random, random_device)

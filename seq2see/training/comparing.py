@@ -324,13 +324,13 @@ class _Contest:
             raise
         last = latest_checkpoint(folder / CHECKPOINTS)
         assert last is not None, "a run that has ended has a checkpoint"
-        standing = last.standing
+        state = last.state
         return Outcome(
             seed=run.recipe.training.seed,
             metrics=best_report(folder)["dev"],
-            updates=standing.updates,
-            seconds=round(standing.seconds, 3),
-            seconds_per_update=standing.update_seconds / max(standing.updates, 1),
+            updates=state.updates,
+            seconds=round(state.seconds, 3),
+            seconds_per_update=state.update_seconds / max(state.updates, 1),
             parameters=sum(parameter.numel() for parameter in bundle.network.parameters()),
             model=str(folder),
         )

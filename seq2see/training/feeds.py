@@ -1,4 +1,4 @@
-"""Where batches come from: rows of a table, or a contiguous stream. Both are addressed by (epoch, index)."""
+"""Feeds of batches: rows of a table, or a contiguous stream. Batches are addressed by (epoch, index)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ HASHED_AT_ONCE = 1 << 22
 
 
 class Feed(Protocol):
-    """Gives the loss of any batch of any epoch; `carried` is what a stream brings along from the batch before."""
+    """Computes the loss of any batch of any epoch.
+
+    fingerprint: describes the data, so that a resumed run can tell whether it has changed.
+    """
 
     fingerprint: str
 
-    def batches(self, epoch: int) -> int: ...
+    def batches(self, epoch: int) -> int:
+        """The number of batches of an epoch."""
+        ...
 
     def loss(
         self,
@@ -39,13 +44,17 @@ class Feed(Protocol):
         device: torch.device,
     ) -> Loss: ...
 
-    def carried(self) -> dict[str, Tensor]: ...
+    def carried(self) -> dict[str, Tensor]:
+        """The recurrent state that a stream carries to its next batch, for a checkpoint."""
+        ...
 
-    def restore(self, carried: dict[str, Tensor]) -> None: ...
+    def restore(self, carried: dict[str, Tensor]) -> None:
+        """Load the state of `carried`; an empty one starts anew."""
+        ...
 
 
 def digest(*arrays: NDArray[np.integer]) -> str:
-    """A short hash of all ids: rows of equal number and lengths may still be other rows. Reads mapped files in turn."""
+    """A short hash of all ids, read in blocks, as they may be mapped files."""
     hashed = blake2b(digest_size=8)
     for array in arrays:
         for start in range(0, len(array), HASHED_AT_ONCE):
@@ -54,7 +63,7 @@ def digest(*arrays: NDArray[np.integer]) -> str:
 
 
 class RowFeed:
-    """Rows of like length together."""
+    """Batches of rows of about equal length."""
 
     def __init__(self, data: Dataset, settings: TrainingSettings):
         self.data = data
@@ -78,7 +87,7 @@ class RowFeed:
         device: torch.device,
     ) -> Loss:
         rows = self.plan.epoch(epoch)[index]
-        batch = self.data.batch(np.tile(rows, objective.readings)).to(device)
+        batch = self.data.batch(np.tile(rows, objective.passes)).to(device)
         return objective(model, batch, own_share=own_share)
 
     def carried(self) -> dict[str, Tensor]:
@@ -89,7 +98,8 @@ class RowFeed:
 
 
 class StreamFeed:
-    """Lanes of one long text side by side; the state goes on from chunk to chunk, the gradient does not."""
+    """Truncated backpropagation through one long text, cut into parallel lanes: the recurrent state goes on from chunk
+    to chunk, the gradient does not."""
 
     def __init__(self, stream: Stream, settings: TrainingSettings):
         self.stream = stream

@@ -1,4 +1,4 @@
-"""The loss of a batch: cross entropy, and the terms that may be added to it."""
+"""The loss of a batch: cross entropy or squared error, and the terms that a recipe adds to it."""
 
 from __future__ import annotations
 
@@ -17,177 +17,14 @@ from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings
 
-# ---------------- A row read twice, under two dropouts, should be answered alike (R-Drop, Liang et al
-
-FLOOR = -1e4
-"""Of a log-probability: what is impossible in both readings must not become not-a-number."""
-
-
-def difference(
-    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
-) -> Float[Tensor, ""]:
-    """sum (KL(p || q) + KL(q || p)) / 2 over real steps, p and q being what the two readings of each row say: the first
-    half of the rows holds the one, the second half the other.
-
-    >>> alike = torch.log_softmax(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), -1)
-    >>> difference(alike, torch.ones(2, dtype=torch.bool))
-    tensor(0.)
-    """
-    p, q = log_probs.clamp(min=FLOOR).chunk(2)
-    apart = ((p.exp() - q.exp()) * (p - q)).sum(-1)
-    return apart[mask[: len(p)]].sum() / 2
-
-
-# ---------------- The part of the loss that reads the output off the encoder's places (CTC), and the rows ...
-
-LEFT_OUT, READ = "ctc_left_out", "ctc_rows"
-
-
-def along(
-    model: EncoderDecoder,
-    ready: Ready,
-    targets: Int[Tensor, "rows steps"],
-    mask: Bool[Tensor, "rows steps"],
-    state: dict[str, float],
-) -> Float[Tensor, ""]:
-    """-sum log P of the targets along the places; `state` counts the rows, and those that are too long for theirs."""
-    assert model.ctc is not None
-    assert model.read_along is not None
-    symbols = mask & (targets != EOS)
-    found = model.ctc.loss(ready.memory.places[model.read_along], model.head.readable(targets), mask=symbols)
-    state[READ] = state.get(READ, 0) + len(targets)
-    state[LEFT_OUT] = state.get(LEFT_OUT, 0) + found.left_out
-    return found.total
-
-
-def left_out(state: dict[str, float]) -> str | None:
-    """What is to be said at the end of a run; nothing where every row had places enough."""
-    if not state.get(LEFT_OUT):
-        return None
-    share = state[LEFT_OUT] / state[READ]
-    return f"{share:.1%} of the rows read had fewer places than their output takes, and no part in loss.ctc"
-
-
-# ---------------- What looks themselves cost
-
-LEAST = 1e-12
-
-
-def look_terms(
-    settings: LossSettings, look: Look, *, places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
-) -> dict[str, Float[Tensor, ""]]:
-    """Each term the recipe asks for, weighted, summed over the real steps (and places) of a batch."""
-    terms: dict[str, Tensor] = {}
-    if not (settings.doubly_stochastic or settings.entropy or settings.coverage):
-        return terms
-    weights = look.dense().view(*steps.shape, -1) * steps[..., None]
-    if settings.doubly_stochastic:
-        terms["doubly_stochastic"] = settings.doubly_stochastic * doubly_stochastic(weights, places, steps)
-    if settings.entropy:
-        terms["entropy"] = settings.entropy * entropy(weights).sum()
-    if settings.coverage:
-        terms["coverage"] = settings.coverage * coverage(weights)
-    return terms
-
-
-def alignment(
-    weights: Float[Tensor, "rows steps places"], truth: Float[Tensor, "rows steps places"]
-) -> Float[Tensor, ""]:
-    """-sum_t sum_j a_true_tj log a_tj: looks that should be known ones; a step without a link has no a_true."""
-    return -(truth * weights.clamp(min=LEAST).log()).sum()
-
-
-def doubly_stochastic(
-    weights: Float[Tensor, "rows steps places"], places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
-) -> Float[Tensor, ""]:
-    """sum_j (T / M - sum_t a_tj) ** 2: over an output of T steps each of the M places gets the same in all.
-
-    With as many steps as places this is the (1 - sum_t a_tj) ** 2 of Xu et al. (2015).
-    """
-    count = places.sum(1, keepdim=True).clamp(min=1)
-    wanted = steps.sum(1, keepdim=True) / count
-    return ((wanted - weights.sum(1)).square() * places).sum()
-
-
-def entropy(weights: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows"]:
-    """-sum_j a_j log a_j of each look; a place without weight adds nothing."""
-    return -(weights * weights.clamp(min=LEAST).log()).sum(-1)
-
-
-def coverage(weights: Float[Tensor, "rows steps places"]) -> Float[Tensor, ""]:
-    """sum_t sum_j min(a_tj, sum_{i<t} a_ij): looking again where was looked before (See, Liu and Manning 2017)."""
-    before = weights.cumsum(1) - weights
-    return torch.minimum(weights, before).sum()
-
-
-# ---------------- Learning where to look when a look is a draw
-
-BASELINE, VARIANCE, NOISE = "baseline", "return_variance", "gradient_variance"
-"""What is carried and reported, as moving means: b; the variance of R_t over the rows and steps of a batch; and the
-variance of the estimator itself, seen at the energies, where one draw gives the gradient R_t (1[j = place] - a_tj): the
-mean of its squared norm. The squared mean is not taken off, since it cannot be told from one draw, so this is a little
-above the variance; with sparse weights it is that of the softmax of the same weights."""
-
-
-def drawn(looks: Mapping[str, Look]) -> dict[str, Look]:
-    """The looks whose place was drawn without a gradient of its own."""
-    return {name: look for name, look in looks.items() if look.place_log_prob is not None and look.by_score}
-
-
-def score_function(
-    settings: LossSettings,
-    looks: Mapping[str, Look],
-    log_probs: Float[Tensor, "rows steps"],
-    steps: Bool[Tensor, "rows steps"],
-    state: dict[str, float],
-) -> Float[Tensor, ""]:
-    """-sum_t R_t log a_t(place) - exploration * sum_t H(a_t), whose gradient is that of the expected -log P.
-
-    R_t = sum_{i>=t} (log P(y_i) - b) is what came of the draw at t and later, beside what was to be expected: b is the
-    moving mean of log P of a symbol. `state` carries b and the two variances from update to update.
-    """
-    rewards = log_probs.detach() * steps
-    mean = float(rewards.sum() / steps.sum().clamp(min=1))
-    baseline = state.get(BASELINE, mean)
-    above = (rewards - baseline) * steps
-    signal = above.flip(1).cumsum(1).flip(1)
-    total, noise = log_probs.new_zeros(()), torch.zeros_like(signal)
-    for look in looks.values():
-        chances = look.place_log_prob
-        assert chances is not None
-        slopes = slope_norms(look.weights.detach(), chances.detach()).view(*steps.shape, -1).sum(-1)
-        noise = noise + signal.square() * slopes
-        chances = chances.view(*steps.shape, -1).sum(-1)
-        total = total - (signal * chances * steps).sum()
-        if settings.exploration:
-            spread = entropy(look.weights).view(*steps.shape, -1).sum(-1)
-            total = total - settings.exploration * (spread * steps).sum()
-    _move(state, BASELINE, mean, settings.baseline_decay)
-    _move(state, VARIANCE, float(signal[steps].var(unbiased=False)), settings.baseline_decay)
-    _move(state, NOISE, float(noise[steps].mean()), settings.baseline_decay)
-    return total
-
-
-def slope_norms(
-    weights: Float[Tensor, "*batch places"], log_chances: Float[Tensor, "*batch"]
-) -> Float[Tensor, "*batch"]:
-    """|d log a(place) / d e|^2 of softmax, e the energies: |1[j = place] - a_j|^2, and 0 where no place is real."""
-    return (1 - 2 * log_chances.exp() + weights.square().sum(-1)).clamp(min=0)
-
-
-def _move(state: dict[str, float], name: str, value: float, decay: float) -> None:
-    state[name] = value if name not in state else decay * state[name] + (1 - decay) * value
-
-
-# ---------------- The loss of a batch
-
 
 @dataclass
 class Loss:
-    """total: the sum over real targets (with gradient); targets: how many; count: the same, weighted where classes are.
+    """The loss of a batch.
 
-    A target is a symbol, or a row's label, vector or picture. terms: what else is part of the total, beside -log P or
-    the squared error.
+    total: the sum over real targets (with gradient); targets: their number; count: their number weighted by class;
+    terms: the parts of the total beside -log P or the squared error. A target is a symbol, or a row's label, vector or
+    image.
     """
 
     total: Float[Tensor, ""]
@@ -197,11 +34,12 @@ class Loss:
 
     @property
     def mean(self) -> Float[Tensor, ""]:
+        """The loss per target, which is minimised."""
         return self.total / self.count
 
 
 class Objective:
-    """What is minimised, from the recipe's `loss`; `state` is what it carries from update to update."""
+    """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update."""
 
     def __init__(self, settings: LossSettings, fields: Fields):
         self.settings = settings
@@ -211,47 +49,47 @@ class Objective:
         self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
 
     @property
-    def readings(self) -> int:
-        """How often each row of a batch is read, one reading of all rows behind the other."""
+    def passes(self) -> int:
+        """How often each row is in a batch: twice for consistency, all rows once, then all rows again."""
         return 2 if self.settings.consistency else 1
 
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
-        """own_share: how often the model reads its own last symbol instead of the true one."""
+        """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling)."""
         if own_share > 0:
-            step, ready = own_symbols(model, batch, own_share)
+            step, ready = scheduled_sampling(model, batch, own_share)
         else:
             step, ready = model.forward_batch(batch)
-        return self.of(model, step, ready, batch)
+        return self.loss(model, step, ready, batch)
 
-    def of(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
+    def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
         targets, mask = targets_of(batch)
-        weights = None if self.weights is None else self.weights.to(targets.device)
-        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=weights)
+        classes = None if self.weights is None else self.weights.to(targets.device)
+        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask)
         if self.aligned is not None and batch.alignment is not None:
-            looked = step.looks[self.aligned].dense()
-            terms["alignment"] = self.settings.alignment.weight * alignment(looked, batch.alignment)
+            weights = step.looks[self.aligned].dense()
+            terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment)
         if self.settings.consistency:
-            terms["consistency"] = self.settings.consistency * difference(model.log_probs(step, ready), mask)
+            terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
-            terms["ctc"] = self.settings.ctc * along(model, ready, targets, mask, self.state)
+            terms["ctc"] = self.settings.ctc * ctc_loss(model, ready, targets, mask, self.state)
         for term in terms.values():
             total = total + term
-        count = float(real if weights is None else weights[targets].sum())
+        count = float(real if classes is None else classes[targets].sum())
         return Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
 
     def _terms(
         self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor
     ) -> dict[str, Float[Tensor, ""]]:
-        """What looks cost or bring; a label is a row of one step."""
+        """The terms of the attention weights; a label is a row of one step."""
         steps = mask.view(len(mask), -1)
         terms: dict[str, Tensor] = {}
-        looks, seen = step.by_layer(), ready.by_layer()
+        looks, attended = step.by_layer(), ready.by_layer()
         for name, look in looks.items():
-            for kind, term in look_terms(self.settings, look, places=seen[name].mask, steps=steps).items():
+            for kind, term in look_terms(self.settings, look, places=attended[name].mask, steps=steps).items():
                 terms[kind] = terms[kind] + term if kind in terms else term
-        if chosen := drawn(looks):
+        if chosen := sampled(looks):
             log_probs = torch.zeros(mask.shape, device=mask.device)
             log_probs[mask] = model.head.target_scores(step, ready, targets, mask=mask).detach()
             terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
@@ -259,7 +97,7 @@ class Objective:
 
 
 def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
-    """What should come out, and what of it is real: symbols (batch, steps), labels (batch,), numbers (batch, size)."""
+    """(targets, mask of the real ones): symbols (batch, steps), labels (batch,) or numbers (batch, size)."""
     if isinstance(batch.target, Sequences):
         return batch.target.ids, batch.target.mask
     if batch.target is None:
@@ -268,8 +106,9 @@ def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
     return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
 
 
-def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
-    """Scheduled sampling: with probability `share` a step reads the model's own likeliest symbol, not the true one."""
+def scheduled_sampling(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
+    """Run the decoder with scheduled sampling: with probability `share` a step reads the model's own likeliest
+    symbol."""
     if not isinstance(batch.target, Sequences):
         raise ValueError("only text is written symbol by symbol")
     ready = model.ready(batch.inputs, len(batch.rows))
@@ -289,7 +128,7 @@ def own_symbols(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step
 
 
 def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " classes"] | None:
-    """One weight per label: none, `balanced` (rows / (classes * rows of the class)), or those the recipe gives."""
+    """One weight per label: none, `balanced` (rows / (classes * rows of the class)), or those of the recipe."""
     if settings.class_weights == "none":
         return None
     labels = fields.label_output.labels
@@ -303,3 +142,169 @@ def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " cla
         return torch.tensor([settings.class_weights.get(label, 1.0) for label in labels])
     counts = torch.tensor(fields.label_output.counts, dtype=torch.float32).clamp(min=1)
     return counts.sum() / (len(labels) * counts)
+
+
+# ---------------------------------------------------------------- consistency (R-Drop, Liang et al. 2021)
+
+FLOOR = -1e4
+"""Of log-probabilities: what is impossible in both passes must not become NaN."""
+
+
+def consistency(
+    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
+) -> Float[Tensor, ""]:
+    """sum (KL(p || q) + KL(q || p)) / 2 over real steps, where p and q are the distributions of two passes with
+    different dropout: the first half of the rows is one pass, the second half the other.
+
+    >>> equal = torch.log_softmax(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), -1)
+    >>> consistency(equal, torch.ones(2, dtype=torch.bool))
+    tensor(0.)
+    """
+    p, q = log_probs.clamp(min=FLOOR).chunk(2)
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1)
+    return divergence[mask[: len(p)]].sum() / 2
+
+
+# ---------------------------------------------------------------- CTC
+
+CTC_LEFT_OUT, CTC_ROWS = "ctc_left_out", "ctc_rows"
+
+
+def ctc_loss(
+    model: EncoderDecoder,
+    ready: Ready,
+    targets: Int[Tensor, "rows steps"],
+    mask: Bool[Tensor, "rows steps"],
+    state: dict[str, float],
+) -> Float[Tensor, ""]:
+    """-sum log P of the targets by CTC over the encoder's places; `state` counts the rows, and those left out since
+    their output is too long for their places."""
+    assert model.ctc is not None
+    assert model.read_along is not None
+    symbols = mask & (targets != EOS)
+    loss = model.ctc.loss(ready.memory.places[model.read_along], model.head.readable(targets), mask=symbols)
+    state[CTC_ROWS] = state.get(CTC_ROWS, 0) + len(targets)
+    state[CTC_LEFT_OUT] = state.get(CTC_LEFT_OUT, 0) + loss.left_out
+    return loss.total
+
+
+def ctc_note(state: dict[str, float]) -> str | None:
+    """A note for the end of a run about rows that CTC left out; None where there were none."""
+    if not state.get(CTC_LEFT_OUT):
+        return None
+    share = state[CTC_LEFT_OUT] / state[CTC_ROWS]
+    return f"{share:.1%} of the rows read had fewer places than their output takes, and no part in loss.ctc"
+
+
+# ---------------------------------------------------------------- attention regularisers
+
+SMALLEST = 1e-12
+
+
+def look_terms(
+    settings: LossSettings, look: Look, *, places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
+) -> dict[str, Float[Tensor, ""]]:
+    """The recipe's terms of the attention weights, each weighted and summed over the real steps and places of a
+    batch."""
+    terms: dict[str, Tensor] = {}
+    if not (settings.doubly_stochastic or settings.entropy or settings.coverage):
+        return terms
+    weights = look.dense().view(*steps.shape, -1) * steps[..., None]
+    if settings.doubly_stochastic:
+        terms["doubly_stochastic"] = settings.doubly_stochastic * doubly_stochastic(weights, places, steps)
+    if settings.entropy:
+        terms["entropy"] = settings.entropy * entropy(weights).sum()
+    if settings.coverage:
+        terms["coverage"] = settings.coverage * coverage(weights)
+    return terms
+
+
+def alignment(
+    weights: Float[Tensor, "rows steps places"], truth: Float[Tensor, "rows steps places"]
+) -> Float[Tensor, ""]:
+    """Supervised attention: -sum_t sum_j a_true_tj log a_tj; a step without a true link adds nothing."""
+    return -(truth * weights.clamp(min=SMALLEST).log()).sum()
+
+
+def doubly_stochastic(
+    weights: Float[Tensor, "rows steps places"], places: Bool[Tensor, "rows places"], steps: Bool[Tensor, "rows steps"]
+) -> Float[Tensor, ""]:
+    """sum_j (T / M - sum_t a_tj) ** 2: each of the M places should get the same total over the T output steps.
+
+    With as many steps as places this is the (1 - sum_t a_tj) ** 2 of Xu et al. (2015).
+    """
+    count = places.sum(1, keepdim=True).clamp(min=1)
+    expected = steps.sum(1, keepdim=True) / count
+    return ((expected - weights.sum(1)).square() * places).sum()
+
+
+def entropy(weights: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows"]:
+    """-sum_j a_j log a_j of each step; a place without weight adds nothing."""
+    return -(weights * weights.clamp(min=SMALLEST).log()).sum(-1)
+
+
+def coverage(weights: Float[Tensor, "rows steps places"]) -> Float[Tensor, ""]:
+    """Coverage loss (See, Liu and Manning 2017): sum_t sum_j min(a_tj, sum_{i<t} a_ij), the cost of attending again to
+    the same places."""
+    before = weights.cumsum(1) - weights
+    return torch.minimum(weights, before).sum()
+
+
+# ---------------------------------------------------------------- hard attention (score-function estimator)
+
+BASELINE, VARIANCE, NOISE = "baseline", "return_variance", "gradient_variance"
+"""Moving means that are carried from update to update and reported: b; the variance of R_t over the rows and steps of a
+batch; and the variance of the gradient estimator with respect to the energies, where one sample gives R_t (1[j = place]
+- a_tj): the mean of its squared norm. The squared mean is not subtracted, as one sample does not give it, so this is
+slightly above the variance; with sparse weights it is that of the softmax of the same weights."""
+
+
+def sampled(looks: Mapping[str, Look]) -> dict[str, Look]:
+    """The looks whose place was sampled, so that its gradient has to be estimated."""
+    return {name: look for name, look in looks.items() if look.place_log_prob is not None and look.by_score}
+
+
+def score_function(
+    settings: LossSettings,
+    looks: Mapping[str, Look],
+    log_probs: Float[Tensor, "rows steps"],
+    steps: Bool[Tensor, "rows steps"],
+    state: dict[str, float],
+) -> Float[Tensor, ""]:
+    """-sum_t R_t log a_t(place) - exploration * sum_t H(a_t), whose gradient is that of the expected -log P.
+
+    R_t = sum_{i>=t} (log P(y_i) - b) is the return of the place sampled at step t: the log-probability of this and
+    later symbols above the baseline b, the moving mean of log P of a symbol. `state` carries b and the two variances
+    from update to update.
+    """
+    rewards = log_probs.detach() * steps
+    mean = float(rewards.sum() / steps.sum().clamp(min=1))
+    baseline = state.get(BASELINE, mean)
+    advantages = (rewards - baseline) * steps
+    returns = advantages.flip(1).cumsum(1).flip(1)
+    total, noise = log_probs.new_zeros(()), torch.zeros_like(returns)
+    for look in looks.values():
+        place_log_prob = look.place_log_prob
+        assert place_log_prob is not None
+        norms = gradient_norms(look.weights.detach(), place_log_prob.detach()).view(*steps.shape, -1).sum(-1)
+        noise = noise + returns.square() * norms
+        place_log_prob = place_log_prob.view(*steps.shape, -1).sum(-1)
+        total = total - (returns * place_log_prob * steps).sum()
+        if settings.exploration:
+            spread = entropy(look.weights).view(*steps.shape, -1).sum(-1)
+            total = total - settings.exploration * (spread * steps).sum()
+    _moving_mean(state, BASELINE, mean, settings.baseline_decay)
+    _moving_mean(state, VARIANCE, float(returns[steps].var(unbiased=False)), settings.baseline_decay)
+    _moving_mean(state, NOISE, float(noise[steps].mean()), settings.baseline_decay)
+    return total
+
+
+def gradient_norms(
+    weights: Float[Tensor, "*batch places"], place_log_prob: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """|d log a(place) / d e|^2 of the softmax of energies e: |1[j = place] - a_j|^2, and 0 where no place is real."""
+    return (1 - 2 * place_log_prob.exp() + weights.square().sum(-1)).clamp(min=0)
+
+
+def _moving_mean(state: dict[str, float], name: str, value: float, decay: float) -> None:
+    state[name] = value if name not in state else decay * state[name] + (1 - decay) * value

@@ -1,4 +1,4 @@
-"""The optimiser: fused updates, learning-rate schedule, averaged weights, precision."""
+"""The optimiser and its state, the learning-rate schedule, averaging of weights, and mixed precision."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from seq2see.errors import UserError
 from seq2see.pipeline.weights import check_signed, read_tensors, write_tensors
 from seq2see.recipe.schema import TrainingSettings
 
-# ---------------- Fused optimisers, and their state as plain tensors (a checkpoint holds no pickle)
-
 
 def build_optimizer(settings: TrainingSettings, network: nn.Module) -> torch.optim.Optimizer:
+    """The recipe's optimiser, fused, over the parameters that are trained."""
     learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
     rate, decay = settings.learning_rate, settings.weight_decay
     if settings.optimizer == "sgd":
@@ -26,7 +25,7 @@ def build_optimizer(settings: TrainingSettings, network: nn.Module) -> torch.opt
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """{'3.exp_avg': ...}: the state of each parameter by its number."""
+    """{'3.exp_avg': ...}: the state of each parameter by its number, as plain tensors (a checkpoint has no pickle)."""
     numbered = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": value
@@ -37,7 +36,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` gave."""
+    """Load the tensors of `optimizer_tensors`."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         number, name = key.split(".", 1)
@@ -47,14 +46,16 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     optimizer.load_state_dict(whole)
 
 
-# ---------------- The learning rate over a run
+# ---------------------------------------------------------------- learning-rate schedule
 
 
 def has_end(settings: TrainingSettings) -> bool:
+    """Whether the run has a limit of epochs, updates or minutes."""
     return bool(settings.epochs or settings.updates or settings.minutes)
 
 
 def check_schedule(settings: TrainingSettings) -> None:
+    """Refuse a run without an end, and a schedule that needs one."""
     if not has_end(settings) and settings.schedule not in ("constant", "plateau"):
         raise UserError(
             f"training.schedule: {settings.schedule} needs an end of the run: set training.epochs, updates or minutes, "
@@ -64,8 +65,8 @@ def check_schedule(settings: TrainingSettings) -> None:
         raise UserError("training: without epochs, updates, minutes or patience a run has no end; set one of them")
 
 
-def done(settings: TrainingSettings, *, epochs: float, updates: int, seconds: float) -> float:
-    """Share of the run that is done, by whichever limit is nearest."""
+def share_done(settings: TrainingSettings, *, epochs: float, updates: int, seconds: float) -> float:
+    """The share of the run that is done, by the limit that is nearest."""
     shares = [0.0]
     if settings.epochs:
         shares.append(epochs / settings.epochs)
@@ -76,14 +77,14 @@ def done(settings: TrainingSettings, *, epochs: float, updates: int, seconds: fl
     return max(shares)
 
 
-def factor(settings: TrainingSettings, share: float) -> float:
-    """What the learning rate is multiplied with when `share` of the run is done.
+def rate_factor(settings: TrainingSettings, share: float) -> float:
+    """The factor of the learning rate when `share` of the run is done.
 
-    >>> factor(TrainingSettings(schedule="linear", warmup=0.1, floor=0.0), 0.55)
+    >>> rate_factor(TrainingSettings(schedule="linear", warmup=0.1, floor=0.0), 0.55)
     0.5
     """
     if settings.warmup and share < settings.warmup:
-        # never quite zero: the first update should not be in vain
+        # never quite zero, so that the first update has an effect
         return max(share / settings.warmup, 1e-3)
     left = min(max((share - settings.warmup) / (1 - settings.warmup), 0.0), 1.0)
     low = settings.floor
@@ -97,7 +98,7 @@ def factor(settings: TrainingSettings, share: float) -> float:
     return 1.0
 
 
-# ---------------- The mean of the best weights of a run
+# ---------------------------------------------------------------- averaging of the best weights
 
 
 def _path(folder: Path, update: float) -> Path:
@@ -107,9 +108,10 @@ def _path(folder: Path, update: float) -> Path:
 def keep_best(
     folder: Path, weights: dict[str, Tensor], kept: list[list[float]], *, value: float, update: int, most: int
 ) -> list[list[float]]:
-    """Keep these weights if they are among the `most` best; [value, update] of all that are kept, best first.
+    """Save these weights if they are among the `most` best; returns [value, update] of all that are kept, best first.
 
-    Files that are kept no more stay until the next checkpoint (`forget`): a run killed before it still needs them.
+    Weights that are no longer kept stay on disk until the next checkpoint (`remove_weights`): a run that is killed
+    before it still needs them.
     """
     ranked = sorted([*kept, [value, update]], key=lambda entry: (-entry[0], -entry[1]))
     if [value, update] in ranked[:most]:
@@ -118,47 +120,46 @@ def keep_best(
     return ranked[:most]
 
 
-def averaged(folder: Path, kept: list[list[float]]) -> dict[str, Tensor]:
+def average_weights(folder: Path, kept: list[list[float]]) -> dict[str, Tensor]:
     """The mean of the kept weights."""
     every = [read_tensors(_path(folder, update)) for _, update in kept]
-    return {name: _mean([one[name] for one in every]) for name in every[0]}
+    return {name: _mean([weights[name] for weights in every]) for name in every[0]}
 
 
 def _mean(tensors: list[Tensor]) -> Tensor:
-    """Of numbers their mean; what only counts (batches seen by a normalisation) is that of the first."""
+    """The mean of floating-point tensors; of counters (batches seen by a normalisation) the first."""
     return torch.stack(tensors).mean(0) if tensors[0].is_floating_point() else tensors[0]
 
 
-def still_there(folder: Path, kept: list[list[float]]) -> tuple[list[list[float]], list[str]]:
-    """Those whose weights are on disk (a finished run, when it is gone on with, has none), and what is wrong with each
-    that is damaged."""
-    found, problems = [], []
+def existing_weights(folder: Path, kept: list[list[float]]) -> tuple[list[list[float]], list[str]]:
+    """(those of the kept weights that are on disk, the problem of each damaged file). A finished run has none."""
+    existing, problems = [], []
     for entry in kept:
         path = _path(folder, entry[1])
         if path.is_file():
             try:
                 check_signed(path)
-                found.append(entry)
+                existing.append(entry)
             except UserError as error:
                 problems.append(str(error))
-    return found, problems
+    return existing, problems
 
 
-def forget(folder: Path, *, but: list[list[float]]) -> None:
-    """Remove the weights that are kept no more."""
+def remove_weights(folder: Path, *, but: list[list[float]]) -> None:
+    """Remove all saved weights but these."""
     needed = {_path(folder, update) for _, update in but}
     for path in folder.glob("best-*.safetensors"):
         if path not in needed:
             path.unlink(missing_ok=True)
 
 
-# ---------------- Half the bits for the large products, where the processor is faster with them; states ...
+# ---------------------------------------------------------------- mixed precision
 
 
-def working_precision(setting: str, device: torch.device) -> torch.autocast:
-    """The context a loss is computed in."""
-    wanted = setting == "bfloat16" or (setting == "auto" and bfloat16_is_fast(device))
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=wanted)
+def autocast(setting: str, device: torch.device) -> torch.autocast:
+    """The autocast context of the forward pass: bfloat16 where it is set, or where it is fast (`auto`)."""
+    enabled = setting == "bfloat16" or (setting == "auto" and bfloat16_is_fast(device))
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
 
 
 def bfloat16_is_fast(device: torch.device) -> bool:
@@ -172,7 +173,7 @@ def bfloat16_is_fast(device: torch.device) -> bool:
 
 
 def _has_bf16_units() -> bool:
-    """avx512_bf16 or amx_bf16 among the processor's flags; mkldnn also says yes to processors that only emulate it."""
+    """Whether the processor has avx512_bf16 or amx_bf16; mkldnn also says yes to processors that only emulate it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - a device file, read to the first match
             return any("_bf16" in line for line in file if line.startswith("flags"))

@@ -1,4 +1,4 @@
-"""The loop: updates, reports, checkpoints. It can be stopped, killed and resumed without losing a step."""
+"""The training loop: updates, reports, checkpoints. A run can be stopped, killed and resumed without losing a step."""
 
 from __future__ import annotations
 
@@ -21,38 +21,472 @@ from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
-from seq2see.training.checkpoints import (
-    Checkpoint,
-    CheckpointSchedule,
-    Standing,
-    save_checkpoint,
-    set_aside,
-)
-from seq2see.training.divergence import check_learned, check_weights, culprit, passed_over
+from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
+from seq2see.training.checkpoints import Checkpoint, CheckpointSchedule, TrainingState, save_checkpoint, set_aside
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
-from seq2see.training.losses import Loss, Objective, left_out
+from seq2see.training.losses import Loss, Objective, ctc_note
 from seq2see.training.optimizer import (
-    averaged,
+    autocast,
+    average_weights,
     build_optimizer,
     check_schedule,
-    done,
-    factor,
-    forget,
+    existing_weights,
     keep_best,
     optimizer_tensors,
+    rate_factor,
+    remove_weights,
     restore_optimizer,
-    still_there,
-    working_precision,
+    share_done,
 )
 from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
 
-# ---------------- Signals while a run goes on
+CHECKPOINTS = "checkpoints"
+MOST_UPDATES_BETWEEN_REPORTS = 2000
+TIE_BREAKER = 1e-6
+"""The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
+
+
+class Trainer:
+    """Minimises the loss of a model over a feed of batches.
+
+    evaluate: measures the model on the dev rows (metrics, baseline, samples); metric: the one that selects the best
+    model; prepare: called before the first update, once the weights are there, with a function that takes messages;
+    film: records the attention of some examples on the way.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        feed: Feed,
+        evaluate: Callable[[Bundle], Report],
+        *,
+        metric: str,
+        folder: Path,
+        listeners: Sequence[Listener] = (),
+        prepare: Callable[[Callable[[str], None]], None] | None = None,
+        film: Film | None = None,
+    ):
+        self.prepare, self.film = prepare, film
+        self.bundle, self.feed, self.evaluate, self.metric = bundle, feed, evaluate, metric
+        self.folder, self.listeners = folder, list(listeners)
+        self.settings = bundle.recipe.training
+        check_schedule(self.settings)
+        self.network = bundle.network
+        self.objective = Objective(bundle.recipe.loss, bundle.fields)
+        self.optimizer = build_optimizer(self.settings, self.network)
+        self.state = TrainingState(fingerprint=feed.fingerprint)
+        self.objective.state = self.state.objective
+        self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
+        self._kept: list[list[float]] = []
+        self.norm, self.culprit = 0.0, ""
+        self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
+        self._clock = time.perf_counter()
+
+    def run(self, *, resume: bool = False) -> None:
+        """Train to the end of the run, and leave the best weights in the bundle. resume: continue the run that
+        `restore` has loaded.
+
+        A signal ends the run after the current update, with a checkpoint; then KeyboardInterrupt (SIGINT) or SystemExit
+        (SIGTERM) is raised.
+        """
+        self._begin(resume)
+        if self.prepare is not None:
+            self.prepare(self._say)
+            self._clock = time.perf_counter()
+        with stop_on_signals() as stop:
+            while not self.state.finished and not stop:
+                self._step()
+            self.checkpoint()
+        if stop:
+            self._stop()
+            raise stop.exception()
+        self._finish()
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint, and remove weights that are no longer kept."""
+        self.schedule.begin()
+        self._tick()
+        checkpoint = Checkpoint(
+            self.state,
+            tensors_of(self.network),
+            optimizer_tensors(self.optimizer),
+            self.feed.carried(),
+            random_device=random_state(self.bundle.device),
+        )
+        save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
+        kept = list(self.state.kept)
+        remove_weights(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may still be needed
+        self._kept = kept
+        self.schedule.end()
+
+    # ------------------------------------------------------------ the parts of a run
+
+    def _begin(self, resume: bool) -> None:
+        if not resume:
+            self.checkpoint()  # a run that is killed before the next one can be resumed from here
+        self.journal = Journal(self.folder, up_to=self.state.updates if resume else None)
+        if self.film is not None:
+            self.film.begin(self.state.updates, epoch=self._epochs(), seconds=self.state.seconds, resumed=resume)
+        self._clock = time.perf_counter()
+        self._speed_clock, self._speed_seen = time.perf_counter(), self.state.seen
+
+    def restore(self, checkpoint: Checkpoint, damaged: Mapping[Path, str]) -> None:
+        """Load the state of a run from its newest checkpoint. damaged: the problem of each newer one."""
+        folder = self.folder / CHECKPOINTS
+        if not self.feed.fingerprint.startswith(checkpoint.state.fingerprint):  # older ones have no hash at their end
+            raise UserError(
+                f"{self.folder}: cannot resume, the data has changed: it was {checkpoint.state.fingerprint}, "
+                f"now it is {self.feed.fingerprint}"
+            )
+        fill(self.network, checkpoint.weights, path=folder)
+        restore_optimizer(self.optimizer, checkpoint.optimizer)
+        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
+        torch.set_rng_state(checkpoint.random)
+        restore_random_state(self.bundle.device, checkpoint.random_device)
+        self.state = state = checkpoint.state
+        self.objective.state = state.objective
+        for path, problem in damaged.items():
+            self._say(f"{problem}; the checkpoint before it, of update {state.updates:,}, is used instead")
+            set_aside(path)
+        state.kept, problems = existing_weights(folder, state.kept)
+        for problem in problems:
+            self._say(f"{problem}; left out of the mean of the best weights")
+        self._kept = list(state.kept)
+        self._check_best()
+        state.finished = self._over() or self._out_of_patience()
+        if state.updates:
+            self._say(f"resuming from update {state.updates:,} (epoch {self._epochs():.2f})")
+        else:
+            self._say("no checkpoint after the first update yet: starting from the beginning")
+
+    def _check_best(self) -> None:
+        """Forget the best weights so far where their file is damaged; those of the next report replace them."""
+        if self.state.best is None:
+            return
+        try:
+            read_tensors(self.folder / WEIGHTS)
+        except UserError as error:
+            self._say(f"{error}; the best weights so far are lost, those of the next report replace them")
+            self.state.best, self.state.stale = None, 0
+
+    def _step(self) -> None:
+        """One update, and the report, film frame and checkpoint that are due after it."""
+        state = self.state
+        batches, began = self.feed.batches(state.epoch), time.perf_counter()
+        self._update(batches)
+        state.update_seconds += time.perf_counter() - began
+        state.index += 1
+        epoch_ended = state.index == batches
+        if epoch_ended:
+            state.epoch, state.index = state.epoch + 1, 0
+        state.finished = self._over()
+        if state.finished or self._report_due(epoch_ended):
+            self.report()
+        self._film()
+        # while steps fail the weights may be lost: they must not replace older checkpoints
+        if not state.skipped_in_a_row and self.schedule.due(state.updates):
+            self.checkpoint()
+
+    def _update(self, batches: int) -> None:
+        state, settings = self.state, self.settings
+        share = self._share(batches)
+        rate = settings.learning_rate * rate_factor(settings, share) * state.rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.network.train()
+        with autocast(settings.precision, self.bundle.device):
+            loss = self.feed.loss(
+                self.network,
+                self.objective,
+                state.epoch,
+                state.index,
+                own_share=settings.scheduled_sampling * min(share, 1.0),
+                device=self.bundle.device,
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.mean.backward()
+        limit = settings.clip if settings.clip else math.inf
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
+        if torch.isfinite(norm):
+            self.optimizer.step()
+            self.norm, state.skipped_in_a_row = float(norm), 0
+            state.seen += loss.targets
+            state.loss_total += float(loss.total.detach())
+            state.loss_count += loss.count
+        else:
+            self._skip(loss)
+        state.updates += 1
+        if state.updates % 10 == 0:
+            self._show_progress(batches)
+
+    def _skip(self, loss: Loss) -> None:
+        """Take no step where the gradient is not finite; the state that a stream carries is not either, and starts
+        anew."""
+        self.culprit = find_culprit(loss, self.objective.settings)
+        message = count_skipped(self.settings, self.state, self.folder, self.culprit)
+        if message is not None:
+            self._say(message)
+        self.feed.restore({})
+
+    def _film(self) -> None:
+        """Record a frame where one is due, unless the weights may be lost. Its time does not count for the speed."""
+        state, began = self.state, time.perf_counter()
+        if self.film is None or state.skipped_in_a_row:
+            return
+        self.film.after(
+            state.updates,
+            epoch=self._epochs(),
+            seconds=state.seconds,
+            reported=state.reported == state.updates,
+            finished=state.finished,
+        )
+        self._speed_clock += time.perf_counter() - began
+
+    def report(self) -> Report:
+        """Evaluate the model, write the report, and keep the weights if they are the best so far."""
+        state = self.state
+        check_trained(state, self.culprit)
+        check_weights(self.network, self.settings, state, self.folder)
+        speed = self._speed()
+        self.network.eval()
+        report = self._evaluated()
+        report.loss = state.loss_total / max(state.loss_count, 1)
+        report.objective = dict(state.objective)
+        report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
+        state.loss_total = state.loss_count = 0.0
+        state.reported = state.updates
+        self._keep_if_best(report)
+        self.journal.write(report)
+        for listener in self.listeners:
+            listener.on_report(report, self.metric)
+        self._tick()
+        self._speed_clock, self._speed_seen = time.perf_counter(), state.seen
+        return report
+
+    def _evaluated(self) -> Report:
+        """A report of the current model, with the numbers of the run."""
+        self._tick()
+        report = self.evaluate(self.bundle)
+        report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        return report
+
+    def _value(self, report: Report) -> float:
+        """The leading metric, signed so that higher is better; ties are broken by perplexity.
+
+        Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
+        """
+        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
+        if math.isnan(value):
+            return -math.inf
+        return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
+
+    def _keep_if_best(self, report: Report) -> None:
+        state, settings = self.state, self.settings
+        value = self._value(report)
+        report.best = state.best is None or value > state.best
+        if report.best:
+            state.best, state.best_update, state.stale = value, state.updates, 0
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+        else:
+            state.stale += 1
+            if settings.schedule == "plateau":
+                state.rate = max(state.rate / 2, settings.floor)
+        if settings.average > 1:
+            state.kept = keep_best(
+                self.folder / CHECKPOINTS,
+                tensors_of(self.network),
+                state.kept,
+                value=value,
+                update=state.updates,
+                most=settings.average,
+            )
+        if self._out_of_patience():
+            state.finished = True
+            self._say(f"no better {self.metric} in {counted(state.stale, 'report')}: stopped early")
+
+    def _finish(self) -> None:
+        """Load the best weights, or the mean of the best ones where that is better."""
+        if self.state.best is None:
+            self.report()
+        folder = self.folder / CHECKPOINTS
+        best = self.folder / WEIGHTS
+        fill(self.network, read_tensors(best), path=best)
+        self.network.eval()
+        if self.settings.average > 1 and len(self.state.kept) > 1:
+            self._try_average(best)
+        if self.state.skipped:
+            skipped = f"{self.state.skipped:,} of {counted(self.state.updates, 'update')}"
+            self._say(f"{skipped} took no step: the loss or its gradient was not finite")
+        if (note := ctc_note(self.state.objective)) is not None:
+            self._say(note)
+        remove_weights(folder, but=[])
+        for listener in self.listeners:
+            listener.close()
+
+    def _stop(self) -> None:
+        """Leave a model in the folder: the best so far, or before the first report the current weights."""
+        if self.state.best is None and not self.state.skipped_in_a_row:
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+        stopped = f"stopped after {counted(self.state.updates, 'update')}"
+        self._say(f"{stopped}; to go on: seq2see train {quote(str(self.folder))} --resume")
+        for listener in self.listeners:
+            listener.close()
+
+    def _try_average(self, best: Path) -> None:
+        """Use the mean of the best weights if it is better than the best."""
+        folder, number = self.folder / CHECKPOINTS, len(self.state.kept)
+        fill(self.network, average_weights(folder, self.state.kept), path=folder)
+        report = self._evaluated()
+        report.averaged = number
+        report.best = self.state.best is None or self._value(report) >= self.state.best
+        self.journal.write(report)
+        if report.best:
+            write_tensors(best, tensors_of(self.network))
+        fill(self.network, read_tensors(best), path=best)
+        shown = lookup(self.metric).show(report.dev[self.metric])
+        verdict = "kept" if report.best else "not better than the best alone"
+        self._say(f"mean of the best {number} weights: {self.metric} {shown}, {verdict}")
+
+    # ------------------------------------------------------------ time and limits
+
+    def _epochs(self) -> float:
+        return self.state.epoch + self.state.index / max(self.feed.batches(self.state.epoch), 1)
+
+    def _share(self, batches: int) -> float:
+        self._tick()
+        epochs = self.state.epoch + self.state.index / max(batches, 1)
+        return share_done(self.settings, epochs=epochs, updates=self.state.updates, seconds=self.state.seconds)
+
+    def _out_of_patience(self) -> bool:
+        return bool(self.settings.patience) and self.state.stale >= self.settings.patience
+
+    def _over(self) -> bool:
+        settings, state = self.settings, self.state
+        self._tick()
+        return bool(
+            (settings.epochs and state.epoch >= settings.epochs)
+            or (settings.updates and state.updates >= settings.updates)
+            or (settings.minutes and state.seconds >= 60 * settings.minutes)
+        )
+
+    def _report_due(self, epoch_ended: bool) -> bool:
+        every, state = self.settings.report_every, self.state
+        if every:
+            return state.updates % every == 0
+        return epoch_ended or state.updates - state.reported >= MOST_UPDATES_BETWEEN_REPORTS
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.state.seconds += now - self._clock
+        self._clock = now
+
+    def _speed(self) -> float:
+        elapsed = time.perf_counter() - self._speed_clock
+        return (self.state.seen - self._speed_seen) / elapsed if elapsed > 0 else 0.0
+
+    def _show_progress(self, batches: int) -> None:
+        state = self.state
+        status = UpdateStatus(
+            updates=state.updates,
+            epoch=self._epochs(),
+            share=self._share(batches),
+            seconds=state.seconds,
+            loss=state.loss_total / max(state.loss_count, 1),
+            speed=self._speed(),
+            unit=self.unit,
+        )
+        for listener in self.listeners:
+            listener.on_update(status)
+
+    def _say(self, message: str) -> None:
+        for listener in self.listeners:
+            listener.on_message(message)
+
+
+# ---------------------------------------------------------------- divergence
+
+MOST_IN_A_ROW = 20
+"""A single gradient that is not finite may be due to a rare row; so many in a row mean that the weights are lost."""
+
+LARGEST_WEIGHT = 1e12
+"""Far above any trained weight, and far enough below the largest number for sums of products."""
+
+
+def find_culprit(loss: Loss, settings: LossSettings) -> str:
+    """Name what is not finite: terms of the loss by their keys, -log P of the outputs, or only the gradient."""
+    wrong = [name for name, value in loss.terms.items() if not math.isfinite(value)]
+    if wrong:
+        return " and ".join(_term(name, settings) for name in wrong)
+    if not math.isfinite(float(loss.total.detach())):
+        return "-log P of the outputs"
+    largest = max(loss.terms, key=lambda name: abs(loss.terms[name]), default=None)
+    if largest is None or abs(loss.terms[largest]) < abs(float(loss.total.detach())) / 2:
+        return "the gradient"
+    return f"the gradient, most of which is of {_term(largest, settings)},"
+
+
+def _term(name: str, settings: LossSettings) -> str:
+    setting = getattr(settings, name, None)
+    weight = setting.weight if isinstance(setting, AlignmentSettings) else setting
+    return "the term of hard attention's draws" if weight is None else f"the term loss.{name} (weight {weight:g})"
+
+
+def check_trained(state: TrainingState, culprit: str) -> None:
+    """Refuse the model of a run that ends without a single step: its weights are the initial ones."""
+    if state.finished and state.updates and state.skipped >= state.updates:
+        updates = "the only update" if state.updates == 1 else f"all {state.updates:,} updates"
+        raise UserError(
+            f"nothing was learned: in {updates} {culprit} was not finite, and no step was taken; there is no model"
+        )
+
+
+def count_skipped(settings: TrainingSettings, state: TrainingState, folder: Path, culprit: str) -> str | None:
+    """Count an update without a step; a UserError where there are too many in a row.
+
+    Returns a message for the first of several in a row.
+    """
+    state.skipped += 1
+    state.skipped_in_a_row += 1
+    if state.skipped_in_a_row >= MOST_IN_A_ROW:
+        happened = f"{culprit} was not finite in {state.skipped_in_a_row} updates in a row, the last of them"
+        raise UserError(_diverged(f"{happened} update {state.updates + 1:,}", settings, state, folder))
+    if state.skipped_in_a_row > 1:
+        return None
+    so_far = f" ({state.skipped:,} so far)" if state.skipped > 1 else ""
+    return f"update {state.updates + 1:,}: the loss or its gradient is not finite, no step was taken{so_far}"
+
+
+def check_weights(network: nn.Module, settings: TrainingSettings, state: TrainingState, folder: Path) -> None:
+    """Refuse weights that are not finite or too large to compute with: they never recover."""
+    if not all(bool((parameter.abs() < LARGEST_WEIGHT).all()) for parameter in network.parameters()):
+        happened = f"after update {state.updates:,} there are weights that are not finite, or above {LARGEST_WEIGHT:g}"
+        raise UserError(_diverged(happened, settings, state, folder))
+
+
+def _diverged(happened: str, settings: TrainingSettings, state: TrainingState, folder: Path) -> str:
+    clip = f"training.clip {settings.clip:g}" if settings.clip else "no clipping (training.clip 0)"
+    advice = f"try training.learning_rate={settings.learning_rate / 10:g}"
+    if not settings.clip or settings.clip > 1:
+        advice += " or training.clip=1"
+    kept = (
+        f"the best model so far, of update {state.best_update:,}, is kept in {folder}"
+        if state.best is not None
+        else "there was no report before, so there is no model yet"
+    )
+    return (
+        f"the run diverges: {happened}, with training.learning_rate {settings.learning_rate:g} and {clip}; "
+        f"{advice}; {kept}"
+    )
+
+
+# ---------------------------------------------------------------- signals
 
 
 @dataclass
 class StopRequest:
-    """The signal that asked a run to stop; None as long as none did."""
+    """The signal that asked a run to stop; None before any did."""
 
     number: int | None = None
 
@@ -60,13 +494,13 @@ class StopRequest:
         return self.number is not None
 
     def exception(self) -> BaseException:
-        """What ends the program: KeyboardInterrupt for Ctrl-C, as in Python; SystemExit for SIGTERM, as in shells."""
+        """The exception that ends the program: KeyboardInterrupt for Ctrl-C, SystemExit for SIGTERM."""
         return KeyboardInterrupt() if self.number == signal.SIGINT else SystemExit(128 + (self.number or 0))
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
-    """Note SIGINT and SIGTERM instead of ending at once; in other threads than the main one no handlers are set."""
+    """Remember SIGINT and SIGTERM instead of ending at once; only in the main thread, as others set no handlers."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
@@ -83,365 +517,3 @@ def stop_on_signals() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-CHECKPOINTS = "checkpoints"
-MOST_UPDATES_BETWEEN_REPORTS = 2000
-TIE = 1e-6
-"""At most so much a lower perplexity adds to the leading metric: less than any step of a rate."""
-
-
-class Trainer:
-    """Minimises the loss of a bundle over a feed.
-
-    judge: measures the model on the dev rows (metrics, baseline, samples); metric: the one that picks the best model;
-    prepare: what is to be done once the weights are there, before the first update; it is given somebody to tell;
-    film: takes pictures on the way.
-    """
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        feed: Feed,
-        judge: Callable[[Bundle], Report],
-        *,
-        metric: str,
-        folder: Path,
-        listeners: Sequence[Listener] = (),
-        prepare: Callable[[Callable[[str], None]], None] | None = None,
-        film: Film | None = None,
-    ):
-        self.prepare, self.film = prepare, film
-        self.bundle, self.feed, self.judge, self.metric = bundle, feed, judge, metric
-        self.folder, self.listeners = folder, list(listeners)
-        self.settings = bundle.recipe.training
-        check_schedule(self.settings)
-        self.network = bundle.network
-        self.objective = Objective(bundle.recipe.loss, bundle.fields)
-        self.optimizer = build_optimizer(self.settings, self.network)
-        self.standing = Standing(fingerprint=feed.fingerprint)
-        self.objective.state = self.standing.objective
-        self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
-        self._kept: list[list[float]] = []
-        self.norm, self.unfinite = 0.0, ""
-        self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
-        self._clock = time.perf_counter()
-
-    def run(self, *, resume: bool = False) -> None:
-        """Train to the end of the run, and leave the best weights in the bundle. resume: go on with a run that
-        `restore` has taken up.
-
-        A signal ends it after the update under way, with a checkpoint; then KeyboardInterrupt (SIGINT) or SystemExit
-        (SIGTERM) is raised."""
-        self._begin(resume)
-        if self.prepare is not None:
-            self.prepare(self._say)
-            self._clock = time.perf_counter()
-        with stop_on_signals() as stop:
-            while not self.standing.finished and not stop:
-                self._go_on()
-            self.checkpoint()
-        if stop:
-            self._stop()
-            raise stop.exception()
-        self._finish()
-
-    def checkpoint(self) -> None:
-        self.schedule.begin()
-        self._tick()
-        made = Checkpoint(
-            self.standing,
-            tensors_of(self.network),
-            optimizer_tensors(self.optimizer),
-            self.feed.carried(),
-            random_device=random_state(self.bundle.device),
-        )
-        save_checkpoint(self.folder / CHECKPOINTS, made)
-        kept = list(self.standing.kept)
-        forget(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may yet be needed
-        self._kept = kept
-        self.schedule.end()
-
-    # ------------------------------------------------------------ the parts of a run
-
-    def _begin(self, resume: bool) -> None:
-        if not resume:
-            self.checkpoint()  # a run that is killed before its next one can go on from here
-        self.journal = Journal(self.folder, up_to=self.standing.updates if resume else None)
-        if self.film is not None:
-            standing = self.standing
-            self.film.begin(standing.updates, epoch=self._epochs(), seconds=standing.seconds, resumed=resume)
-        self._clock = time.perf_counter()
-        self._speed_clock, self._speed_seen = time.perf_counter(), self.standing.seen
-
-    def restore(self, found: Checkpoint, damaged: Mapping[Path, str]) -> None:
-        """Take up a run at its newest checkpoint that is whole, and say which that is. damaged: what is wrong with each
-        newer one."""
-        folder = self.folder / CHECKPOINTS
-        if not self.feed.fingerprint.startswith(found.standing.fingerprint):  # once it had no hash at its end
-            raise UserError(
-                f"{self.folder}: cannot resume, the data has changed: it was {found.standing.fingerprint}, "
-                f"now it is {self.feed.fingerprint}"
-            )
-        fill(self.network, found.weights, path=folder)
-        restore_optimizer(self.optimizer, found.optimizer)
-        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in found.carried.items()})
-        torch.set_rng_state(found.random)
-        restore_random_state(self.bundle.device, found.random_device)
-        self.standing = standing = found.standing
-        self.objective.state = standing.objective
-        for path, problem in damaged.items():
-            self._say(f"{problem}; left for the checkpoint before it, of update {standing.updates:,}")
-            set_aside(path)
-        standing.kept, problems = still_there(folder, standing.kept)
-        for problem in problems:
-            self._say(f"{problem}; left out of the mean of the best weights")
-        self._kept = list(standing.kept)
-        self._check_best()
-        standing.finished = self._over() or self._patience_lost()
-        if standing.updates:
-            self._say(f"resuming from update {standing.updates:,} (epoch {self._epochs():.2f})")
-        else:
-            self._say("no checkpoint after the first update yet: starting from the beginning")
-
-    def _check_best(self) -> None:
-        """Where the best weights so far are damaged they are lost, and the next report's take their place."""
-        if self.standing.best is None:
-            return
-        try:
-            read_tensors(self.folder / WEIGHTS)
-        except UserError as error:
-            self._say(f"{error}; the best weights so far are lost, those of the next report take their place")
-            self.standing.best, self.standing.stale = None, 0
-
-    def _go_on(self) -> None:
-        """One update, and what falls due after it."""
-        standing = self.standing
-        batches, began = self.feed.batches(standing.epoch), time.perf_counter()
-        self._update(batches)
-        standing.update_seconds += time.perf_counter() - began
-        standing.index += 1
-        epoch_ended = standing.index == batches
-        if epoch_ended:
-            standing.epoch, standing.index = standing.epoch + 1, 0
-        standing.finished = self._over()
-        if standing.finished or self._report_due(epoch_ended):
-            self.report()
-        self._filmed()
-        # where steps fail the weights may be what is wrong: older checkpoints must not make room for them
-        if not standing.on_end and self.schedule.due(standing.updates):
-            self.checkpoint()
-
-    def _update(self, batches: int) -> None:
-        standing, settings = self.standing, self.settings
-        share = self._share(batches)
-        rate = settings.learning_rate * factor(settings, share) * standing.rate
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.network.train()
-        with working_precision(settings.precision, self.bundle.device):
-            loss = self.feed.loss(
-                self.network,
-                self.objective,
-                standing.epoch,
-                standing.index,
-                own_share=settings.scheduled_sampling * min(share, 1.0),
-                device=self.bundle.device,
-            )
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.mean.backward()
-        limit = settings.clip if settings.clip else math.inf
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
-        if torch.isfinite(norm):
-            self.optimizer.step()
-            self.norm, standing.on_end = float(norm), 0
-            standing.seen += loss.targets
-            standing.loss_total += float(loss.total.detach())
-            standing.loss_count += loss.count
-        else:
-            self._pass_over(loss)
-        standing.updates += 1
-        if standing.updates % 10 == 0:
-            self._tell(batches)
-
-    def _pass_over(self, loss: Loss) -> None:
-        """No step where the gradient is not finite; what a stream carries is none the better, and begins anew."""
-        self.unfinite = culprit(loss, self.objective.settings)
-        said = passed_over(self.settings, self.standing, self.folder, self.unfinite)
-        if said is not None:
-            self._say(said)
-        self.feed.restore({})
-
-    def _filmed(self) -> None:
-        """A frame where one is due, unless the weights may be lost; the speed that is told is that of learning."""
-        standing, began = self.standing, time.perf_counter()
-        if self.film is None or standing.on_end:
-            return
-        self.film.after(
-            standing.updates,
-            epoch=self._epochs(),
-            seconds=standing.seconds,
-            reported=standing.reported == standing.updates,
-            finished=standing.finished,
-        )
-        self._speed_clock += time.perf_counter() - began
-
-    def report(self) -> Report:
-        """Judge the model, write it down, keep it if it is the best so far."""
-        standing = self.standing
-        check_learned(standing, self.unfinite)
-        check_weights(self.network, self.settings, standing, self.folder)
-        speed = self._speed()
-        self.network.eval()
-        report = self._judged()
-        report.loss = standing.loss_total / max(standing.loss_count, 1)
-        report.objective = dict(standing.objective)
-        report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
-        standing.loss_total = standing.loss_count = 0.0
-        standing.reported = standing.updates
-        self._judge_best(report)
-        self.journal.write(report)
-        for listener in self.listeners:
-            listener.on_report(report, self.metric)
-        self._tick()
-        self._speed_clock, self._speed_seen = time.perf_counter(), standing.seen
-        return report
-
-    def _judged(self) -> Report:
-        """A report of the model as it is, with where the run stands."""
-        self._tick()
-        report = self.judge(self.bundle)
-        report.update, report.seconds = self.standing.updates, round(self.standing.seconds, 2)
-        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
-        return report
-
-    def _value(self, report: Report) -> float:
-        """The leading metric, turned so that more is better; of equals the one less surprised by the outputs.
-
-        Rates of few rows stand still for long (no word is right yet) while a model learns: that is no reason to stop.
-        """
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-        if math.isnan(value):
-            return -math.inf
-        return value + TIE / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
-
-    def _judge_best(self, report: Report) -> None:
-        standing, settings = self.standing, self.settings
-        value = self._value(report)
-        report.best = standing.best is None or value > standing.best
-        if report.best:
-            standing.best, standing.best_update, standing.stale = value, standing.updates, 0
-            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
-        else:
-            standing.stale += 1
-            if settings.schedule == "plateau":
-                standing.rate = max(standing.rate / 2, settings.floor)
-        if settings.average > 1:
-            standing.kept = keep_best(
-                self.folder / CHECKPOINTS,
-                tensors_of(self.network),
-                standing.kept,
-                value=value,
-                update=standing.updates,
-                most=settings.average,
-            )
-        if self._patience_lost():
-            standing.finished = True
-            self._say(f"no better {self.metric} in {counted(standing.stale, 'report')}: stopped early")
-
-    def _finish(self) -> None:
-        """The best weights, or the mean of the best ones where that is better, become the model."""
-        if self.standing.best is None:
-            self.report()
-        folder = self.folder / CHECKPOINTS
-        best = self.folder / WEIGHTS
-        fill(self.network, read_tensors(best), path=best)
-        self.network.eval()
-        if self.settings.average > 1 and len(self.standing.kept) > 1:
-            self._try_average(best)
-        if self.standing.passed_over:
-            without = f"{self.standing.passed_over:,} of {counted(self.standing.updates, 'update')}"
-            self._say(f"{without} took no step: the loss or its gradient was not finite")
-        if (unread := left_out(self.standing.objective)) is not None:
-            self._say(unread)
-        forget(folder, but=[])
-        for listener in self.listeners:
-            listener.close()
-
-    def _stop(self) -> None:
-        """Leave a model: the best so far; before the first report the weights as they are."""
-        if self.standing.best is None and not self.standing.on_end:
-            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
-        done = f"stopped after {counted(self.standing.updates, 'update')}"
-        self._say(f"{done}; to go on: seq2see train {quote(str(self.folder))} --resume")
-        for listener in self.listeners:
-            listener.close()
-
-    def _try_average(self, best: Path) -> None:
-        folder, number = self.folder / CHECKPOINTS, len(self.standing.kept)
-        fill(self.network, averaged(folder, self.standing.kept), path=folder)
-        report = self._judged()
-        report.averaged = number
-        report.best = self.standing.best is None or self._value(report) >= self.standing.best
-        self.journal.write(report)
-        if report.best:
-            write_tensors(best, tensors_of(self.network))
-        fill(self.network, read_tensors(best), path=best)
-        shown = lookup(self.metric).show(report.dev[self.metric])
-        verdict = "kept" if report.best else "not better than the best alone"
-        self._say(f"mean of the best {number} weights: {self.metric} {shown}, {verdict}")
-
-    # ------------------------------------------------------------ time and limits
-
-    def _epochs(self) -> float:
-        return self.standing.epoch + self.standing.index / max(self.feed.batches(self.standing.epoch), 1)
-
-    def _share(self, batches: int) -> float:
-        self._tick()
-        epochs = self.standing.epoch + self.standing.index / max(batches, 1)
-        return done(self.settings, epochs=epochs, updates=self.standing.updates, seconds=self.standing.seconds)
-
-    def _patience_lost(self) -> bool:
-        return bool(self.settings.patience) and self.standing.stale >= self.settings.patience
-
-    def _over(self) -> bool:
-        settings, standing = self.settings, self.standing
-        self._tick()
-        return bool(
-            (settings.epochs and standing.epoch >= settings.epochs)
-            or (settings.updates and standing.updates >= settings.updates)
-            or (settings.minutes and standing.seconds >= 60 * settings.minutes)
-        )
-
-    def _report_due(self, epoch_ended: bool) -> bool:
-        every, standing = self.settings.report_every, self.standing
-        if every:
-            return standing.updates % every == 0
-        return epoch_ended or standing.updates - standing.reported >= MOST_UPDATES_BETWEEN_REPORTS
-
-    def _tick(self) -> None:
-        now = time.perf_counter()
-        self.standing.seconds += now - self._clock
-        self._clock = now
-
-    def _speed(self) -> float:
-        elapsed = time.perf_counter() - self._speed_clock
-        return (self.standing.seen - self._speed_seen) / elapsed if elapsed > 0 else 0.0
-
-    def _tell(self, batches: int) -> None:
-        standing = self.standing
-        status = UpdateStatus(
-            updates=standing.updates,
-            epoch=self._epochs(),
-            share=self._share(batches),
-            seconds=standing.seconds,
-            loss=standing.loss_total / max(standing.loss_count, 1),
-            speed=self._speed(),
-            unit=self.unit,
-        )
-        for listener in self.listeners:
-            listener.on_update(status)
-
-    def _say(self, message: str) -> None:
-        for listener in self.listeners:
-            listener.on_message(message)

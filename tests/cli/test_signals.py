@@ -72,12 +72,12 @@ def test_training_stops_with_a_checkpoint_and_says_how_to_go_on(
     assert "Traceback" not in said
     [folder] = [path.parent for path in out.rglob("metrics.jsonl")]
     assert f"seq2see train {folder} --resume" in said
-    updates = tiny.last_checkpoint(folder).standing.updates
+    updates = tiny.last_checkpoint(folder).state.updates
     assert updates > 0
     run = call("train", folder, "--resume", "--updates", updates + 1)
     assert run.code == 0, run.err
     assert f"resuming from update {updates:,} (epoch " in run.err
-    assert tiny.last_checkpoint(folder).standing.updates == updates + 1
+    assert tiny.last_checkpoint(folder).state.updates == updates + 1
 
 
 def until(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -150,7 +150,7 @@ def test_a_hard_look_finds_the_one_place_that_matters(estimator: str) -> None:
         ids, mask, answer, _ = marked(64, generator)
         step, ready = finder.look(ids, mask)
         batch = Batch({}, Labels(answer), list(range(64)))
-        update(optimizer, objective.of(cast("EncoderDecoder", finder), step, ready, batch).mean)
+        update(optimizer, objective.loss(cast("EncoderDecoder", finder), step, ready, batch).mean)
     ids, mask, answer, where = marked(1000, torch.Generator().manual_seed(2))
     with torch.no_grad():
         step, ready = finder.eval().look(ids, mask)

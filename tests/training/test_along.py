@@ -12,7 +12,7 @@ from seq2see.data.batches import Batch, Sequences
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.training.losses import left_out
+from seq2see.training.losses import ctc_note
 from tests.objectives import objective_of
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, weights, words
@@ -44,10 +44,10 @@ def test_the_term_is_its_weight_times_the_loss_along_the_places() -> None:
     assert found.terms["ctc"] == pytest.approx(0.5 * expected.total.item())
     assert found.total.item() == pytest.approx(without.total.item() + found.terms["ctc"], rel=1e-5)
     assert objective.state == {"ctc_rows": 2, "ctc_left_out": 1}
-    assert left_out(objective.state) == (
+    assert ctc_note(objective.state) == (
         "50.0% of the rows read had fewer places than their output takes, and no part in loss.ctc"
     )
-    assert left_out({"ctc_rows": 2, "ctc_left_out": 0}) is None
+    assert ctc_note({"ctc_rows": 2, "ctc_left_out": 0}) is None
 
 
 def test_only_a_model_that_is_asked_has_the_layer() -> None:

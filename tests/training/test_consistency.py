@@ -15,7 +15,7 @@ from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.feeds import RowFeed
-from seq2see.training.losses import Objective, difference
+from seq2see.training.losses import Objective, consistency
 from tests.training.tiny import ROWS
 
 WORDS = ["abc", "ba", "cab", "a"]
@@ -40,13 +40,13 @@ def test_the_term_is_the_mean_of_both_divergences() -> None:
     mask = np.array([[True, True, False], [True, False, False]] * 2)
     p, q = np.exp(log_probs[:2]), np.exp(log_probs[2:])
     each = 0.5 * (p * np.log(p / q)).sum(-1) + 0.5 * (q * np.log(q / p)).sum(-1)
-    found = difference(torch.tensor(log_probs, dtype=torch.float32), torch.tensor(mask))
+    found = consistency(torch.tensor(log_probs, dtype=torch.float32), torch.tensor(mask))
     assert found.item() == pytest.approx(each[mask[:2]].sum(), rel=1e-5)
 
 
-def test_what_is_impossible_in_both_readings_is_no_difference() -> None:
+def test_what_is_impossible_in_both_readings_is_no_consistency() -> None:
     log_probs = torch.log(torch.tensor([[0.0, 0.4, 0.6], [0.0, 0.5, 0.5]])).requires_grad_()
-    found = difference(log_probs, torch.ones(2, dtype=torch.bool))
+    found = consistency(log_probs, torch.ones(2, dtype=torch.bool))
     found.backward()
     assert torch.isfinite(found)
     assert log_probs.grad is not None

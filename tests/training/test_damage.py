@@ -21,7 +21,7 @@ from seq2see.errors import Notice, UserError
 from seq2see.pipeline import weights as disk
 from seq2see.pipeline.weights import CHECKSUMS, KEY, read_tensors
 from seq2see.training import checkpoints
-from seq2see.training.optimizer import still_there
+from seq2see.training.optimizer import existing_weights
 from seq2see.training.reports import UpdateStatus
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_old_one(tmp_path: Path) -> No
         "update-000000015.safetensors",
     ]
     run(ROWS, None, folder, resume=True, updates=20)
-    assert last_checkpoint(folder).standing.updates == 20
+    assert last_checkpoint(folder).state.updates == 20
 
 
 def test_a_full_disk_is_said_and_the_model_that_was_there_is_kept(
@@ -103,9 +103,9 @@ def test_a_full_disk_is_said_and_the_model_that_was_there_is_kept(
 def test_a_cut_checkpoint_is_passed_over(folder: Path) -> None:
     newest = max((folder / "checkpoints").glob("update-*"))
     newest.write_bytes(newest.read_bytes()[:-50])
-    assert last_checkpoint(folder).standing.updates == 10
+    assert last_checkpoint(folder).state.updates == 10
     run(ROWS, None, folder, resume=True, updates=30)
-    assert last_checkpoint(folder).standing.updates == 30
+    assert last_checkpoint(folder).state.updates == 30
 
 
 def test_with_no_sound_checkpoint_all_are_named_and_nothing_is_changed(folder: Path) -> None:
@@ -168,9 +168,9 @@ def test_weights_for_the_mean_are_kept_for_the_checkpoint_before_too(tmp_path: P
         run(ROWS, data, tmp_path / "cut", settings, listeners=[Leaver()])
     path = tmp_path / "cut" / "checkpoints" / "update-000000040.safetensors"
     path.write_bytes(path.read_bytes()[:-50])
-    kept = last_checkpoint(tmp_path / "cut").standing.kept
+    kept = last_checkpoint(tmp_path / "cut").state.kept
     assert len(kept) == 2
-    assert still_there(path.parent, kept) == (kept, [])
+    assert existing_weights(path.parent, kept) == (kept, [])
     run(ROWS, None, tmp_path / "cut", resume=True)
     assert same(weights(tmp_path / "cut"), weights(tmp_path / "whole"))
 
@@ -201,7 +201,7 @@ def test_a_folder_of_an_earlier_version_loads_and_resumes(folder: Path, finished
     expected = seq2see.load(finished).predict("ab").text
     assert seq2see.load(folder).predict("ab").text == expected
     run(ROWS, None, folder, resume=True, updates=22)
-    assert last_checkpoint(folder).standing.updates == 22
+    assert last_checkpoint(folder).state.updates == 22
 
 
 def test_cut_weights_are_named(folder: Path) -> None:

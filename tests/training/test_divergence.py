@@ -12,7 +12,7 @@ import torch
 import seq2see
 from seq2see.errors import UserError
 from seq2see.training import trainer
-from seq2see.training.divergence import MOST_IN_A_ROW
+from seq2see.training.trainer import MOST_IN_A_ROW
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
 
@@ -43,8 +43,8 @@ def test_an_update_without_a_finite_gradient_is_passed_over(
     spoil(monkeypatch, 3, 4, 7)
     told = RecordingListener()
     run(recipe, data, tmp_path / "model", updates=10, listeners=[told])
-    standing = last_checkpoint(tmp_path / "model").standing
-    assert (standing.updates, standing.passed_over, standing.on_end) == (10, 3, 0)
+    state = last_checkpoint(tmp_path / "model").state
+    assert (state.updates, state.skipped, state.skipped_in_a_row) == (10, 3, 0)
     assert [note for note in told.notes if "finite" in note] == [
         "update 3: the loss or its gradient is not finite, no step was taken",
         "update 7: the loss or its gradient is not finite, no step was taken (3 so far)",
@@ -62,20 +62,20 @@ def test_too_many_of_them_on_end_end_the_run_and_the_best_model_stays(
     with pytest.raises(UserError) as caught:
         run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", how, updates=200)
     message = str(caught.value)
-    assert f"not finite in {MOST_IN_A_ROW} updates on end, the last of them update {12 + MOST_IN_A_ROW}" in message
+    assert f"not finite in {MOST_IN_A_ROW} updates in a row, the last of them update {12 + MOST_IN_A_ROW}" in message
     assert (
         "training.learning_rate 0.5 and training.clip 5; try training.learning_rate=0.05 or training.clip=1" in message
     )
     best = next(line for line in reversed(journal(tmp_path / "model")) if line["best"])
     assert f"the best model so far, of update {best['update']}, is kept in {tmp_path / 'model'}" in message
     assert seq2see.load(tmp_path / "model").predict("ab").text is not None
-    assert last_checkpoint(tmp_path / "model").standing.updates == 12  # none of weights that may be lost
+    assert last_checkpoint(tmp_path / "model").state.updates == 12  # none of weights that may be lost
 
 
 def test_an_absurd_learning_rate_ends_in_a_message(tmp_path: Path) -> None:
     how = ["training.optimizer=sgd", "training.learning_rate=1e38", "training.clip=0", "training.warmup=0"]
     said = r"the run diverges: .* no clipping .*learning_rate=1e\+37 or training.clip=1; there was no report before"
-    for number, (every, happened) in enumerate([(1, "weights that are not finite"), (100, "updates on end")]):
+    for number, (every, happened) in enumerate([(1, "weights that are not finite"), (100, "updates in a row")]):
         more = [*how, f"training.report_every={every}"]
         with pytest.raises(UserError, match=said) as caught:
             run(ROWS, words(tmp_path / "words.tsv"), tmp_path / f"model{number}", more, updates=200)
@@ -83,7 +83,7 @@ def test_an_absurd_learning_rate_ends_in_a_message(tmp_path: Path) -> None:
 
 
 def test_a_report_that_is_no_number_is_never_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, reports = trainer.Trainer._judged, 0
+    real, reports = trainer.Trainer._evaluated, 0
 
     def lost(self: trainer.Trainer) -> Any:
         nonlocal reports
@@ -93,7 +93,7 @@ def test_a_report_that_is_no_number_is_never_the_best(tmp_path: Path, monkeypatc
             report.dev = dict.fromkeys(report.dev, math.nan)
         return report
 
-    monkeypatch.setattr(trainer.Trainer, "_judged", lost)
+    monkeypatch.setattr(trainer.Trainer, "_evaluated", lost)
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", ["training.report_every=5"], updates=10)
     assert [line["best"] for line in journal(tmp_path / "model")] == [True, True]  # a first one, then a better one
 
@@ -108,7 +108,7 @@ def test_a_run_passed_over_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch:
     run(ROWS, data, tmp_path / "parts", plain, updates=5)
     run(ROWS, None, tmp_path / "parts", plain, updates=8, resume=True)
     assert same(last_checkpoint(tmp_path / "parts").weights, last_checkpoint(tmp_path / "whole").weights)
-    assert last_checkpoint(tmp_path / "parts").standing.passed_over == 1
+    assert last_checkpoint(tmp_path / "parts").state.skipped == 1
 
 
 @pytest.mark.parametrize(("weight", "what"), [("1e38", r"loss.coverage \(weight 1e\+38\)"), ("", "the gradient")])

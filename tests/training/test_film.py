@@ -70,7 +70,7 @@ def test_a_film_goes_on_where_a_killed_run_left_it(tmp_path: Path) -> None:
     run(recipe, data, tmp_path / "whole")
     code, said = run_until_signal(recipe, data, tmp_path / "killed", after=20, number=signal.SIGKILL)
     assert code == -signal.SIGKILL, said
-    assert last_checkpoint(tmp_path / "killed").standing.updates == 10
+    assert last_checkpoint(tmp_path / "killed").state.updates == 10
     with (tmp_path / "killed" / FILM).open("ab") as file:
         file.write(b'{"update": 18, "exam')
     run(recipe, None, tmp_path / "killed", resume=True)

@@ -113,7 +113,7 @@ def by_way(model: EncoderDecoder, recipe: Recipe, baseline: float) -> tuple[Tens
         objective = objective_of(recipe)
         objective.state = {BASELINE: baseline}
         chances.append(chance.exp().detach().double())
-        gradients.append(gradient(model, objective.of(model, step, ready, one).total))
+        gradients.append(gradient(model, objective.loss(model, step, ready, one).total))
     return torch.stack(chances), torch.stack(gradients)
 
 
@@ -173,7 +173,7 @@ def test_the_baseline_moves_as_slowly_as_it_is_told() -> None:
     objective(model, rows)
     before = objective.state[BASELINE]
     step, ready = model.forward_batch(rows)
-    objective.of(model, step, ready, rows)
+    objective.loss(model, step, ready, rows)
     assert isinstance(rows.target, Sequences)
     mean = float(model.head.target_scores(step, ready, rows.target.ids, mask=rows.target.mask).detach().mean())
     assert objective.state[BASELINE] == pytest.approx(0.75 * before + 0.25 * mean, rel=1e-5)

@@ -82,12 +82,12 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     folder = tmp_path / "killed"
     code, _ = run_until_signal(recipe, data, folder, after=KILLED_AFTER, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
-    assert last_checkpoint(folder).standing.updates == DEFAULT_INTERVAL
+    assert last_checkpoint(folder).state.updates == DEFAULT_INTERVAL
     run(recipe, None, folder, resume=True)
 
     assert same(weights(folder), weights(tmp_path / "whole"))
     resumed, whole = last_checkpoint(folder), last_checkpoint(tmp_path / "whole")
-    assert resumed.standing.updates == whole.standing.updates == UPDATES
+    assert resumed.state.updates == whole.state.updates == UPDATES
     assert same(resumed.weights, whole.weights)
     assert same(resumed.optimizer, whole.optimizer)
     assert same(resumed.carried, whole.carried)
@@ -106,7 +106,7 @@ def test_killed_before_its_first_report_it_goes_on_from_the_beginning(tmp_path: 
         data, recipe = text(tmp_path / "text.txt"), with_training(TEXT, updates=25, report_every=20)
     code, _ = run_until_signal(recipe, data, tmp_path / "killed", after=10, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
-    assert last_checkpoint(tmp_path / "killed").standing.updates == 0
+    assert last_checkpoint(tmp_path / "killed").state.updates == 0
     told = RecordingListener()
     run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
     assert any("starting from the beginning" in note for note in told.notes)
@@ -124,9 +124,9 @@ def test_what_a_transformer_has_in_sight_of_a_stream_survives_a_kill(tmp_path: P
     run(recipe, data, tmp_path / "whole")
     code, said = run_until_signal(recipe, data, tmp_path / "killed", after=9, number=signal.SIGKILL)
     assert code == -signal.SIGKILL, said
-    standing = last_checkpoint(tmp_path / "killed")
-    assert standing.standing.updates == 6
-    assert {tuple(part.shape) for part in standing.carried.values()} == {(3, 2, 12, 4)}
+    state = last_checkpoint(tmp_path / "killed")
+    assert state.state.updates == 6
+    assert {tuple(part.shape) for part in state.carried.values()} == {(3, 2, 12, 4)}
     run(recipe, None, tmp_path / "killed", resume=True)
     resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
     assert same(resumed.carried, whole.carried)
@@ -140,12 +140,12 @@ def test_what_hard_looks_learned_by_survives_a_kill(tmp_path: Path) -> None:
     run(recipe, data, tmp_path / "whole")
     code, said = run_until_signal(recipe, data, tmp_path / "killed", after=15, number=signal.SIGKILL)
     assert code == -signal.SIGKILL, said
-    standing = last_checkpoint(tmp_path / "killed").standing
-    assert standing.updates == 10
-    assert standing.objective.keys() == {"baseline", "return_variance", "gradient_variance"}
+    state = last_checkpoint(tmp_path / "killed").state
+    assert state.updates == 10
+    assert state.objective.keys() == {"baseline", "return_variance", "gradient_variance"}
     run(recipe, None, tmp_path / "killed", resume=True)
     resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
-    assert resumed.standing.objective == whole.standing.objective != standing.objective
+    assert resumed.state.objective == whole.state.objective != state.objective
     assert same(resumed.weights, whole.weights)
     assert same(weights(tmp_path / "killed"), weights(tmp_path / "whole"))
 
@@ -165,7 +165,7 @@ def test_where_updates_are_slow_the_clock_asks_for_checkpoints(tmp_path: Path, m
         late += 120
 
     def noted(folder: Path, checkpoint: Checkpoint) -> Path:
-        written.append(checkpoint.standing.updates)
+        written.append(checkpoint.state.updates)
         return save(folder, checkpoint)
 
     monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
@@ -190,7 +190,7 @@ def test_a_checkpoint_that_takes_long_is_written_less_often(tmp_path: Path, monk
     def noted(folder: Path, checkpoint: Checkpoint) -> Path:
         nonlocal late
         late += 30
-        written.append(checkpoint.standing.updates)
+        written.append(checkpoint.state.updates)
         return save(folder, checkpoint)
 
     monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
@@ -213,8 +213,8 @@ def test_killed_after_a_checkpoint_by_the_clock_it_resumes_there_with_the_same_b
         recipe, data, tmp_path / "killed", after=30, number=signal.SIGKILL, script=always + KILLED
     )
     assert code == -signal.SIGKILL, said
-    standing, told = last_checkpoint(tmp_path / "killed").standing, RecordingListener()
-    assert standing.updates == 29
+    state, told = last_checkpoint(tmp_path / "killed").state, RecordingListener()
+    assert state.updates == 29
     run(recipe, None, tmp_path / "killed", resume=True, listeners=[told])
     assert any(note.startswith("resuming from update 29 (epoch ") for note in told.notes)
     resumed, whole = last_checkpoint(tmp_path / "killed"), last_checkpoint(tmp_path / "whole")
@@ -271,7 +271,7 @@ def test_a_script_that_is_interrupted_stops_with_a_checkpoint(tmp_path: Path, nu
     code, said = run_until_signal(recipe, data, folder, after=30, number=number)
     assert code in codes, said
     assert f"stopped after 30 updates; to go on: seq2see train {folder} --resume" in said
-    assert last_checkpoint(folder).standing.updates == 30
+    assert last_checkpoint(folder).state.updates == 30
     assert seq2see.load(folder).predict("ab").text is not None
     assert not (folder / ".lock").exists()
 
@@ -293,7 +293,7 @@ def test_weights_kept_for_the_mean_outlive_a_kill(tmp_path: Path) -> None:
     recipe = with_training(ROWS, updates=60, report_every=10, average=2, checkpoint_every=25)
     code, _ = run_until_signal(recipe, data, folder, after=40, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
-    kept = [int(update) for _, update in last_checkpoint(folder).standing.kept]
+    kept = [int(update) for _, update in last_checkpoint(folder).state.kept]
     assert len(kept) == 2
     assert all((folder / "checkpoints" / f"best-{update:09d}.safetensors").is_file() for update in kept)
     run(recipe, None, folder, resume=True)
@@ -366,7 +366,7 @@ def test_what_a_run_was_begun_with_may_be_said_again_but_not_otherwise(tmp_path:
     run(ROWS, data, folder, ["decoder.size=6", "attention.score=dot"], updates=2, **given)
     again = ["decoder.size=6", "attention.score=dot", "training.learning_rate=0.001", "encoder.dropout=0"]
     run(ROWS, data, folder, again, updates=4, resume=True, **given)
-    assert last_checkpoint(folder).standing.updates == 4
+    assert last_checkpoint(folder).state.updates == 4
     other = words(tmp_path / "other.tsv")
     for changed, said in (
         ({"data": other}, rf"--data: the run was begun with {data}, got {other}; --resume goes on"),
@@ -380,7 +380,7 @@ def test_what_a_run_was_begun_with_may_be_said_again_but_not_otherwise(tmp_path:
         asked: dict[str, Any] = {"data": None, "folder": folder, "resume": True, "updates": 6, **changed}
         with pytest.raises(UserError, match=said):
             run(ROWS, **asked)
-    assert last_checkpoint(folder).standing.updates == 4
+    assert last_checkpoint(folder).state.updates == 4
 
 
 def test_a_dev_table_that_a_run_was_begun_without_is_refused(tmp_path: Path) -> None:

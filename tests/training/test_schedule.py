@@ -13,7 +13,15 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.weights import read_tensors
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training import trainer
-from seq2see.training.optimizer import averaged, check_schedule, done, factor, forget, keep_best, still_there
+from seq2see.training.optimizer import (
+    average_weights,
+    check_schedule,
+    existing_weights,
+    keep_best,
+    rate_factor,
+    remove_weights,
+    share_done,
+)
 from seq2see.training.reports import Report
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, weights, words
@@ -27,37 +35,37 @@ def settings(**given: object) -> TrainingSettings:
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "inverse-sqrt", "constant", "plateau"])
 def test_the_rate_rises_from_nothing(schedule: str) -> None:
-    assert factor(settings(schedule=schedule), 0.05) == pytest.approx(0.5)
-    assert 0 < factor(settings(schedule=schedule), 0.0) <= 0.001
+    assert rate_factor(settings(schedule=schedule), 0.05) == pytest.approx(0.5)
+    assert 0 < rate_factor(settings(schedule=schedule), 0.0) <= 0.001
 
 
 def test_linear() -> None:
     for share in SHARES:
         left = (share - 0.1) / 0.9
-        assert factor(settings(schedule="linear"), share) == pytest.approx(1 - 0.95 * left)
+        assert rate_factor(settings(schedule="linear"), share) == pytest.approx(1 - 0.95 * left)
 
 
 def test_cosine() -> None:
     for share in SHARES:
         left = (share - 0.1) / 0.9
         expected = 0.05 + 0.95 * math.cos(math.pi * left / 2) ** 2
-        assert factor(settings(schedule="cosine"), share) == pytest.approx(expected)
+        assert rate_factor(settings(schedule="cosine"), share) == pytest.approx(expected)
 
 
 def test_inverse_square_root() -> None:
     for share in SHARES:
-        assert factor(settings(schedule="inverse-sqrt"), share) == pytest.approx(math.sqrt(0.1 / share))
+        assert rate_factor(settings(schedule="inverse-sqrt"), share) == pytest.approx(math.sqrt(0.1 / share))
 
 
 def test_beyond_the_end_the_rate_stays_at_the_floor() -> None:
-    assert factor(settings(schedule="linear"), 1.7) == pytest.approx(0.05)
+    assert rate_factor(settings(schedule="linear"), 1.7) == pytest.approx(0.05)
 
 
 def test_the_nearest_limit_rules() -> None:
     limits = settings(epochs=10, updates=100, minutes=2)
-    assert done(limits, epochs=1, updates=30, seconds=12) == pytest.approx(0.3)
-    assert done(limits, epochs=5, updates=30, seconds=12) == pytest.approx(0.5)
-    assert done(limits, epochs=1, updates=30, seconds=90) == pytest.approx(0.75)
+    assert share_done(limits, epochs=1, updates=30, seconds=12) == pytest.approx(0.3)
+    assert share_done(limits, epochs=5, updates=30, seconds=12) == pytest.approx(0.5)
+    assert share_done(limits, epochs=1, updates=30, seconds=90) == pytest.approx(0.75)
 
 
 def test_a_schedule_without_an_end_is_refused() -> None:
@@ -111,9 +119,9 @@ def test_the_mean_is_that_of_the_best(tmp_path: Path) -> None:
     for update, value in enumerate([0.3, 0.9, 0.1, 0.7], start=1):
         kept = keep_best(tmp_path, {"w": torch.full((2,), update * 1.0)}, kept, value=value, update=update, most=2)
     assert kept == [[0.9, 2], [0.7, 4]]
-    assert averaged(tmp_path, kept)["w"].tolist() == [3.0, 3.0]
-    assert still_there(tmp_path, [*kept, [0.5, 99]]) == (kept, [])
-    forget(tmp_path, but=kept)
+    assert average_weights(tmp_path, kept)["w"].tolist() == [3.0, 3.0]
+    assert existing_weights(tmp_path, [*kept, [0.5, 99]]) == (kept, [])
+    remove_weights(tmp_path, but=kept)
     assert {path.name for path in tmp_path.iterdir()} == {"best-000000002.safetensors", "best-000000004.safetensors"}
 
 
@@ -126,9 +134,9 @@ def test_the_mean_becomes_the_model_where_it_is_better(
 
     def spy(folder: Path, kept: list[list[float]]) -> dict[str, torch.Tensor]:
         files["kept"] = [read_tensors(folder / f"best-{int(update):09d}.safetensors") for _, update in kept]
-        return averaged(folder, kept)
+        return average_weights(folder, kept)
 
-    monkeypatch.setattr(trainer, "averaged", spy)
+    monkeypatch.setattr(trainer, "average_weights", spy)
     how = ["training.report_every=5", "training.average=2"]
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", how, updates=15)
     best, second = files["kept"]

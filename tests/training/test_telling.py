@@ -162,7 +162,7 @@ def test_labels_are_counted_in_rows_whatever_their_classes_weigh(tmp_path: Path)
     run(recipe, table, tmp_path / "model", listeners=[told], dev=table)
     assert told.units == {"rows"}
     assert journal(tmp_path / "model")[-1]["unit"] == "rows"
-    assert last_checkpoint(tmp_path / "model").standing.seen == 10 * len(rows)
+    assert last_checkpoint(tmp_path / "model").state.seen == 10 * len(rows)
 
 
 def test_curves_for_tensorboard(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_run_ends_when_its_minutes_are_over(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(trainer.time, "perf_counter", lambda: real() + late)
     monkeypatch.setattr(trainer.Trainer, "_update", slow)
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", ["training.report_every=100"], minutes=1.5)
-    ended = last_checkpoint(tmp_path / "model").standing
+    ended = last_checkpoint(tmp_path / "model").state
     assert ended.finished
     assert 7 <= ended.updates <= 9  # 90 s, less what this machine took for the rest
     assert [line["update"] for line in journal(tmp_path / "model")] == [ended.updates]
