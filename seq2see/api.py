@@ -19,8 +19,7 @@ from seq2see.evaluation.report import TrainingOverlap
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle, folders_of
-from seq2see.pipeline.evaluator import Progress as Measuring
-from seq2see.pipeline.evaluator import judge
+from seq2see.pipeline.evaluator import evaluate_model
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.fields import Row
@@ -29,11 +28,12 @@ from seq2see.pipeline.frozen_features import kept_for
 from seq2see.pipeline.input_warnings import Notices, conditional, tell, unknown_in, unknown_labels
 from seq2see.pipeline.inputs import row_of, rows_of_text
 from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
+from seq2see.pipeline.predictor import Progress as OnTask
 from seq2see.pipeline.predictor import (
     answer_options,
     check_ensemble,
     chunks,
-    lacking,
+    missing_input,
     options_of,
     places_named,
     predict,
@@ -46,11 +46,10 @@ from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
-from seq2see.training.fine_tuning import fine_tuned
+from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener
-from seq2see.training.resuming import gone_on, same_rows, same_sources
-from seq2see.training.run import resumable, sources_of
+from seq2see.training.resuming import check_rows, check_sources, resumable, resumed_recipe, sources_of
 from seq2see.training.run import train as run_training
 
 __all__ = ["Model", "compare", "default_folder", "load", "train"]
@@ -140,7 +139,7 @@ class Model:
         positions: bool = False,
         metrics: Sequence[str] | None = None,
         reverse: bool = False,
-        progress: Measuring | None = None,
+        progress: OnTask | None = None,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), the trivial models beside them.
 
@@ -153,7 +152,7 @@ class Model:
         tell(unknown_labels(self.bundles[0], rows))
         seen = self.seen(rows)
         turned = backwards(self.bundles[0], rows) if reverse else []
-        measured = partial(judge, self.bundles, options=options, metrics=metrics, progress=progress)
+        measured = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
         with kept_for(self.bundles, rows + turned, progress):
             report = measured(rows, bins=by_length, positions=positions).report
             if reverse:
@@ -167,7 +166,7 @@ class Model:
         data: Data,
         *,
         columns: Sequence[str] | None = None,
-        progress: Measuring | None = None,
+        progress: OnTask | None = None,
     ) -> Score:
         """The probability of given outputs; progress: as for `evaluate`."""
         self._spoken("score")
@@ -175,12 +174,12 @@ class Model:
         seen = self.seen(rows)
         if self.recipe.data.stream:
             lines = [row[OUTPUT] for row in rows]
-            told = None if progress is None else partial(progress, "symbols scored")
-            total, count = score_stream(self.bundles, lines, told=told)
+            counter = None if progress is None else partial(progress, "symbols scored")
+            total, count = score_stream(self.bundles, lines, on_progress=counter)
             return Score(len(rows), count, total, perplexity(total, count), [], seen=seen)
         tell(self._noticed(rows, outputs=True))
-        told = None if progress is None else partial(progress, "outputs scored")
-        each = score_rows(self.bundles, rows, told=told)
+        counter = None if progress is None else partial(progress, "outputs scored")
+        each = score_rows(self.bundles, rows, on_progress=counter)
         total = sum(one.log_probability for one in each)
         count = sum(len(one.log_probs) for one in each)
         given = self.recipe.attention.conditions
@@ -196,7 +195,7 @@ class Model:
         rows = self._list(inputs)
         tell(self._noticed(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
-        full = [number for number, row in enumerate(rows) if not lacking(self.recipe, row)]
+        full = [number for number, row in enumerate(rows) if not missing_input(self.recipe, row)]
         for places, batch in chunks(bundle.fields, [rows[number] for number in full]):
             memory = bundle.network.encode(batch.to(bundle.device).inputs, len(places))
             joined = torch.cat([memory.summaries[name] for name in self.recipe.inputs], dim=-1)
@@ -255,7 +254,7 @@ class Model:
         columns: Sequence[str] | None = None,
         rows: int = 200,
         places: int = 0,
-        progress: Measuring | None = None,
+        progress: OnTask | None = None,
     ) -> Faithfulness:
         """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs, at so many
         places of each (0: all)."""
@@ -310,7 +309,7 @@ class Model:
     def _one(self, given: Any) -> Row:
         """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
         row = self.row(given)
-        problem = lacking(self.recipe, row)
+        problem = missing_input(self.recipe, row)
         if problem or (row and not any(value.strip() for value in row.values())):
             raise UserError(problem or "the input is empty")
         return row
@@ -407,16 +406,18 @@ def train(
             folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
             stored, sources = resumable(folder)
             given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
-            same_rows(sources, rows)
-            same_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
+            check_rows(sources, rows)
+            check_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
             _say(followers, left_out(stored, extra))
-            return Model(run_training(gone_on(stored, extra), sources, folder=folder, listeners=followers, resume=True))
+            return Model(
+                run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
+            )
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
         made = load_recipe(wanted or {}, overrides=extra)
         _say(followers, left_out(wanted or {}, extra))
         if begun is not None:
-            made, notes = fine_tuned(begun.recipe, made, extra)
+            made, notes = fine_tuning_recipe(begun.recipe, made, extra)
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(made)
         sources, tables = sources_of(made, data, dev, columns, folder=folder)

@@ -14,13 +14,13 @@ import seq2see
 from seq2see.cli.figures.lengths import chart_of
 from seq2see.evaluation import Rows, paired_bootstrap
 from seq2see.evaluation.by_length import length_curves
-from seq2see.pipeline.evaluator import answered
+from seq2see.pipeline.evaluator import predict_rows
 
 
 def rows_of(folder: Path, tables: list[Path], *, metric: str, beam: int) -> Rows:
     model = seq2see.load(folder)
     rows = [row for table in tables for row in model.rows_of(table)]
-    return answered(model.bundles, rows, metric=metric, beam=beam)
+    return predict_rows(model.bundles, rows, metric=metric, beam=beam)
 
 
 def main() -> None:

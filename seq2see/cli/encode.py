@@ -32,7 +32,7 @@ def run(args: Arguments) -> None:
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
     from seq2see.pipeline.input_warnings import Notices
-    from seq2see.pipeline.predictor import lacking
+    from seq2see.pipeline.predictor import missing_input
 
     items = read_inputs(model, args.inputs, args.file, args.columns).items
     notices = Notices(model.bundles)
@@ -41,7 +41,7 @@ def run(args: Arguments) -> None:
             rows = [dict(item.inputs) for item in chunk]
             for row, vector in zip(rows, model.encode(rows, notices=notices), strict=True):
                 if args.json:
-                    reason = lacking(model.recipe, row)
+                    reason = missing_input(model.recipe, row)
                     blank = {"vector": None, "reason": reason} if reason else {}
                     print_json({"input": _value(row), "vector": vector} | blank)
                 else:

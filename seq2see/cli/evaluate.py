@@ -67,7 +67,7 @@ def run(args: Arguments) -> None:
 
 def _check(args: Arguments, recipe: Recipe) -> None:
     """Refuse options that have no effect on this model, and metrics that do not apply to it."""
-    from seq2see.pipeline.measures import check_metrics
+    from seq2see.pipeline.evaluator import check_metrics
 
     if args.metrics is not None:
         check_metrics(args.metrics, recipe, key="--metrics")

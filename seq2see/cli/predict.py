@@ -187,9 +187,9 @@ def _options(args: Arguments, model: Model) -> dict[str, Any]:
         options["sample"] = True
     _check_searched(options, model.recipe)
     if args.max_length is not None:
-        from seq2see.pipeline.predictor import check_reach
+        from seq2see.pipeline.predictor import check_length
 
-        check_reach(model.recipe, args.max_length, f"--max-length {args.max_length}")
+        check_length(model.recipe, args.max_length, f"--max-length {args.max_length}")
     if not (args.json or args.looks == INLINE):
         options.setdefault("n_best", 1)
     if args.looks is not None:

@@ -1,8 +1,8 @@
-"""A model measured on rows with known outputs, the trivial models beside it."""
+"""Evaluation of a model on rows with known outputs: metrics, baselines, perplexity, alignment error rate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,45 +11,43 @@ import torch
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group, place_of
 from seq2see.data.split import number_of
 from seq2see.errors import UserError
-from seq2see.evaluation import Report, Rows, evaluate
+from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.labels import Aligned
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.measures import check_metrics, metrics_of
 from seq2see.pipeline.numeric_outputs import judged_rows
-from seq2see.pipeline.predictor import Told, chunks, options_of, predict
+from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
-from seq2see.recipe.measures import AER, PERPLEXITY
+from seq2see.recipe import Recipe
+from seq2see.recipe.measures import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
 from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
-
-# ---------------- Where a model looks while it writes given outputs, beside where their words are known to ...
 
 Row = Mapping[str, str]
 
 
-def aligned(rows: Sequence[Row]) -> list[Row]:
-    """The rows whose links are known."""
+def rows_with_links(rows: Sequence[Row]) -> list[Row]:
+    """The rows whose true links are known."""
     return [row for row in rows if ALIGNMENT in row]
 
 
-def align(bundles: Sequence[Bundle], rows: Sequence[Row], *, told: Told | None = None) -> list[Aligned]:
-    """The links of each row, and those the model makes: from each symbol to the place most looked at.
+def align(bundles: Sequence[Bundle], rows: Sequence[Row], *, on_progress: OnProgress | None = None) -> list[Aligned]:
+    """The true links of each row, and those of attention: from each symbol to the place with the largest weight.
 
-    The outputs are the given ones, all steps at once; `<eos>` is no symbol of a text. An ensemble looks where the mean
-    of its models does.
+    The outputs are those of the table (teacher forcing); `<eos>` is no symbol of a text. An ensemble uses the mean of
+    its models' weights.
     """
     known = [_links(bundles[0], row, number) for number, row in enumerate(rows, start=1)]
-    looks = [_looks(bundle, rows, told) for bundle in bundles]
-    made = []
+    looks = [_looks(bundle, rows, on_progress) for bundle in bundles]
+    alignments = []
     for links, each in zip(known, zip(*looks, strict=True), strict=True):
         if len({look.shape for look in each}) > 1:
             raise UserError("aer: the models of this ensemble cut an input or an output differently")
         steps, places = each[0].shape
         best = torch.stack(each).mean(0).argmax(-1).tolist() if places else []
-        found = [(place, step) for step, place in enumerate(best[: steps - 1])]
-        made.append(Aligned(found, *links))
-    return made
+        predicted = [(place, step) for step, place in enumerate(best[: steps - 1])]
+        alignments.append(Aligned(predicted, *links))
+    return alignments
 
 
 def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
@@ -63,11 +61,11 @@ def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, 
 
 
 @torch.inference_mode()
-def _looks(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[torch.Tensor]:
-    """Of each row its looks, (steps, places), real ones alone."""
+def _looks(bundle: Bundle, rows: Sequence[Row], on_progress: OnProgress | None) -> list[torch.Tensor]:
+    """The attention weights of each row, (steps, places), without padding."""
     name = bundle.recipe.looked_at[0]
-    found: list[torch.Tensor] = [torch.empty(0)] * len(rows)
-    for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
+    looks: list[torch.Tensor] = [torch.empty(0)] * len(rows)
+    for numbers, batch in chunks(bundle.fields, rows, target=True, on_progress=on_progress):
         batch.rows = numbers
         batch = batch.to(bundle.device)
         with evaluating([bundle.network]):
@@ -75,26 +73,20 @@ def _looks(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[torch
         weights, places = step.looks[name].dense().cpu(), ready.looks[name].mask.cpu()
         steps = batch.target.mask.cpu()  # type: ignore[union-attr]
         for place, number in enumerate(numbers):
-            found[number] = weights[place][steps[place]][:, places[place]]
-    return found
-
-
-__all__ = ["Judged", "enough_hypotheses", "judge", "judged_as", "metrics_of", "some"]
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many of it are done, of how many."""
+            looks[number] = weights[place][steps[place]][:, places[place]]
+    return looks
 
 
 @dataclass
-class Judged:
-    """A report with the questions and the predictions behind it."""
+class Evaluation:
+    """A report with the questions and predictions that it is about."""
 
     report: Report
     questions: list[Question]
     predictions: list[Prediction]
 
 
-def judge(
+def evaluate_model(
     bundles: Sequence[Bundle],
     rows: Sequence[Row],
     *,
@@ -104,45 +96,46 @@ def judge(
     positions: bool = False,
     metrics: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> Judged:
-    """Measure on rows; those with equal inputs are references of each other. most: at most so many distinct inputs.
+) -> Evaluation:
+    """Measure a model (or an ensemble) on rows; rows with equal inputs are references of each other.
 
-    The perplexity of text is measured unasked: it is comparable where outputs are not. So is the alignment error rate
-    of rows whose links are known.
+    most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position. The
+    perplexity of text and the alignment error rate of rows with known links are always measured.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
     names = list(metrics) if metrics is not None else metrics_of(recipe)
     check_metrics(names, recipe)
     if recipe.data.stream:
-        return Judged(_stream_report(bundles, rows, _told(progress, "symbols scored")), [], [])
-    questions = some(rows, most)
+        return Evaluation(_stream_report(bundles, rows, _counter(progress, "symbols scored")), [], [])
+    questions = choose_questions(rows, most)
     chosen = [rows[number] for question in questions for number in question.rows]
-    spoken = [name for name in names if name not in (PERPLEXITY, AER)]
+    of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
     predictions: list[Prediction] = []
     report = Report(len(chosen), {})
-    if spoken:
-        asked = enough_hypotheses(options if options is not None else options_of(recipe), names)
+    if of_outputs:
+        options = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
-        predictions = predict(bundles, inputs, asked, told=_told(progress, "inputs answered"))
-        judged = judged_as(bundle, questions, predictions)
-        report = evaluate(spoken, judged, baselines=bundle.baselines, bins=bins, positions=positions)
+        predictions = predict(bundles, inputs, options, on_progress=_counter(progress, "inputs answered"))
+        measured = metric_rows(bundle, questions, predictions)
+        report = evaluate(of_outputs, measured, baselines=bundle.baselines, bins=bins, positions=positions)
     if not recipe.output.one_step or PERPLEXITY in names:
-        report = report.join(_perplexity_report(bundles, chosen, _told(progress, "outputs scored")))
-    if AER in names or aligned(chosen):
-        report = report.join(_aligned_report(bundles, aligned(chosen), _told(progress, "outputs aligned")))
+        report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored")))
+    if AER in names or rows_with_links(chosen):
+        report = report.join(_aligned_report(bundles, rows_with_links(chosen), _counter(progress, "outputs aligned")))
     ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
-    return Judged(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
+    return Evaluation(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
 
 
-def _told(progress: Progress | None, what: str) -> Told | None:
+def _counter(progress: Progress | None, what: str) -> OnProgress | None:
+    """The progress of one task."""
     return None if progress is None else partial(progress, what)
 
 
-def some(rows: Sequence[Row], most: int) -> list[Question]:
-    """At most so many distinct inputs of the rows (0: all), chosen by what they hold and not by where they stand:
-    tables are often sorted."""
+def choose_questions(rows: Sequence[Row], most: int) -> list[Question]:
+    """At most so many distinct inputs of the rows (0: all), chosen by a hash of their content, as tables are often
+    sorted."""
     questions = group(rows)
     if not most or len(questions) <= most:
         return questions
@@ -154,69 +147,68 @@ def some(rows: Sequence[Row], most: int) -> list[Question]:
 
 
 def enough_hypotheses(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
-    """The options with as many hypotheses as `exact@n` asks for."""
-    wanted = max(
+    """The options with as many hypotheses as `exact@n` needs."""
+    needed = max(
         [int(name.split("@")[1].removesuffix("_lc").removesuffix("_plain")) for name in names if "@" in name], default=1
     )
-    if wanted <= options.n_best:
+    if needed <= options.n_best:
         return options
-    beam = options.beam if options.sample else max(options.beam, wanted)
-    return replace(options, n_best=wanted, beam=beam)
+    beam = options.beam if options.sample else max(options.beam, needed)
+    return replace(options, n_best=needed, beam=beam)
 
 
-def judged_as(bundle: Bundle, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
-    """Predictions beside their references, as metrics read them."""
+def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
+    """Predictions with their references, as metrics read them."""
     recipe = bundle.recipe
     if recipe.output.numeric:
         return judged_rows(bundle.fields, questions, predictions)
     unit: Tokens = getattr(recipe.output, "tokens", "word")
     main = next(iter(recipe.texts), None)
     return Rows(
-        [str(one.answer) for one in predictions],
+        [str(prediction.answer) for prediction in predictions],
         [question.references for question in questions],
         inputs=[question.inputs[main] for question in questions] if main else None,
         unit=unit,
         input_unit=recipe.texts[main].tokens if main else None,
-        alternatives=[[str(one.answer), *(other.text for other in one.alternatives)] for one in predictions],
+        alternatives=[
+            [str(prediction.answer), *(other.text for other in prediction.alternatives)] for prediction in predictions
+        ],
     )
 
 
-def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
-    """Perplexity of every row's output (an input may have several), the unigram model beside it."""
-    scored = score_rows(bundles, rows, told=told)
-    return _likelihoods(bundles[0], [one.symbols for one in scored], [one.log_probability for one in scored])
+def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
+    """The perplexity of every row's output (an input may have several), and that of the unigram model."""
+    scored = score_rows(bundles, rows, on_progress=on_progress)
+    return _perplexity(bundles[0], [row.symbols for row in scored], [row.log_probability for row in scored])
 
 
-def _aligned_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
-    """The alignment error rate of the rows whose links are known."""
+def _aligned_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
+    """The alignment error rate of the rows with known links."""
     if not rows:
         column = bundles[0].recipe.loss.alignment.column
         raise UserError(f"metric '{AER}' needs the column '{column}' of links, and the table has none")
-    nothing = [""] * len(rows)
-    made = Rows(nothing, [[""]] * len(rows), alignments=align(bundles, rows, told=told))
-    return evaluate([AER], made, baselines=bundles[0].baselines)
+    blank = [""] * len(rows)
+    measured = Rows(blank, [[""]] * len(rows), alignments=align(bundles, rows, on_progress=on_progress))
+    return evaluate([AER], measured, baselines=bundles[0].baselines)
 
 
-def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], told: Told | None) -> Report:
+def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
     """Perplexity of one contiguous text."""
     lines = [row[OUTPUT] for row in rows]
-    total, count = score_stream(bundles, lines, told=told)
+    total, count = score_stream(bundles, lines, on_progress=on_progress)
     field = bundles[0].fields.text_output
     known = field.vocabulary
     symbols = [symbol for line in lines for symbol in known.decode(known.encode(field.stream_symbols(line)))]
-    return replace(_likelihoods(bundles[0], [symbols[:count]], [total]), rows=len(rows))
+    return replace(_perplexity(bundles[0], [symbols[:count]], [total]), rows=len(rows))
 
 
-def _likelihoods(bundle: Bundle, targets: list[list[str]], log_probabilities: list[float]) -> Report:
-    nothing = [""] * len(targets)
-    rows = Rows(nothing, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
+def _perplexity(bundle: Bundle, targets: list[list[str]], log_probabilities: list[float]) -> Report:
+    blank = [""] * len(targets)
+    rows = Rows(blank, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
     return evaluate([PERPLEXITY], rows, baselines=bundle.baselines)
 
 
-# ---------------- A model's answers beside what the table says, without measuring them
-
-
-def answered(
+def predict_rows(
     bundles: Sequence[Bundle],
     rows: Sequence[Row],
     *,
@@ -224,28 +216,70 @@ def answered(
     beam: int | None = None,
     progress: Progress | None = None,
 ) -> Rows:
-    """What a metric needs to know of each distinct input; perplexity, which is taken of outputs, of each row."""
+    """The rows that a metric reads: the predictions of each distinct input, or for perplexity the probability of each
+    row's output."""
     if metric == PERPLEXITY:
         return _scored(bundles, rows, progress)
     recipe = bundles[0].recipe
     questions = group(rows)
     options = enough_hypotheses(options_of(recipe, beam=beam), [metric])
-    told = None if progress is None else partial(progress, "inputs answered")
-    predictions = predict(bundles, [question.inputs for question in questions], options, told=told)
-    return judged_as(bundles[0], questions, predictions)
+    counter = _counter(progress, "inputs answered")
+    predictions = predict(bundles, [question.inputs for question in questions], options, on_progress=counter)
+    return metric_rows(bundles[0], questions, predictions)
 
 
 def _scored(bundles: Sequence[Bundle], rows: Sequence[Row], progress: Progress | None) -> Rows:
     recipe = bundles[0].recipe
-    told = None if progress is None else partial(progress, "outputs scored")
-    scored = score_rows(bundles, rows, told=told)
+    scored = score_rows(bundles, rows, on_progress=_counter(progress, "outputs scored"))
     main = next(iter(recipe.texts))
-    nothing = [""] * len(scored)
     return Rows(
-        nothing,
+        [""] * len(scored),
         [[""]] * len(scored),
         inputs=[row[main] for row in rows],
         input_unit=recipe.texts[main].tokens,
-        targets=[one.symbols for one in scored],
-        log_probabilities=[one.log_probability for one in scored],
+        targets=[row.symbols for row in scored],
+        log_probabilities=[row.log_probability for row in scored],
     )
+
+
+# ---------------------------------------------------------------- metrics of a recipe
+
+
+def check_metrics(names: Sequence[str], recipe: Recipe, *, key: str = "metrics") -> None:
+    """Refuse names that are unknown, given twice, or do not fit the recipe's output; key: of the names in the
+    recipe."""
+    try:
+        check(names, recipe.output.measured_as)
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
+    if AER in names and recipe.loss.alignment.column is None:
+        raise UserError(
+            f"{key}: metric '{AER}' needs to know which word comes from which, and the recipe names no column of "
+            "links; set loss.alignment.column (and loss.alignment.weight=0 to measure without learning from it)"
+        )
+    unfit = [name for name in names if name != PERPLEXITY] if not recipe.inputs else []
+    if unfit:
+        raise UserError(
+            f"{key}: metric '{unfit[0]}' cannot be taken of a language model, which answers no input; "
+            f"allowed: {', '.join(allowed_metrics(recipe))}"
+        )
+
+
+def metrics_of(recipe: Recipe) -> list[str]:
+    """The metrics of a recipe, the leading one first."""
+    names = measures_of(recipe)
+    check_metrics(names, recipe, key="evaluation.metrics")
+    return names
+
+
+def report_metrics(recipe: Recipe) -> tuple[list[str], str]:
+    """(the metrics of a run's reports, the one that selects the best model)."""
+    names, chosen = metrics_of(recipe), recipe.training.metric
+    if chosen is None:
+        return names, names[0]
+    check_metrics([chosen], recipe, key="training.metric")
+    if chosen not in [*names, *also_measured(recipe)]:
+        raise UserError(
+            f"training.metric: '{chosen}' is not among evaluation.metrics ({', '.join(names)}); add it there"
+        )
+    return (names if chosen in names else [*names, chosen]), chosen

@@ -20,10 +20,10 @@ from seq2see.evaluation.faithfulness import Faithfulness, PlaceWeights, faithful
 from seq2see.modalities.base import Occlusion, inputs
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.evaluator import Progress, some
+from seq2see.pipeline.evaluator import choose_questions
 from seq2see.pipeline.frozen_features import kept_for
 from seq2see.pipeline.input_warnings import tell
-from seq2see.pipeline.predictor import BATCH_TOKENS, Told
+from seq2see.pipeline.predictor import BATCH_TOKENS, OnProgress, Progress
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"
@@ -39,7 +39,7 @@ def faithful(
     """The agreement of attention with occlusion and with gradients. most: at most so many distinct inputs (0: all);
     places: at most so many of each input, drawn at random, always the same (0: all)."""
     _check(bundle)
-    chosen = [rows[question.rows[0]] for question in some(rows, most)]
+    chosen = [rows[question.rows[0]] for question in choose_questions(rows, most)]
     weighed: dict[str, list[PlaceWeights]] = {name: [] for name in bundle.recipe.looked_at}
     with kept_for([bundle], [], None):  # files as they are: what was made of them cannot be hidden in part
         for number, row in enumerate(chosen, start=1):
@@ -53,7 +53,7 @@ def faithful(
     return faithfulness(weighed, total=len(chosen))
 
 
-def _within(progress: Progress | None, number: int, rows: int) -> Told:
+def _within(progress: Progress | None, number: int, rows: int) -> OnProgress:
     """What is told of the places of one row."""
 
     def told(done: int, places: int) -> None:
@@ -121,7 +121,7 @@ class _Asked:
             if len(places) >= MANY and rows * len(places) * self._room(name) > LONG
         ]
 
-    def weighed(self, told: Told | None = None) -> dict[str, PlaceWeights]:
+    def weighed(self, told: OnProgress | None = None) -> dict[str, PlaceWeights]:
         """Maps of (steps, places) by input; inputs of a single place have nothing to compare and are left out."""
         found: dict[str, PlaceWeights] = {}
         for name, weights in self.looks.items():
@@ -140,7 +140,7 @@ class _Asked:
 
     @torch.inference_mode()
     def _occlusion(
-        self, name: str, given: Float[Tensor, " steps"], told: Told | None = None
+        self, name: str, given: Float[Tensor, " steps"], told: OnProgress | None = None
     ) -> Float[Tensor, "steps places"]:
         """log P(y_t | x) - log P(y_t | x without x_j)"""
         read = name.partition(".")[0]

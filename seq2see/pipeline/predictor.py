@@ -24,13 +24,13 @@ from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstr
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
 
-# ---------------- Rows cut into batches for prediction
-
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
 
-Told = Callable[[int, int], None]
-"""Told how many are done, of how many."""
+OnProgress = Callable[[int, int], None]
+"""Called with how many are done, of how many."""
+Progress = Callable[[str, int, int], None]
+"""... and before that what is counted ("rows scored")."""
 
 
 def chunks(
@@ -39,9 +39,10 @@ def chunks(
     *,
     target: bool = False,
     factor: int = 1,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[tuple[list[int], Batch]]:
-    """(numbers of the rows, their batch), longest first; factor: hypotheses per row (beam), which share the budget."""
+    """Batch rows for prediction, longest first: (indices of the rows, their batch). factor: hypotheses per row
+    (beam)."""
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
     lengths = [sum(example.length for example in fields.read(row).values()) + 1 for row in rows]
     order = sorted(range(len(rows)), key=lambda number: -lengths[number])
@@ -52,35 +53,32 @@ def chunks(
         numbers = order[start : start + size]
         yield numbers, fields.batch([rows[number] for number in numbers], target=target)
         start += size
-        if told is not None:
-            told(min(start, len(order)), len(order))
+        if on_progress is not None:
+            on_progress(min(start, len(order)), len(order))
 
 
-# ---------------- How long an output a model can write at all
+def check_length(recipe: Recipe, length: int, what: str) -> None:
+    """Refuse an output of more symbols (`<eos>` counted) than a decoder has learned positions for.
 
-
-def check_reach(recipe: Recipe, length: int, said: str) -> None:
-    """Refuse, before anything is written, an output of so many symbols (`<eos>` counted) that positions do not reach.
-
-    said: what asks for it, as the user knows it.
+    what: the option that asks for it, for the message.
     """
     decoder = recipe.decoder
     if recipe.output.one_step or decoder.kind != "transformer" or decoder.positions != "learned":
         return
     if length > decoder.longest:
         most = decoder.longest
-        raise UserError(f"{said}: the model has learned {most} positions and none behind them; allowed: at most {most}")
+        raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
 
 
 Row = Mapping[str, str]
 
 
-def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
-    """The recipe's search settings with what the caller gives instead (None: not given).
+def options_of(recipe: Recipe, **overrides: Any) -> SearchOptions:
+    """The recipe's search settings with overrides (None: not given).
 
-    A beam as wide as n_best where only n_best is given; a language model, which nothing asks, speaks by chance.
+    The beam is as wide as n_best where only n_best is given; a language model samples.
     """
-    asked = {name: value for name, value in given.items() if value is not None}
+    asked = {name: value for name, value in overrides.items() if value is not None}
     n_best = int(asked.get("n_best", 1))
     if recipe.output.one_step:
         asked = {name: value for name, value in asked.items() if (name, value) != ("n_best", 1)}
@@ -97,27 +95,27 @@ def options_of(recipe: Recipe, **given: Any) -> SearchOptions:
 
 
 def ranked(recipe: Recipe) -> tuple[str, ...]:
-    """Options that mean something though there is no search: the classes of a label are all told in their order."""
+    """Options that apply even without a search: n_best, as the classes of a label are ranked."""
     return () if recipe.output.numeric else ("n_best",)
 
 
 def unsearched(recipe: Recipe) -> str:
-    """Why options of a search mean nothing to this recipe's model."""
+    """Why search options do not apply to this recipe's model."""
     if recipe.output.numeric:
         return f"{recipe.output.said} is not searched for: it is given whole, one for each input"
     return f"{recipe.output.said} is not searched for: every class is weighed, and n_best tells the likeliest ones"
 
 
 def answer_options(
-    recipe: Recipe, *, beam: int | None = None, n_best: int | None = None, sample: bool | None = None, **given: Any
+    recipe: Recipe, *, beam: int | None = None, n_best: int | None = None, sample: bool | None = None, **overrides: Any
 ) -> SearchOptions:
-    """The same for whoever wants to see all that was found: without n_best, every hypothesis of the beam is told."""
-    most = given.get("max_length")
+    """The same for a user who wants to see every hypothesis: without n_best, all of the beam are returned."""
+    most = overrides.get("max_length")
     if isinstance(most, int):
-        check_reach(recipe, most, f"max_length {most}")
+        check_length(recipe, most, f"max_length {most}")
     if n_best is None and not sample and not recipe.output.one_step and recipe.inputs:
         n_best = max(beam, 1) if beam is not None else recipe.search.beam
-    return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **given)
+    return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **overrides)
 
 
 @torch.inference_mode()
@@ -129,51 +127,50 @@ def predict(
     replace_unknown: bool | None = None,
     first_row: int = 0,
     drawn_as: Sequence[int] | None = None,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
     maps: bool = False,
 ) -> list[Prediction]:
     """One prediction per row, in their order; several bundles are an ensemble.
 
-    first_row: the number of the first of these rows in the table they are a part of. What is drawn for a row depends
-    on its number, so that a table in parts is drawn like the whole; drawn_as: these numbers one by one, for rows that
-    come from several tables. maps: looks also tell heads and layers apart, for those who want to see them: it takes
-    memory, and measuring needs none of it.
+    first_row: the index of the first row in its table. Random numbers depend on a row's index, so that a table in parts
+    gives the samples of the whole; drawn_as: these indices one by one, for rows of several tables. maps: keep heads and
+    layers apart in looks, which takes memory.
 
-    A row in which an input is empty that the recipe needs gets a blank prediction with the reason.
+    A row in which a required input is empty gets a blank prediction with the reason.
     """
     first = bundles[0]
     check_ensemble(bundles)
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
-    found: list[Prediction | None] = [None] * len(rows)
+    predictions: list[Prediction | None] = [None] * len(rows)
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
     width = max(options.beam, options.n_best)
     full = []
     for number, row in enumerate(rows):
-        reason = lacking(first.recipe, row)
+        reason = missing_input(first.recipe, row)
         if reason:
-            found[number] = Prediction.blank(shown_input(row), first.recipe.output.kind, reason)
+            predictions[number] = Prediction.blank(shown_input(row), first.recipe.output.kind, reason)
         else:
             full.append(number)
-    for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, told=told):
+    for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, on_progress=on_progress):
         numbers = [full[place] for place in places]
         batch.rows = [drawn_as[number] if drawn_as is not None else first_row + number for number in numbers]
-        readings = _readings(bundles, rows, numbers, batch)
-        its = _for_rows(options, numbers)
+        sources = _sources(bundles, rows, numbers, batch)
+        row_options = _for_rows(options, numbers)
         if first.recipe.output.numeric:
-            hypotheses = reconstructed(bundles, readings, batch.rows, its, maps=maps)
+            hypotheses = reconstructed(bundles, sources, batch.rows, row_options, maps=maps)
         elif first.recipe.output.one_step:
-            hypotheses = classify(readings, batch.rows, options.n_best, oracle=its.oracle, maps=maps)
+            hypotheses = classify(sources, batch.rows, options.n_best, oracle=row_options.oracle, maps=maps)
         else:
-            hypotheses = search(readings, batch.rows, its, maps=maps)
+            hypotheses = search(sources, batch.rows, row_options, maps=maps)
         for number, best in zip(numbers, hypotheses, strict=True):
-            found[number] = assemble(
+            predictions[number] = assemble(
                 first, rows[number], best, replace_unknown=replace_unknown, alone=len(bundles) == 1
             )
-    return [one for one in found if one is not None]
+    return [prediction for prediction in predictions if prediction is not None]
 
 
-def lacking(recipe: Recipe, row: Row) -> str:
-    """Why a row cannot be answered; nothing where it can."""
+def missing_input(recipe: Recipe, row: Row) -> str:
+    """Why a row cannot be predicted; empty where it can."""
     empty = [name for name in recipe.needed if not row[name].strip()]
     if not empty:
         return ""
@@ -181,7 +178,7 @@ def lacking(recipe: Recipe, row: Row) -> str:
 
 
 def check_ensemble(bundles: Sequence[Bundle]) -> None:
-    """Models can speak together only in one vocabulary."""
+    """Refuse models that cannot be an ensemble: they need the same inputs and the same output vocabulary."""
     first = bundles[0]
     for other in bundles[1:]:
         numeric = first.recipe.output.numeric
@@ -201,32 +198,32 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
 
 
 def _check_copied_alike(first: Recipe, other: Recipe) -> None:
-    """Words beyond the vocabulary are counted as they appear in an input: models must see the same ones in it."""
+    """Words outside the vocabulary are numbered as they appear in an input: all models must split it the same way."""
 
-    def seen(recipe: Recipe) -> dict[str, Any]:
+    def copying(recipe: Recipe) -> dict[str, Any]:
         name = recipe.copied_from
         if name is None:
             return {"decoder.copy_from": "none"}
         how = recipe.inputs[name].model_dump(include={"tokens", "case", "unicode", "max_length"})
         return {"decoder.copy_from": name} | {f"inputs.{name}.{key}": value for key, value in how.items()}
 
-    one, two = seen(first), seen(other)
-    differing = [f"{key} is {one[key]} and {two[key]}" for key in one if key in two and one[key] != two[key]]
+    own, theirs = copying(first), copying(other)
+    differing = [f"{key} is {own[key]} and {theirs[key]}" for key in own if key in theirs and own[key] != theirs[key]]
     if differing:
         raise UserError(f"an ensemble needs models that copy the same words, and here {', '.join(differing)}")
 
 
-def _readings(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch) -> list[Source]:
-    """Each model with the inputs as it reads them (models of an ensemble may have vocabularies of their own)."""
+def _sources(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int], batch: Batch) -> list[Source]:
+    """Each model with its own batch of the inputs (models of an ensemble may have different vocabularies)."""
     chosen = [rows[number] for number in numbers]
-    readings: list[Source] = [(bundles[0].network, batch.to(bundles[0].device).inputs)]
+    sources: list[Source] = [(bundles[0].network, batch.to(bundles[0].device).inputs)]
     for bundle in bundles[1:]:
-        readings.append((bundle.network, bundle.fields.batch(chosen).to(bundle.device).inputs))
-    return readings
+        sources.append((bundle.network, bundle.fields.batch(chosen).to(bundle.device).inputs))
+    return sources
 
 
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
-    """Prefixes and oracles given per row, in the order of the batch."""
+    """The options with prefixes and oracles of single rows in the order of the batch."""
     oracle = options.oracle
     if isinstance(oracle, Sequence):
         oracle = [oracle[number] for number in numbers]
@@ -244,17 +241,17 @@ def assemble(
     replace_unknown: bool = False,
     alone: bool = True,
 ) -> Prediction:
-    """A Prediction from the hypotheses of one input, best first; alone: one model said them, not several together."""
+    """A Prediction from the hypotheses of one input, best first; alone: of one model, not of an ensemble."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
         looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
         return given_back(bundle.fields, shown_input(row), hypotheses[0], looks)
-    made = [_said(bundle, row, one, replace_unknown) for one in hypotheses]
+    ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
-        for other in made:
+        for other in ranked:
             if other.looks is not None:
                 other.looks.chosen = _chosen(bundle.recipe, other.looks)
-    best = made[0]
+    best = ranked[0]
     return Prediction(
         input=shown_input(row),
         text=None if bundle.recipe.output.one_step else best.text,
@@ -263,7 +260,7 @@ def assemble(
         log_probability=best.log_probability,
         score=best.score,
         looks=best.looks or Looks(),
-        alternatives=made[1:],
+        alternatives=ranked[1:],
         given=bundle.recipe.attention.conditions,
     )
 
@@ -274,42 +271,45 @@ def shown_input(row: Row) -> str | dict[str, str] | None:
     return next(iter(shown.values())) if len(shown) == 1 else shown or None
 
 
-def _said(bundle: Bundle, row: Row, one: Hypothesis, replace_unknown: bool) -> Alternative:
+def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unknown: bool) -> Alternative:
+    """A hypothesis with its text, tokens and looks."""
     vocabulary = bundle.fields.output.vocabulary
-    symbols = vocabulary.decode(one.ids, one.words)
-    looks = looks_of(bundle, one, symbols)
+    symbols = vocabulary.decode(hypothesis.ids, hypothesis.words)
+    looks = looks_of(bundle, hypothesis, symbols)
     looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
     if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
-        for t, i in enumerate(one.ids):
+        for t, i in enumerate(hypothesis.ids):
             if i == UNK and where.shape[1]:
                 symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
         looks.outputs = symbols
     tokens = [
-        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], one.words)[0], p) for i, p in others])
-        for symbol, log_prob, others in zip(symbols, one.log_probs, one.runners_up, strict=True)
+        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], hypothesis.words)[0], p) for i, p in others])
+        for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True)
     ]
     looks.probabilities = [token.probability for token in tokens]
-    text = bundle.fields.output.text_of(symbols, one.ids)
-    return Alternative(text, one.score, one.log_probability, tokens, looks)
+    text = bundle.fields.output.text_of(symbols, hypothesis.ids)
+    return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)
 
 
-def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
-    """Where the model looked for this hypothesis, as a record that needs no model."""
-    if not (bundle.recipe.looked_at or one.inner or one.inward):
+def looks_of(bundle: Bundle, hypothesis: Hypothesis, outputs: list[str]) -> Looks:
+    """The attention of a hypothesis, as a record that needs no model."""
+    if not (bundle.recipe.looked_at or hypothesis.inner or hypothesis.inward):
         return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    looks = Looks({**one.looks, **one.maps}, dict(one.places), list(outputs), dict(one.layouts))
-    if not (looks.maps or one.inner or one.inward):
+    looks = Looks(
+        {**hypothesis.looks, **hypothesis.maps}, dict(hypothesis.places), list(outputs), dict(hypothesis.layouts)
+    )
+    if not (looks.maps or hypothesis.inner or hypothesis.inward):
         looks.reason = "the models of this ensemble divide the input into different places: looks have no mean"
     looks.default = next(iter(bundle.recipe.looked_at), None)
     for name, layout in looks.layouts.items():
         looks.inputs.setdefault(name, places_named(layout))
-    for name, inner in one.inner.items():
-        told = f"{name} (encoder)" if name in looks.maps else name
-        looks.maps[told], looks.layouts[told] = inner.weights, inner.layout
-        looks.inputs[told] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
-        looks.rows[told] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
-    for name, weights in one.inward.items():
+    for name, inner in hypothesis.inner.items():
+        title = f"{name} (encoder)" if name in looks.maps else name
+        looks.maps[title], looks.layouts[title] = inner.weights, inner.layout
+        looks.inputs[title] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
+        looks.rows[title] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
+    for name, weights in hypothesis.inward.items():
         read = [SPECIALS[SOS], *outputs[:-1]]
         looks.maps[name], looks.rows[name], looks.inputs[name] = weights, read, read
         looks.layouts[name] = Layout("tokens").to_dict(len(read))
@@ -317,7 +317,7 @@ def looks_of(bundle: Bundle, one: Hypothesis, outputs: list[str]) -> Looks:
 
 
 def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
-    """The place each step went by: the likeliest. Of several heads each chose for itself: no one place is theirs."""
+    """The place that hard attention chose at each step, the likeliest; none with several heads, which choose apart."""
     own = {
         name for name in looks.maps if any(name == one or name.startswith(f"{one}.layer-") for one in recipe.looked_at)
     }
@@ -334,14 +334,14 @@ def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
 
 
 def read_beside(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
-    """The texts of a row that no map is about: without the question, looks at a picture say little."""
+    """The texts of a row that no attention map is about, such as the question about an image."""
     about = {name.partition(".")[0] for name in recipe.looked_at or looks.maps}
     read = {name: row.get(name, "") for name in recipe.texts if about and name not in about}
     return {name: text for name, text in read.items() if text.strip()}
 
 
 def places_named(layout: Mapping[str, Any]) -> list[str]:
-    """Names for places that are no symbols: cells by row and column, others by number, from 1.
+    """Names of places that are not symbols: cells by row and column, others by number, from 1.
 
     >>> places_named({"kind": "grid", "shape": [2, 2]}), places_named({"kind": "frames", "shape": [2]})
     (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])

@@ -1,4 +1,4 @@
-"""The probability that a model, or an ensemble, gives to outputs that are known."""
+"""Scoring: the probability that a model, or an ensemble, assigns to given outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.predictor import Told, check_reach, chunks, options_of, predict, shown_input
+from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict, shown_input
 from seq2see.pipeline.streams import Stream
 from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
@@ -30,14 +30,14 @@ LEAST_LANE = 4096
 
 @dataclass
 class Scored:
-    """log P of one given output: total, and one per symbol (`<eos>` included)."""
+    """log P of one given output: the total, and that of each symbol (`<eos>` included)."""
 
     log_probability: float
     symbols: list[str]
     log_probs: list[float]
 
     def to_dict(self, row: Row) -> dict[str, Any]:
-        """With what was scored, as in `score --each --json`; a language model's input is null, as in predictions."""
+        """The record of `score --each --json`, with the row that was scored; a language model's input is null."""
         tokens = zip(self.symbols, self.log_probs, strict=True)
         return {
             "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
@@ -49,9 +49,9 @@ class Scored:
 
 @dataclass
 class Score:
-    """Log-probability and perplexity of given outputs: in all, and row by row.
+    """Log-probability and perplexity of given outputs: of all, and of each row.
 
-    given: what these are given beside the inputs (the places that a hard attention chose), where anything;
+    given: what the probability is conditioned on beside the inputs (the places that hard attention chose), if anything;
     seen: how many of the rows the model was trained on, where that is known.
     """
 
@@ -74,21 +74,23 @@ class Score:
         }
 
 
-def score_rows(bundles: Sequence[Bundle], rows: Sequence[Row], *, told: Told | None = None) -> list[Scored]:
-    """The probability of the outputs in the rows.
+def score_rows(
+    bundles: Sequence[Bundle], rows: Sequence[Row], *, on_progress: OnProgress | None = None
+) -> list[Scored]:
+    """The probability of the rows' outputs.
 
-    The P of an ensemble is the mean of its models' P, at every symbol; as all symbols are given, each model can be
-    asked for itself.
+    The P of an ensemble is the mean of its models' P at every symbol. As all symbols are given, each model is run on
+    its own.
     """
     _check_outputs(bundles[0], rows)
-    each = [_score_rows(bundle, rows, told) for bundle in bundles]
+    each = [_score_rows(bundle, rows, on_progress) for bundle in bundles]
     if len(each) == 1:
         return each[0]
-    found = []
+    joined = []
     for scored in zip(*each, strict=True):
-        together = mean_probability(torch.tensor([one.log_probs for one in scored], dtype=torch.float64)).tolist()
-        found.append(Scored(math.fsum(together), scored[0].symbols, together))
-    return found
+        log_probs = mean_probability(torch.tensor([row.log_probs for row in scored], dtype=torch.float64)).tolist()
+        joined.append(Scored(math.fsum(log_probs), scored[0].symbols, log_probs))
+    return joined
 
 
 def mean_probability(log_probs: Tensor) -> Tensor:
@@ -97,7 +99,7 @@ def mean_probability(log_probs: Tensor) -> Tensor:
 
 
 def _check_outputs(bundle: Bundle, rows: Sequence[Row]) -> None:
-    """A label that is empty or unknown has no probability: said with its place, before anything is computed."""
+    """Refuse labels that are empty or unknown, with their line, before anything is computed."""
     for number, row in enumerate(rows, start=1):
         try:
             bundle.fields.output.check(row[OUTPUT])
@@ -106,18 +108,18 @@ def _check_outputs(bundle: Bundle, rows: Sequence[Row]) -> None:
 
 
 @torch.inference_mode()
-def _score_rows(bundle: Bundle, rows: Sequence[Row], told: Told | None) -> list[Scored]:
-    found: list[Scored | None] = [None] * len(rows)
+def _score_rows(bundle: Bundle, rows: Sequence[Row], on_progress: OnProgress | None) -> list[Scored]:
+    results: list[Scored | None] = [None] * len(rows)
     vocabulary = bundle.fields.output.vocabulary
-    for numbers, batch in chunks(bundle.fields, rows, target=True, told=told):
+    for numbers, batch in chunks(bundle.fields, rows, target=True, on_progress=on_progress):
         batch.rows = numbers
         scored = score_targets(bundle.network, batch.to(bundle.device))
         copied = None if bundle.fields.copying is None else batch.inputs[bundle.fields.copying.name].copyable
         words = None if copied is None else copied.words
         for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
             symbols = vocabulary.decode(_target_ids(batch, place), words[place] if words else ())
-            found[number] = Scored(given.total, symbols, given.log_probs)
-    return [one for one in found if one is not None]
+            results[number] = Scored(given.total, symbols, given.log_probs)
+    return [result for result in results if result is not None]
 
 
 def _target_ids(batch: Batch, place: int) -> list[int]:
@@ -131,23 +133,25 @@ def _target_ids(batch: Batch, place: int) -> list[int]:
 
 
 @torch.inference_mode()
-def score_stream(bundles: Sequence[Bundle], lines: Sequence[str], *, told: Told | None = None) -> tuple[float, int]:
-    """(log P, symbols) of one contiguous text; long texts are read in lanes side by side, each begun anew."""
+def score_stream(
+    bundles: Sequence[Bundle], lines: Sequence[str], *, on_progress: OnProgress | None = None
+) -> tuple[float, int]:
+    """(log P, symbols) of one contiguous text; long texts are cut into parallel lanes, each with a new state."""
     stream = Stream.build(bundles[0].fields.text_output, lines)
     lanes = max(1, min(16, len(stream) // LEAST_LANE))
-    readings = [_Reading(bundle, lanes) for bundle in bundles]
+    readers = [_StreamReader(bundle, lanes) for bundle in bundles]
     total, count = 0.0, 0
     for chunk in stream.chunks(bptt=STREAM_CHUNK, lanes=lanes):
-        each = [reading.log_probs(chunk.inputs, chunk.targets) for reading in readings]
+        each = [reader.log_probs(chunk.inputs, chunk.targets) for reader in readers]
         total += float(mean_probability(torch.stack(each)).sum())
         count += chunk.targets.numel()
-        if told is not None:
-            told(count, len(stream))
+        if on_progress is not None:
+            on_progress(count, len(stream))
     return total, count
 
 
-class _Reading:
-    """A language model on its way through a text."""
+class _StreamReader:
+    """A language model that reads a text in chunks and carries its state."""
 
     def __init__(self, bundle: Bundle, lanes: int):
         self.network, self.device = bundle.network, bundle.device
@@ -162,16 +166,16 @@ class _Reading:
         return every.gather(-1, targets.to(self.device)[..., None]).squeeze(-1).double().cpu()
 
 
-# ---------------- A beginning that outputs are given
+# ---------------------------------------------------------------- given outputs
 
 Given = str | Sequence[str]
-"""A text, which is split like any other, or symbols: those of characters or pieces cannot be had back from a text."""
+"""A text, which is tokenised like any other, or a list of symbols."""
 
 
 def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str = "prefix") -> list[int]:
-    """The ids of a beginning of the output beside the inputs of a row; symbols may end in `<eos>`, a text cannot.
+    """The ids of a given beginning of the output (a prefix) for a row; symbols may end in `<eos>`, a text cannot.
 
-    A symbol that the model cannot write is `<unk>`: that is what it wrote where it was shown as an input's word.
+    A symbol that is not in the vocabulary is `<unk>`, as in outputs where it was replaced by a word of the input.
     """
     recipe = bundle.recipe
     if recipe.output.one_step:
@@ -189,18 +193,16 @@ def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str
     return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in given]
 
 
-# ---------------- What a model makes of an output that is given
-
-
 def follow(
     bundles: Sequence[Bundle], row: Mapping[str, str], target: Given, *, oracle: Weights | None = None
 ) -> Prediction:
-    """The prediction a search would have made, had it chosen this output (and looked as `oracle` says)."""
+    """The prediction for a given output (teacher forcing), with its probabilities and looks. oracle: attention weights
+    of some steps."""
     if bundles[0].recipe.output.one_step:
         return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
     ids = given_ids(bundles[0], row, target, what="target")
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
-    check_reach(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
+    check_length(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
     options = options_of(
         bundles[0].recipe, beam=1, n_best=1, prefix=ids, oracle=oracle, min_length=0, max_length=len(ids)
     )
@@ -211,16 +213,17 @@ def _label(bundles: Sequence[Bundle], row: Mapping[str, str], target: str, oracl
     labels = bundles[0].fields.output.vocabulary.symbols
     if target not in labels:
         raise UserError(f"unknown label '{target}'{nearest(target, labels)}; allowed: {', '.join(labels)}")
-    found = predict(bundles, [row], SearchOptions(beam=len(labels), n_best=len(labels), oracle=oracle), maps=True)[0]
-    if found.label == target:
-        return replace(found, alternatives=[])
-    chosen = next(one for one in found.alternatives if one.text == target)
+    options = SearchOptions(beam=len(labels), n_best=len(labels), oracle=oracle)
+    prediction = predict(bundles, [row], options, maps=True)[0]
+    if prediction.label == target:
+        return replace(prediction, alternatives=[])
+    chosen = next(other for other in prediction.alternatives if other.text == target)
     return replace(
-        found,
+        prediction,
         label=target,
         tokens=chosen.tokens,
         log_probability=chosen.log_probability,
         score=chosen.score,
-        looks=chosen.looks or found.looks,
+        looks=chosen.looks or prediction.looks,
         alternatives=[],
     )

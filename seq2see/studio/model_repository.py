@@ -29,7 +29,7 @@ from seq2see.studio.schemas import InvalidRequest
 from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.dataset import open_table
 from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
-from seq2see.training.run import SOURCES
+from seq2see.training.resuming import SOURCES
 
 Record = dict[str, Any]
 Row = dict[str, str]

@@ -17,8 +17,8 @@ from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.files import parse_json
 from seq2see.pipeline.bundle import RECIPE
+from seq2see.pipeline.evaluator import report_metrics
 from seq2see.pipeline.five_answers import answers_of
-from seq2see.pipeline.measures import followed
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.studio.request_body import DEPTH
 from seq2see.training.film import FILM
@@ -194,7 +194,7 @@ class TrainingRun:
         recipe = self._recipe
         if recipe is None:
             return record
-        metric = followed(recipe)[1]
+        metric = report_metrics(recipe)[1]
         return record | {
             "ready": True,
             "task": recipe.task,

@@ -14,6 +14,8 @@ from torch import Tensor
 from seq2see.errors import UserError
 from seq2see.pipeline.weights import read_tensors, write_tensors
 
+CHECKPOINTS = "checkpoints"
+"""The folder of checkpoints in a run's folder."""
 KEEP = 2
 STATE_KEY = "standing"
 """Of the training state in the metadata of a checkpoint; older versions read it too."""

@@ -1,45 +1,50 @@
-"""Variants of a recipe, each trained under the same updates and the same seeds, on the same rows."""
+"""Comparison of recipe variants, each trained from the same seeds for the same updates on the same rows."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seq2see.attention import scores
 from seq2see.data.records import Data
+from seq2see.decoders import decoders
+from seq2see.encoders import encoders
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.ranking import Contender, Outcome, Ranking
+from seq2see.files import unwritable, write_bytes
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS
-from seq2see.pipeline.measures import followed
+from seq2see.pipeline.evaluator import report_metrics
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.recipe.variants import Variant, variants
 from seq2see.seeing import Column, Row, interval_plot
-from seq2see.training.checkpoints import latest_checkpoint
-from seq2see.training.comparison_results import Results, fingerprint
+from seq2see.training.checkpoints import CHECKPOINTS, latest_checkpoint
 from seq2see.training.dataset import open_table
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
-from seq2see.training.run import SOURCES, Sources, sources_of, train, write_tables
-from seq2see.training.trainer import CHECKPOINTS
+from seq2see.training.resuming import SOURCES, Sources, sources_of, write_tables
+from seq2see.training.run import train
 
-# ---------------- Whether variants can be compared at all
+# ---------------------------------------------------------------- checks
 
 MEASURED = re.compile(
     r"(data|evaluation)\..*|training\.dev_rows|loss\.alignment\.column"
     r"|inputs\.[^.]+\.column|output\.(kind|column|made|case|punctuation|unicode)"
 )
-"""Keys that decide which rows are measured, against which outputs and by what."""
+"""Keys that determine which rows are measured, against which outputs and by which metrics."""
 
-IDLE = (
+NO_EFFECT = (
     "task",
     "description",
     "training.samples",
@@ -47,13 +52,13 @@ IDLE = (
     "training.checkpoint_every",
     "training.checkpoint_seconds",
 )
-"""Keys that change nothing about the model that comes of a run."""
+"""Keys that have no effect on the trained model."""
 
 
-def check_comparable(made: Mapping[Variant, Recipe]) -> None:
-    """Refuse variants whose numbers could not stand beside each other, and those that are one and the same."""
-    settings = {variant: dict(_flat(recipe.to_dict())) for variant, recipe in made.items()}
-    for key in next(iter(made)).keys:
+def check_comparable(recipes: Mapping[Variant, Recipe]) -> None:
+    """Refuse variants whose metrics cannot be compared, and variants that are equal."""
+    settings = {variant: dict(_flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
+    for key in next(iter(recipes)).keys:
         changed = [path for path in _differing(list(settings.values())) if f"{path}.".startswith(f"{key}.")]
         measured = [path for path in changed if MEASURED.fullmatch(path)]
         if measured:
@@ -61,48 +66,48 @@ def check_comparable(made: Mapping[Variant, Recipe]) -> None:
                 f"--vary {key}: variants would be measured on other rows, or by other measures, and could not be "
                 f"compared; give {measured[0]} one value, with --set"
             )
-        if changed and all(path in IDLE for path in changed):
+        if changed and all(path in NO_EFFECT for path in changed):
             raise UserError(f"--vary {key}: has no effect on what is learned, so that all variants would be the same")
-    _check_doubles(settings)
+    _check_duplicates(settings)
 
 
 def check_folder(folder: Path) -> None:
-    """A comparison's files are not strewn over a model's."""
+    """Refuse a file, and the folder of a model."""
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a comparison needs a folder")
     if any((folder / name).exists() for name in (WEIGHTS, RECIPE, SOURCES)):
         raise UserError(f"{folder} holds a run already, and nothing was changed; --out takes another folder")
 
 
-def _check_doubles(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
+def _check_duplicates(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
     seen: dict[str, Variant] = {}
-    for variant, its in settings.items():
-        learned = {path: value for path, value in its.items() if path not in IDLE}
+    for variant, values in settings.items():
+        learned = {path: value for path, value in values.items() if path not in NO_EFFECT}
         first = seen.setdefault(json.dumps(learned, sort_keys=True), variant)
         if first is not variant:
             raise UserError(f"--vary: '{first}' and '{variant}' are the same recipe; leave one of them out")
 
 
 def _differing(settings: list[dict[str, Any]]) -> list[str]:
-    paths = dict.fromkeys(path for its in settings for path in its)
-    return [path for path in paths if any(its.get(path) != settings[0].get(path) for its in settings)]
+    paths = dict.fromkeys(path for values in settings for path in values)
+    return [path for path in paths if any(values.get(path) != settings[0].get(path) for values in settings)]
 
 
-def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of every key, through all groups of keys."""
+def _flatten(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of every setting."""
     for key, value in settings.items():
         inside = f"{path}.{key}" if path else key
         if isinstance(value, dict):
-            yield from _flat(value, inside)
+            yield from _flatten(value, inside)
         else:
             yield inside, value
 
 
-# ---------------- A run that is one of many, told of in few words
+# ---------------------------------------------------------------- listeners
 
 
-class Lines(Progress):
-    """A status that moves where there is a terminal, and no line but what is said."""
+class QuietProgress(Progress):
+    """A status line on a terminal, and messages; no line for each report."""
 
     def on_update(self, status: UpdateStatus) -> None:
         if self.status.live:
@@ -112,11 +117,11 @@ class Lines(Progress):
         pass
 
 
-class Watch:
-    """Hands on what a run does and says, each saying once over all runs. heard: what was said in earlier ones."""
+class Forward:
+    """Passes a run on to listeners, each message once over all runs. messages: those of earlier runs."""
 
-    def __init__(self, listeners: Sequence[Listener], heard: set[str]):
-        self.listeners, self.heard = listeners, heard
+    def __init__(self, listeners: Sequence[Listener], messages: set[str]):
+        self.listeners, self.messages = listeners, messages
 
     def on_update(self, status: UpdateStatus) -> None:
         for listener in self.listeners:
@@ -127,8 +132,8 @@ class Watch:
             listener.on_report(report, metric)
 
     def on_message(self, message: str) -> None:
-        if message not in self.heard:
-            self.heard.add(message)
+        if message not in self.messages:
+            self.messages.add(message)
             for listener in self.listeners:
                 listener.on_message(message)
 
@@ -159,49 +164,47 @@ def compare(
 ) -> Ranking:
     """Train every variant from every seed and rank them.
 
-    vary: `KEY=A,B` for each key that varies; all values of one meet all values of the others. No run stops early, but
-    where `training.patience` is set in `overrides`. What is finished is written into `out` (default runs/compare-TASK)
-    at once, so that the same call goes on where a killed one stopped; variants and seeds may be added later.
-    skip: leave out variants that cannot be, instead of refusing them all.
+    vary: `KEY=A,B` for each key that varies; several keys are combined in all ways. No run stops early, unless
+    `training.patience` is set in `overrides`. Finished runs are written into `out` (default runs/compare-TASK) at once,
+    so that the same call continues a killed comparison; variants and seeds may be added later.
+    skip: leave out variants that are impossible, instead of refusing them all.
     """
     if seeds < 1:
         raise UserError(f"seeds: {seeds} given; allowed: 1 or more")
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     _check_free_keys(vary, overrides, limits=limits)
     patience = [] if _names(PATIENCE, [*vary, *overrides]) else [f"{PATIENCE}=0"]
-    made, impossible = _recipes(recipe, variants(vary), [*overrides, *limits, *patience], skip=skip)
-    check_comparable(made)
-    first = next(iter(made.values()))
-    metric = _one_metric(made)
+    recipes, impossible = _recipes(recipe, variants(vary), [*overrides, *limits, *patience], skip=skip)
+    check_comparable(recipes)
+    first = next(iter(recipes.values()))
+    metric = _common_metric(recipes)
     folder = Path(out) if out is not None else default_folder(first)
     sources, tables = sources_of(first, data, dev, columns, folder=folder)
     if not tables:
         open_table(first, sources.data, columns)
     check_folder(folder)
-    with progress_unless(listeners, Lines) as followers:
-        contest = _Contest(folder, sources, metric, followers)
+    with progress_unless(listeners, QuietProgress) as followers:
+        comparison = _Comparison(folder, sources, metric, followers)
         if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
-            for note in _by_the_clock(made.values()):
-                contest.say(note)
-        for variant in made:
+            for note in _time_notes(recipes.values()):
+                comparison.say(note)
+        for variant in recipes:
             for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
-                contest.say(f"{variant}: {note}")
+                comparison.say(f"{variant}: {note}")
         for reason in impossible:
-            contest.say(f"left out: {reason}")
+            comparison.say(f"left out: {reason}")
         with lock_folder(folder):
             write_tables(tables)
-            return contest.held(made, seeds=seeds, left_out=impossible)
+            return comparison.run(recipes, seeds=seeds, left_out=impossible)
 
 
 def default_folder(recipe: Recipe) -> Path:
+    """The folder of a comparison that names none."""
     return Path("runs") / f"compare-{recipe.task}"
 
 
-# ---------------------------------------------------------------- before anything is trained
-
-
 def _check_free_keys(vary: Sequence[str], overrides: Sequence[str], *, limits: Sequence[str]) -> None:
-    """Refuse what another word of the same call would undo."""
+    """Refuse keys that are set twice in one call."""
     for override in overrides:
         key = override.partition("=")[0].strip()
         if _names(key, vary):
@@ -215,46 +218,49 @@ def _check_free_keys(vary: Sequence[str], overrides: Sequence[str], *, limits: S
             )
 
 
-def _names(key: str, given: Sequence[str]) -> bool:
-    """Whether one of these `KEY=...` sets the key, or the whole group it stands in."""
-    keys = [one.partition("=")[0].strip() for one in given]
+def _names(key: str, overrides: Sequence[str]) -> bool:
+    """Whether one of these `KEY=...` sets the key, or a group that contains it."""
+    keys = [override.partition("=")[0].strip() for override in overrides]
     return any(key == other or key.startswith(f"{other}.") for other in keys)
 
 
 def _recipes(
     recipe: str | Path | Mapping[str, Any] | Recipe, wanted: Sequence[Variant], common: Sequence[str], *, skip: bool
 ) -> tuple[dict[Variant, Recipe], list[str]]:
-    """(the recipe of each variant that can be, why each of the others cannot)."""
-    made: dict[Variant, Recipe] = {}
+    """(the recipe of each possible variant, the problem of each of the others)."""
+    recipes: dict[Variant, Recipe] = {}
     refused: dict[Variant, str] = {}
     for variant in wanted:
         try:
-            made[variant] = load_recipe(recipe, overrides=[*common, *variant.overrides])
+            recipes[variant] = load_recipe(recipe, overrides=[*common, *variant.overrides])
         except UserError as error:
             refused[variant] = str(error)
-    if not made and len(set(refused.values())) == 1:  # what is wrong with all of them is said once
+    if not recipes and len(set(refused.values())) == 1:  # a problem that they share is reported once
         raise UserError(next(iter(refused.values())))
     reasons = [f"{variant}: {reason}" for variant, reason in refused.items()]
-    if refused and (not skip or not made):
-        hint = "; --skip leaves them out" if made else ""
+    if refused and (not skip or not recipes):
+        hint = "; --skip leaves them out" if recipes else ""
         head = f"{counted(len(refused), 'variant')} of {len(wanted)} cannot be trained{hint}:"
         raise UserError("\n".join([head, *(f"  {reason}" for reason in reasons)]))
-    return made, reasons
+    return recipes, reasons
 
 
-def _by_the_clock(recipes: Iterable[Recipe]) -> list[str]:
-    """A line where the recipe's own minutes end the runs, which nobody asked for here."""
+def _time_notes(recipes: Iterable[Recipe]) -> list[str]:
+    """A note where the recipe's own time limit ends the runs."""
     most = max(recipe.training.minutes for recipe in recipes)
     if not most:
         return []
-    held = f"every run has the recipe's training.minutes {most:g}"
-    return [f"{held}: slower variants may get fewer updates; --updates N gives all the same"]
+    limit = f"every run has the recipe's training.minutes {most:g}"
+    return [f"{limit}: slower variants may get fewer updates; --updates N gives all the same"]
 
 
-def _one_metric(made: Mapping[Variant, Recipe]) -> str:
-    leading = {followed(recipe)[1] for recipe in made.values()}
+def _common_metric(recipes: Mapping[Variant, Recipe]) -> str:
+    """The metric that selects the best model, which has to be the same for all variants."""
+    leading = {report_metrics(recipe)[1] for recipe in recipes.values()}
     if len(leading) > 1:
-        raise UserError(f"variants are picked by different metrics ({', '.join(sorted(leading))}); set training.metric")
+        raise UserError(
+            f"variants are selected by different metrics ({', '.join(sorted(leading))}); set training.metric"
+        )
     return leading.pop()
 
 
@@ -262,24 +268,24 @@ def _one_metric(made: Mapping[Variant, Recipe]) -> str:
 
 
 @dataclass
-class _Contest:
-    """A comparison on its way: where it is written, what it reads, and whom it tells."""
+class _Comparison:
+    """A running comparison: its folder, its tables, its leading metric and its listeners."""
 
     folder: Path
     sources: Sources
     metric: str
     listeners: Sequence[Listener]
-    heard: set[str] = field(default_factory=set)
+    messages: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
         for listener in self.listeners:
             listener.on_message(message)
 
-    def held(self, made: Mapping[Variant, Recipe], *, seeds: int, left_out: Sequence[str]) -> Ranking:
-        """Every variant from the first seed, then from the next: a comparison cut short has something of each."""
+    def run(self, recipes: Mapping[Variant, Recipe], *, seeds: int, left_out: Sequence[str]) -> Ranking:
+        """Train all variants from the first seed, then from the next, so that a killed comparison has some of each."""
         results, failed = Results(self.folder), dict[Variant, str]()
-        outcomes: dict[Variant, list[Outcome]] = {variant: [] for variant in made}
-        runs = list(_runs(made, seeds, self.sources))
+        outcomes: dict[Variant, list[Outcome]] = {variant: [] for variant in recipes}
+        runs = list(_runs(recipes, seeds, self.sources))
         clock = _Clock(sum(run.fingerprint not in results for run in runs))
         for run in runs:
             if run.variant in failed:
@@ -291,15 +297,15 @@ class _Contest:
             except UserError as error:
                 failed[run.variant] = str(error)
                 self.say(f"{run}: left out: {error}")
-        if len(failed) == len(made):
+        if len(failed) == len(recipes):
             raise UserError(next(iter(failed.values())))
         contenders = tuple(
-            Contender(str(variant), dict(variant.changes), tuple(found))
-            for variant, found in outcomes.items()
+            Contender(str(variant), dict(variant.changes), tuple(results))
+            for variant, results in outcomes.items()
             if variant not in failed
         )
-        why_not = (*left_out, *(f"{one}: {why}" for one, why in failed.items()))
-        return Ranking(self.metric, contenders, str(self.folder), why_not)
+        reasons = (*left_out, *(f"{variant}: {reason}" for variant, reason in failed.items()))
+        return Ranking(self.metric, contenders, str(self.folder), reasons)
 
     def _outcome(self, run: _Run, results: Results, clock: _Clock) -> Outcome:
         known = run.fingerprint in results
@@ -309,16 +315,16 @@ class _Contest:
             outcome = self._train(run)
             results.add(run.fingerprint, run.variant, outcome)
             shutil.rmtree(Path(outcome.model) / CHECKPOINTS, ignore_errors=True)
-        said = f"{run}: {self._shown(outcome)}"
-        self.say(f"{said}  (trained before)" if known else f"{said}{clock.rest()}")
+        line = f"{run}: {self._show(outcome)}"
+        self.say(f"{line}  (trained before)" if known else f"{line}{clock.rest()}")
         return outcome
 
     def _train(self, run: _Run) -> Outcome:
-        """One run, begun or gone on with. One that was stopped by hand ends the comparison too."""
+        """Start or resume one run. A run that is stopped by a signal ends the comparison too."""
         folder = self.folder / "runs" / run.name
-        told = [Watch(self.listeners, self.heard)]
+        listeners = [Forward(self.listeners, self.messages)]
         try:
-            bundle = train(run.recipe, self.sources, folder=folder, listeners=told, resume=_begun(folder))
+            bundle = train(run.recipe, self.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
         except (KeyboardInterrupt, SystemExit):
             self.say("the comparison is stopped; the same command goes on from here")
             raise
@@ -335,19 +341,19 @@ class _Contest:
             model=str(folder),
         )
 
-    def _shown(self, outcome: Outcome) -> str:
+    def _show(self, outcome: Outcome) -> str:
         value = lookup(self.metric).show(outcome.metrics[self.metric])
         return f"{self.metric} {value}  {1000 * outcome.seconds_per_update:,.1f} ms/update  {outcome.seconds:,.0f} s"
 
 
 class _Clock:
-    """How long the rest will take, by the runs that had to be trained so far."""
+    """Estimates the remaining time by the runs that were trained so far."""
 
     def __init__(self, runs: int):
         self.runs, self.trained, self.begun = runs, 0, time.monotonic()
 
     def rest(self) -> str:
-        """After one more."""
+        """The progress after one more run."""
         self.trained += 1
         done = f"  {self.trained} of {counted(self.runs, 'run')}"
         left = remaining(self.trained / self.runs, time.monotonic() - self.begun) if self.trained < self.runs else ""
@@ -367,41 +373,119 @@ class _Run:
 
     @property
     def name(self) -> str:
-        """A folder's name that can be read and is no other run's."""
+        """A readable and unique name for the run's folder."""
         words = "-".join("".join(c if c.isalnum() else " " for c in str(self.variant)).split())
         return f"{words[:60]}-seed{self.recipe.training.seed}-{self.fingerprint[:8]}"
 
 
-def _runs(made: Mapping[Variant, Recipe], seeds: int, sources: Sources) -> Iterator[_Run]:
+def _runs(recipes: Mapping[Variant, Recipe], seeds: int, sources: Sources) -> Iterator[_Run]:
     for more in range(seeds):
-        for variant, recipe in made.items():
+        for variant, recipe in recipes.items():
             training = recipe.training.model_copy(update={"seed": recipe.training.seed + more})
             seeded = recipe.model_copy(update={"training": training})
             yield _Run(variant, seeded, fingerprint(seeded, sources))
 
 
-def _begun(folder: Path) -> bool:
-    """Whether a run lies there that can be gone on with: its first checkpoint comes after all else it needs."""
-    begun = (folder / SOURCES).is_file() and (folder / RECIPE).is_file()
-    return begun and any((folder / CHECKPOINTS).glob("update-*.safetensors"))
+def _can_resume(folder: Path) -> bool:
+    """Whether the folder holds a run that can be resumed: the first checkpoint is written after everything else."""
+    started = (folder / SOURCES).is_file() and (folder / RECIPE).is_file()
+    return started and any((folder / CHECKPOINTS).glob("update-*.safetensors"))
 
 
-# ---------------- The plot of a comparison
+# ---------------------------------------------------------------- results on disk
+
+RESULTS = "results.jsonl"
+
+
+class Results:
+    """results.jsonl: the outcome of each finished run by its fingerprint. A last line that was cut short is removed."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / RESULTS
+        try:
+            content = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            write_bytes(self.path, whole)
+        self._outcomes = dict(self._read(line) for line in whole.splitlines())
+
+    def __contains__(self, fingerprint: str) -> bool:
+        return fingerprint in self._outcomes
+
+    def __getitem__(self, fingerprint: str) -> Outcome:
+        return self._outcomes[fingerprint]
+
+    def add(self, fingerprint: str, variant: Variant, outcome: Outcome) -> None:
+        """Append an outcome, so that a killed comparison keeps its finished runs."""
+        self._outcomes[fingerprint] = outcome
+        record = {"run": fingerprint, "variant": dict(variant.changes), **asdict(outcome)}
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+
+    def _read(self, line: bytes) -> tuple[str, Outcome]:
+        try:
+            record: dict[str, Any] = json.loads(line)
+            run = str(record.pop("run"))
+            record.pop("variant")
+            return run, Outcome(**record)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UserError(f"{self.path}: damaged, a line is no result of a run: {line[:60]!r} ({error})") from None
+
+
+def fingerprint(recipe: Recipe, sources: Sources) -> str:
+    """A hash of all that determines the outcome of a run: the recipe, the rows, and the code of plug-ins."""
+    settings = recipe.to_dict()
+    del settings["training"]["film"]  # it does not change the run
+    del settings["training"]["checkpoint_seconds"]  # nor does this
+    rows = {"data": sources.data, "dev": sources.dev, "columns": sources.columns}
+    digest = hashlib.sha256(json.dumps([settings, rows], sort_keys=True).encode())
+    for path in (sources.data, sources.dev):
+        if path is not None and Path(path).is_file():
+            digest.update(_digest(Path(path)))
+    for file in sorted(_plugin_files(recipe)):
+        digest.update(_digest(file))
+    return digest.hexdigest()[:16]
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _plugin_files(recipe: Recipe) -> set[Path]:
+    """The source files of parts that come from plug-ins, and of their base classes."""
+    parts: list[type] = [decoders[recipe.decoder.kind]]
+    parts += [encoders[recipe.encoder_of(name).kind] for name in recipe.inputs]
+    if recipe.looked_at:
+        parts.append(scores[recipe.attention.score])
+    classes = {base for part in parts for base in part.__mro__}
+    plugins = [base for base in classes if base.__module__.partition(".")[0] not in ("seq2see", "torch", "builtins")]
+    files = [inspect.getsourcefile(base) for base in plugins]
+    return {Path(file) for file in files if file is not None and Path(file).is_file()}
+
+
+# ---------------------------------------------------------------- plot
 
 
 def draw(ranking: Ranking, *, title: str) -> list[Path]:
-    """comparison.png and .svg in its folder: by variant the quality with its interval, and the time of an update."""
+    """Draw comparison.png and .svg in its folder: the metric of each variant with its interval, and the time of an
+    update."""
     quality, time = [], []
-    for one in ranking.contenders:
-        interval, best = one.interval(ranking.metric), one is ranking.best or one in ranking.tied
+    for contender in ranking.contenders:
+        interval, best = contender.interval(ranking.metric), contender is ranking.best or contender in ranking.tied
         low, high = (None, None) if interval is None else (interval.low, interval.high)
-        values = one.values(ranking.metric)
+        values = contender.values(ranking.metric)
         points = tuple(values) if len(values) > 1 else ()
-        quality.append(Row(one.name, one.mean(ranking.metric), low, high, points, strong=best))
-        time.append(Row(one.name, 1000 * one.seconds_per_update, strong=best))
+        quality.append(Row(contender.name, contender.mean(ranking.metric), low, high, points, strong=best))
+        time.append(Row(contender.name, 1000 * contender.seconds_per_update, strong=best))
     columns = [
         Column(
-            f"{ranking.metric} on dev, {ranking.direction} ({_what_is_drawn(ranking)})",
+            f"{ranking.metric} on dev, {ranking.direction} ({_legend(ranking)})",
             quality,
             ranking.best.mean(ranking.metric),
             bounds=lookup(ranking.metric).bounds,
@@ -413,9 +497,9 @@ def draw(ranking: Ranking, *, title: str) -> list[Path]:
     return paths
 
 
-def _what_is_drawn(ranking: Ranking) -> str:
-    """Seeds that are all equal lie under their mean, and there is no cross to explain."""
+def _legend(ranking: Ranking) -> str:
+    """What the marks mean; where all seeds are equal there are no crosses."""
     if len(ranking.best.outcomes) == 1:
         return "one seed"
-    apart = any(len(set(one.values(ranking.metric))) > 1 for one in ranking.contenders)
+    apart = any(len(set(contender.values(ranking.metric))) > 1 for contender in ranking.contenders)
     return f"mean and 95 % interval over seeds{', x: one seed' if apart else ', which are all alike'}"

@@ -1,4 +1,4 @@
-"""Going on from another model: what has to stay as it is there, and what the recipe may say anew."""
+"""Fine-tuning: the structure and the weights of a trained model, with the other settings of a recipe."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
 
-# ---------------- Settings one by one, each by its path
 
+def flatten(value: Any, path: str, *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """(path, value) of every setting below a path, except keys that are free, at any depth.
 
-def leaves(value: Any, path: str, *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """(path, value) of every setting below, but for keys that are free, wherever they stand.
-
-    >>> dict(leaves({"size": 3, "embedding": {"size": 4, "dropout": 0.1}}, "encoder", free=["dropout"]))
+    >>> dict(flatten({"size": 3, "embedding": {"size": 4, "dropout": 0.1}}, "encoder", free=["dropout"]))
     {'encoder.size': 3, 'encoder.embedding.size': 4}
     """
     if not isinstance(value, dict):
@@ -26,53 +24,54 @@ def leaves(value: Any, path: str, *, free: Collection[str] = ()) -> Iterator[tup
         return
     for key, inside in value.items():
         if key not in free:
-            yield from leaves(inside, f"{path}.{key}", free=free)
+            yield from flatten(inside, f"{path}.{key}", free=free)
 
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
-"""Parts that decide on names and sizes of weights, and on vocabularies ..."""
+"""Parts that determine the names and sizes of weights, and the vocabularies ..."""
 FREE = ("dropout", "column", "max_length")
-"""... but for these keys, wherever they stand."""
-SHOWN = 5
-ASIDE = "ctc."
-"""Weights that only a term of the loss uses: new where it is new, dropped where it is no longer asked for."""
+"""... except these keys, at any depth."""
+MOST_LISTED = 5
+LOSS_ONLY = "ctc."
+"""Weights that only a term of the loss uses: new where the term is new, dropped where it is no longer used."""
 
 
-def fine_tuned(begun: Recipe, recipe: Recipe, changes: Sequence[str]) -> tuple[Recipe, list[str]]:
-    """(the recipe for going on from a model, what to tell the user).
+def fine_tuning_recipe(start: Recipe, recipe: Recipe, overrides: Sequence[str]) -> tuple[Recipe, list[str]]:
+    """(the recipe for fine-tuning a model, notes for the user).
 
-    The structure is the model's, the rest the recipe's, and the whole is checked like any other recipe. `changes` are
-    the overrides: one that asks for another structure is refused; where the recipe merely differs, it is said.
+    The structure is that of the model, the rest that of the recipe, and the whole is checked like any other recipe. An
+    override that changes the structure is refused; where only the recipe differs, a note says so.
     """
-    _check_same_task(begun, recipe)
-    _check_changes(begun, changes)
-    kept, asked = begun.to_dict(), recipe.to_dict()
+    _check_same_task(start, recipe)
+    _check_overrides(start, overrides)
+    kept, other = start.to_dict(), recipe.to_dict()
     differing: list[str] = []
-    merged = {**asked, **{part: _kept(kept[part], asked[part], part, differing) for part in STRUCTURE}}
+    merged = {**other, **{part: _merge(kept[part], other[part], part, differing) for part in STRUCTURE}}
     return load_recipe(merged), _notes(differing)
 
 
-def carried_over(network: EncoderDecoder, begun: EncoderDecoder) -> dict[str, Tensor]:
-    """The weights with which a network goes on from another of the same structure."""
-    own, theirs = tensors_of(network), tensors_of(begun)
-    aside = {name: theirs.get(name, tensor) for name, tensor in own.items() if name.startswith(ASIDE)}
-    return {name: tensor for name, tensor in theirs.items() if not name.startswith(ASIDE)} | aside
+def initial_weights(network: EncoderDecoder, start: EncoderDecoder) -> dict[str, Tensor]:
+    """The weights of the model to start from, for a network of the same structure."""
+    own, trained = tensors_of(network), tensors_of(start)
+    loss_only = {name: trained.get(name, tensor) for name, tensor in own.items() if name.startswith(LOSS_ONLY)}
+    return {name: tensor for name, tensor in trained.items() if not name.startswith(LOSS_ONLY)} | loss_only
 
 
-def _check_same_task(begun: Recipe, recipe: Recipe) -> None:
-    if recipe.output.kind != begun.output.kind:
+def _check_same_task(start: Recipe, recipe: Recipe) -> None:
+    if recipe.output.kind != start.output.kind:
         raise UserError(
-            f"--from: the recipe's output.kind is {recipe.output.kind}, and the model writes a {begun.output.kind}; "
+            f"--from: the recipe's output.kind is {recipe.output.kind}, and the model writes a {start.output.kind}; "
             "give a recipe of the same kind"
         )
-    if list(recipe.inputs) != list(begun.inputs):
-        said = [", ".join(one.inputs) or "none" for one in (recipe, begun)]
-        raise UserError(f"--from: the recipe's inputs are {said[0]}, and those of the model are {said[1]}")
+    if list(recipe.inputs) != list(start.inputs):
+        names = [", ".join(settings.inputs) or "none" for settings in (recipe, start)]
+        raise UserError(f"--from: the recipe's inputs are {names[0]}, and those of the model are {names[1]}")
 
 
-def _check_changes(begun: Recipe, changes: Sequence[str]) -> None:
-    structural = [change for change in changes if change.partition("=")[0].strip().split(".")[0] in STRUCTURE]
-    old, new = (dict(_fixed(one.to_dict())) for one in (begun, load_recipe(begun, overrides=structural)))
+def _check_overrides(start: Recipe, overrides: Sequence[str]) -> None:
+    structural = [override for override in overrides if override.partition("=")[0].strip().split(".")[0] in STRUCTURE]
+    changed = load_recipe(start, overrides=structural)
+    old, new = (dict(_structure(recipe.to_dict())) for recipe in (start, changed))
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
             raise UserError(
@@ -81,28 +80,28 @@ def _check_changes(begun: Recipe, changes: Sequence[str]) -> None:
             )
 
 
-def _fixed(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(path, value) of what decides on the structure."""
+def _structure(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(path, value) of the settings that determine the structure."""
     for part in STRUCTURE:
-        yield from leaves(settings[part], part, free=FREE)
+        yield from flatten(settings[part], part, free=FREE)
 
 
-def _kept(kept: Any, asked: Any, path: str, differing: list[str]) -> Any:
-    """The model's settings with the recipe's free keys; paths at which the recipe says otherwise go to `differing`."""
-    if isinstance(kept, dict) and isinstance(asked, dict):
+def _merge(kept: Any, other: Any, path: str, differing: list[str]) -> Any:
+    """The model's settings with the recipe's free keys; paths at which the recipe differs are added to `differing`."""
+    if isinstance(kept, dict) and isinstance(other, dict):
         return {
-            key: asked[key]
-            if key in FREE and key in asked
-            else _kept(value, asked.get(key), f"{path}.{key}", differing)
+            key: other[key]
+            if key in FREE and key in other
+            else _merge(value, other.get(key), f"{path}.{key}", differing)
             for key, value in kept.items()
         }
-    if kept != asked:
-        differing.append(path if isinstance(kept, dict) else f"{path} {kept} (the recipe: {asked})")
+    if kept != other:
+        differing.append(path if isinstance(kept, dict) else f"{path} {kept} (the recipe: {other})")
     return kept
 
 
 def _notes(differing: list[str]) -> list[str]:
     if not differing:
         return []
-    more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
-    return [f"as in the model that is gone on from: {', '.join(differing[:SHOWN])}{more}"]
+    more = f" and {len(differing) - MOST_LISTED} more" if len(differing) > MOST_LISTED else ""
+    return [f"kept as in the model that is fine-tuned: {', '.join(differing[:MOST_LISTED])}{more}"]

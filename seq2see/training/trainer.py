@@ -22,7 +22,14 @@ from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
-from seq2see.training.checkpoints import Checkpoint, CheckpointSchedule, TrainingState, save_checkpoint, set_aside
+from seq2see.training.checkpoints import (
+    CHECKPOINTS,
+    Checkpoint,
+    CheckpointSchedule,
+    TrainingState,
+    save_checkpoint,
+    set_aside,
+)
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
 from seq2see.training.losses import Loss, Objective, ctc_note
@@ -41,7 +48,6 @@ from seq2see.training.optimizer import (
 )
 from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
 
-CHECKPOINTS = "checkpoints"
 MOST_UPDATES_BETWEEN_REPORTS = 2000
 TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""

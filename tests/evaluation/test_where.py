@@ -92,7 +92,7 @@ def test_short_inputs_lie_evenly_and_repeated_words_share_what_was_said() -> Non
     assert [(part.start, part.recall) for part in two] == [(0.25, 0.5), (0.75, 0.5)]
 
 
-def test_curves_of_several_models_on_the_same_rows() -> None:
+def test_curves_of_several_models_on_the_check_rows() -> None:
     lengths = [1] * 20 + [5] * 20
     good, bad = of_lengths(lengths, right=[True] * 40), of_lengths(lengths, right=[True] * 20 + [False] * 20)
     points = length_curves("exact", {"good": good, "bad": bad}, bins=2)

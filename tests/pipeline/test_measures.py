@@ -11,7 +11,7 @@ import pytest
 import seq2see
 from seq2see.api import Model
 from seq2see.errors import Notice, UserError
-from seq2see.pipeline.measures import followed
+from seq2see.pipeline.evaluator import report_metrics
 from seq2see.recipe import Recipe, load_recipe
 from tests.pipeline.conftest import PAIRS, SMALL
 
@@ -35,9 +35,12 @@ def changed(raw: dict[str, Any], *, metric: str | None = None, metrics: list[str
 
 
 def test_a_run_is_followed_by_the_metric_that_picks_its_model() -> None:
-    assert followed(changed(PAIRS)) == (["exact", "cer"], "exact")
-    assert followed(changed(PAIRS, metric="cer")) == (["exact", "cer"], "cer")
-    assert followed(changed(LABELS, metric="perplexity")) == (["accuracy", "macro_f1", "perplexity"], "perplexity")
+    assert report_metrics(changed(PAIRS)) == (["exact", "cer"], "exact")
+    assert report_metrics(changed(PAIRS, metric="cer")) == (["exact", "cer"], "cer")
+    assert report_metrics(changed(LABELS, metric="perplexity")) == (
+        ["accuracy", "macro_f1", "perplexity"],
+        "perplexity",
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,7 @@ def test_a_run_is_followed_by_the_metric_that_picks_its_model() -> None:
 )
 def test_metrics_that_a_run_cannot_have_are_refused_before_it_begins(recipe: Recipe, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        followed(recipe)
+        report_metrics(recipe)
 
 
 def test_the_perplexity_of_labels_is_measured_where_it_is_asked_for(labels: Model) -> None:

@@ -15,7 +15,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation.ranking import Ranking
 from seq2see.locking import lock_folder
 from seq2see.training import comparing
-from seq2see.training.comparison_results import RESULTS, Results
+from seq2see.training.comparing import RESULTS, Results
 from seq2see.training.reports import best_report
 from seq2see.training.run import train
 from tests.system.small import RecordingListener
@@ -76,7 +76,7 @@ def test_what_is_finished_is_not_trained_again(
     assert all(note.endswith("(trained before)") for note in notes)
     monkeypatch.undo()
     more, _ = compare(data, folder, vary=["attention.score=general"])
-    assert len(Results(folder)._found) == 5
+    assert len(Results(folder)._outcomes) == 5
     assert more.best.name == "general"
     assert (folder / RESULTS).read_text().count("\n") == 5
 

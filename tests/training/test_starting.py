@@ -11,7 +11,7 @@ import torch
 import seq2see
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.training.fine_tuning import fine_tuned
+from seq2see.training.fine_tuning import fine_tuning_recipe
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, run, same, weights, words
 
@@ -66,7 +66,7 @@ def test_what_the_recipe_says_otherwise_comes_from_the_model_and_is_said(tmp_pat
         "training": {**ROWS["training"], "clip": 0.5},
     }
     tuned = run(other, data, tmp_path / "tuned", start=tmp_path / "base", updates=1, listeners=[told])
-    [note] = [note for note in told.notes if "gone on from" in note]
+    [note] = [note for note in told.notes if "that is fine-tuned" in note]
     assert "decoder.size 6 (the recipe: 12)" in note
     assert "attention.score dot (the recipe: general)" in note
     recipe = seq2see.load(tmp_path / "tuned").recipe
@@ -77,7 +77,7 @@ def test_what_the_recipe_says_otherwise_comes_from_the_model_and_is_said(tmp_pat
 
 def test_the_models_own_recipe_needs_no_word(tmp_path: Path) -> None:
     base = run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "base", updates=1).recipe
-    assert fine_tuned(base, base, []) == (base, [])
+    assert fine_tuning_recipe(base, base, []) == (base, [])
 
 
 def test_the_whole_is_checked_like_any_recipe() -> None:
@@ -85,17 +85,17 @@ def test_the_whole_is_checked_like_any_recipe() -> None:
     blind = load_recipe({**ROWS, "attention": "none"})
     replacing = load_recipe({**ROWS, "search": {"replace_unknown": True}})
     with pytest.raises(UserError, match=r"search\.replace_unknown: has no effect here"):
-        fine_tuned(blind, replacing, [])
+        fine_tuning_recipe(blind, replacing, [])
 
 
 def test_another_task_is_refused() -> None:
     text = load_recipe(ROWS)
     label = load_recipe({"inputs": {"source": {}}, "output": {"kind": "label"}})
     with pytest.raises(UserError, match=r"--from: the recipe's output\.kind is label, and the model writes a text"):
-        fine_tuned(text, label, [])
+        fine_tuning_recipe(text, label, [])
     two = load_recipe({"inputs": {"source": {}, "more": {}}})
     with pytest.raises(UserError, match=r"--from: the recipe's inputs are source, more, and those of the model are so"):
-        fine_tuned(text, two, [])
+        fine_tuning_recipe(text, two, [])
 
 
 def test_bfloat16_learns_and_is_measured_in_whole_numbers(tmp_path: Path) -> None:

@@ -108,8 +108,7 @@ def _pair(argument: str) -> tuple[str, str]:
 def answers(args: Arguments, metric: str | None) -> tuple[str, dict[str, Rows]]:
     """(the metric, the outputs of each model); default metric: the main one of the first model."""
     from seq2see.data.tables import locate
-    from seq2see.pipeline.evaluator import answered
-    from seq2see.pipeline.measures import check_metrics, metrics_of
+    from seq2see.pipeline.evaluator import check_metrics, metrics_of, predict_rows
 
     table, dev = locate(args.data)
     outputs: dict[str, Rows] = {}
@@ -125,7 +124,7 @@ def answers(args: Arguments, metric: str | None) -> tuple[str, dict[str, Rows]]:
         for name, model in models.items():
             rows = model.rows_of(dev or table, args.columns)
             model.seen(rows)
-            outputs[name] = answered(model.bundles, rows, metric=metric, beam=args.beam, progress=meter)
+            outputs[name] = predict_rows(model.bundles, rows, metric=metric, beam=args.beam, progress=meter)
     return metric, outputs
 
 

@@ -72,12 +72,12 @@ def run(args: Arguments) -> None:
 def _training_table(args: Arguments) -> str | Path | None:
     """The table to compute components from, if one is given or known."""
     from seq2see.data.tables import locate
-    from seq2see.training.run import SOURCES, known_sources
+    from seq2see.training.resuming import SOURCES, read_sources
 
     if args.train is not None:
         return locate(args.train)[0]
     path = Path(args.model) / SOURCES
-    known = known_sources(path).data if path.is_file() else None
+    known = read_sources(path).data if path.is_file() else None
     return known if known is not None and Path(known).exists() else None
 
 
