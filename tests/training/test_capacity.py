@@ -54,5 +54,5 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path, monke
         raise ValueError(name)
 
     monkeypatch.setattr(os, "sysconf", silent)
-    assert run.machine_memory() is None
+    assert runs.machine_memory() is None
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1)
