@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from seq2see.training.comparison_results import fingerprint
 
 from seq2see.cli.app import import_plugins
 from seq2see.decoders import decoders
@@ -17,6 +16,7 @@ from seq2see.settings.base import kind_in, settings_in
 from seq2see.settings.decoders import WRITERS
 from seq2see.settings.encoders import EncoderSettings
 from seq2see.settings.plugins import DECODERS, ENCODERS
+from seq2see.training.comparing import fingerprint
 from seq2see.training.resuming import Sources
 from tests.cli.conftest import Run
 from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER
