@@ -68,8 +68,8 @@ class Score(nn.Module):
         return self.energies(query, candidates.keys)
 
     def equation(self) -> str:
-        """'e_j = q . k_j', for `show`: the start of the class's docstring."""
-        return equation_of(name_of(self))
+        """'e_j = q . k_j', for `show`: the start of the class's docstring, or the score's name where it has none."""
+        return REMARK.split(first_line(type(self)))[0] or f"e_j = {name_of(self)}(q, k_j)"
 
 
 def register(name: str) -> Callable[[type[Score]], type[Score]]:
@@ -112,13 +112,6 @@ def name_of(score: Score) -> str:
 def options(name: str) -> set[str]:
     """The settings of the score of that name: its constructor's arguments beyond the sizes and axes."""
     return _arguments(name) - {"axes"}
-
-
-def equation_of(name: str) -> str:
-    """'e_j = q . k_j', the start of the docstring of the score of that name; just the name where it has none."""
-    if name not in scores:
-        return f"e_j = {name}(q, k_j)"
-    return REMARK.split(first_line(scores[name]))[0] or f"e_j = {name}(q, k_j)"
 
 
 def _check_class(name: str, kind: Any) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from seq2see.attention import Attention, build_score
 from seq2see.attention.scopes import LocalMonotonic, LocalPredicted, Scope
 from seq2see.memory import Layout, Places, View
-from tests.parity.looking import Array, Window, array, looked
+from tests.parity.reference import Array, Window, array, looked
 
 QUERY, KEY, QUERIES = 4, 6, 3
 LINE = [11, 1, 6, 0, 2]

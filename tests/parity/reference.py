@@ -1,4 +1,4 @@
-"""Looking once more in NumPy: plain loops over all places, in double precision, from the equations alone."""
+"""Attention once more in NumPy: plain loops over all places, in double precision, from the equations alone."""
 
 from __future__ import annotations
 

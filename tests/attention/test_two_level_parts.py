@@ -12,7 +12,7 @@ from seq2see.attention import TwoLevelAttention, TwoLevelMultiHead, build_attent
 from seq2see.attention.records import scatter_to_places
 from seq2see.memory import Places, View
 from seq2see.settings.attention import AttentionSettings
-from tests.attention.test_through import PARTS, QUERY, SIZE, additive, document, softmax
+from tests.attention.test_two_level import PARTS, QUERY, SIZE, additive, document, softmax
 
 Array = np.ndarray
 HEADS, ABOVE = 2, 10
