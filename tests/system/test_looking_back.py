@@ -31,7 +31,7 @@ def pairs(*, count: int = 3000) -> list[Row]:
 def trained(folder: Path, score: str) -> Trained:
     rows, held_out = split(pairs())
     folder.mkdir()
-    return learn(RECIPE, rows, held_out, folder, updates=300, overrides=[f"encoder.self_attention={score}"])
+    return learn(RECIPE, rows, held_out, folder, updates=220, overrides=[f"encoder.self_attention={score}"])
 
 
 def test_a_recurrent_network_that_looks_back_finds_what_it_was_asked_for(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def test_entailment_generation_keeps_what_follows(tmp_path: Path) -> None:
         return {"premise": premise, "hypothesis": f"The {ANIMALS[who]} in the {place} is {deed}", "label": "entailment"}
 
     rows, held_out = split([pair() for _ in range(500)])
-    trained = learn("entailment-generation", rows, held_out, tmp_path, updates=250, overrides=SMALL)
+    sharp = [*SMALL, "loss.label_smoothing=0", "training.learning_rate=0.01"]
+    trained = learn("entailment-generation", rows, held_out, tmp_path, updates=250, overrides=sharp)
 
     report = trained.model.evaluate(trained.rows)
     assert report.metrics["bleu_lc"] >= 90
