@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,10 @@ BOMBS = {
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
 def test_bombs_are_refused_with_file_and_line(tmp_path: Path, text: str, call: Call) -> None:
+    """Without limits this would take hours, and the time that every test has would end it."""
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
-    began = time.monotonic()
     assert refused(path).startswith(f"{path}, line ")
-    assert time.monotonic() - began < 60  # without limits it takes hours
     code, _, err = call("show", path)
     assert code == 2
     assert f"{path}, line " in err

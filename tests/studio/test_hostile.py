@@ -8,7 +8,6 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -232,10 +231,8 @@ def test_a_great_many_mistakes_are_told_in_a_few_lines(
     usual: TestClient, route: str, make: Callable[[], bytes]
 ) -> None:
     content = make()
-    start = monotonic()
     status, message = post(usual, route, content)
     assert (status, len(message) <= 2000) == (422, True), message[:300]
-    assert monotonic() - start < 60, "three times as many took two minutes once"
 
 
 def test_the_first_mistakes_are_listed_and_the_others_counted(usual: TestClient) -> None:
