@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, one_hot
 
-from seq2see.settings.base import EmbeddingSettings
+from seq2see.settings.base import EmbeddingSettings, LearnedSettings, PretrainedSettings
 
 
 class Embedding(nn.Module):
@@ -62,14 +62,15 @@ def build_embedding(
 
     A pre-trained embedding may be built without its vectors when weights are about to be loaded over it.
     """
-    if settings.kind == "one-hot":
+    if not isinstance(settings, LearnedSettings | PretrainedSettings):
         return OneHot(symbols, dropout=settings.dropout)
-    size = settings.size if vectors is None else vectors.shape[1]
-    pretrained = settings.kind == "pretrained"
-    origin = f"from {settings.path}, {'tuned' if settings.tuned else 'frozen'}" if pretrained else ""
+    size, origin, frozen = settings.size if vectors is None else vectors.shape[1], "", False
+    if isinstance(settings, PretrainedSettings):
+        frozen = not settings.tuned
+        origin = f"from {settings.path}, {'frozen' if frozen else 'tuned'}"
     embedding = Embedding(symbols, size, dropout=settings.dropout, origin=origin)
     if vectors is not None:
         embedding.E.data.copy_(vectors)
-    if pretrained and not settings.tuned:
+    if frozen:
         embedding.E.requires_grad_(False)
     return embedding

@@ -33,7 +33,8 @@ from seq2see.encoders import ByInput, Encoder, InputInfo, build_encoder, check_e
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
-from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
+from seq2see.recipe.resolve import activation_of, channels_of, hidden_of, output_of, reconstruction_of
+from seq2see.settings.decoders import ReadoutSettings, SymbolSettings
 from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
@@ -57,7 +58,7 @@ class EncoderDecoder(nn.Module):
         self.encoders = _build_encoders(recipe, sizes)
         self.reader_of = {name: recipe.reader_of(name) for name in recipe.inputs}
         self.looked_at = frozenset(recipe.looked_at)
-        self.own = frozenset(name for name in recipe.inputs if recipe.encoder_of(name).own is not None)
+        self.own = frozenset(name for name in recipe.inputs if recipe.encoder_of(name).own)
         views = {key: view for name in recipe.inputs for key, view in self.encoder(name).views(name).items()}
         summaries = {name: self.encoder(name).summary_size for name in recipe.inputs}
         _check_views(recipe, views)
@@ -198,6 +199,7 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
     settings = recipe.decoder
     if recipe.output.numeric:
         return _build_numbers(recipe, decoder.features_size, symbols)
+    assert isinstance(settings, ReadoutSettings)
     source = recipe.copied_places
     kind = SoftmaxHead if source is None else partial(CopyHead, source=source)
     return kind(
@@ -214,7 +216,7 @@ def _build_numbers(recipe: Recipe, features: int, numbers: int) -> NumbersHead:
     activation, shape = output_of(recipe), recipe.output.shape
     if shape is None:
         return NumbersHead(features, numbers, output=activation)
-    if recipe.decoder.reconstruction.pixels == "dense":
+    if reconstruction_of(recipe).pixels == "dense":
         return NumbersHead(features, prod(shape), output=activation)
     return PixelsHead(features, shape, channels_of(recipe), output=activation, activation=activation_of(recipe))
 
@@ -238,11 +240,13 @@ def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 
 def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:
+    assert isinstance(recipe.decoder, SymbolSettings)
     return build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output"))
 
 
 def _tied(recipe: Recipe, conditions: Conditions) -> nn.Parameter | None:
-    if not recipe.decoder.tied or conditions.embedding is None:
+    tied = isinstance(recipe.decoder, SymbolSettings) and recipe.decoder.tied
+    if not tied or conditions.embedding is None:
         return None
     weight = conditions.embedding.weight
     if not isinstance(weight, nn.Parameter):

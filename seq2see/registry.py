@@ -91,7 +91,7 @@ class Rule:
     def problems(self, recipe: Recipe) -> Iterator[Problem]:
         """What the check finds, under the name of the rule."""
         for problem in self.check(recipe):
-            yield Problem(problem.path, problem.message, self.name, self.stage == "no-effect")
+            yield Problem(problem.path, problem.message, self.name, problem.no_effect or self.stage == "no-effect")
 
 
 RULES: dict[str, Rule] = {}

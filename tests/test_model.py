@@ -13,6 +13,7 @@ from seq2see.decoders import LabelDecoder, RecurrentDecoder
 from seq2see.errors import UserError
 from seq2see.model import SOS, EncoderDecoder, Sizes, shifted
 from seq2see.recipe import load_recipe
+from seq2see.settings.base import EmbeddingSettings
 
 SYMBOLS, OUTPUTS, SMALL = 9, 7, 6
 ENCODER = {"size": SMALL // 2, "embedding": {"size": 3}}
@@ -180,7 +181,7 @@ def test_an_input_does_not_depend_on_its_batch() -> None:
 
 def test_a_one_hot_embedding_cannot_be_tied() -> None:
     recipe = load_recipe({"inputs": {"source": {}}})
-    embedding = recipe.decoder.embedding.model_copy(update={"kind": "one-hot"})
+    embedding = EmbeddingSettings(kind="one-hot")
     decoder = recipe.decoder.model_copy(update={"tied": True, "embedding": embedding})
     with pytest.raises(UserError, match=r"decoder\.tied needs an embedding with weights"):
         EncoderDecoder(recipe.model_copy(update={"decoder": decoder}), Sizes({"source": SYMBOLS}, OUTPUTS))

@@ -22,8 +22,9 @@ from seq2see.deferred_gradients import gather_places
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.registry import Registry
-from seq2see.settings.attention import declare
+from seq2see.settings.attention import SCORE_KEYS, SCORES, AttentionSettings, ScoreSettings
 from seq2see.settings.base import first_line
+from seq2see.settings.plugins import settings_from_constructor
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
 scores: Registry[type[Score]] = Registry("score")
@@ -78,10 +79,19 @@ def register(name: str) -> Callable[[type[Score]], type[Score]]:
     def add(kind: Any) -> Any:
         _check_class(name, kind)
         scores.register(name)(kind)
-        declare(name, options(name), ordered=kind.ordered)
+        _declare(name, kind)
         return kind
 
     return add
+
+
+def _declare(name: str, kind: type[Score]) -> None:
+    """Let recipes name a score that a plug-in brings."""
+    if name not in SCORES:
+        given = {"query", "key", "axes", *AttentionSettings.model_fields}
+        SCORES[name] = settings_from_constructor(
+            name, kind, ScoreSettings, given=given, keys=SCORE_KEYS, named=False, ordered=kind.ordered
+        )
 
 
 def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:

@@ -18,8 +18,8 @@ from seq2see.memory import Memory, View
 from seq2see.registry import Registry
 from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.base import first_line
-from seq2see.settings.decoders import WRITERS, DecoderSettings
-from seq2see.settings.plugins import DECODERS, read_class
+from seq2see.settings.decoders import DECODERS, DecoderSettings, OwnAnswerSettings, OwnDecoderSettings
+from seq2see.settings.plugins import constructor_values, settings_from_constructor
 from seq2see.symbols import Symbols, default_symbols
 
 
@@ -122,21 +122,22 @@ class Decoder(nn.Module):
 def build_decoder(settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions) -> Decoder:
     """The decoder of the settings' kind, under these conditions."""
     kind: Any = decoders[settings.kind]
-    options = {} if settings.own is None else settings.own.values(settings.options)
+    options = constructor_values(settings) if settings.own else {}
     decoder: Decoder = kind(settings, attention, conditions, **options)
     if not isinstance(getattr(decoder, "features_size", None), int):
         raise UserError(f"decoder '{settings.kind}': its constructor sets no self.features_size, a whole number")
     return decoder
 
 
-def _tell(name: str, kind: type) -> None:
-    """Let recipes name a user's own decoder."""
-    if name in WRITERS:
+def _declare(name: str, kind: type) -> None:
+    """Let recipes name a decoder that a plug-in brings."""
+    if name in DECODERS:
         return
     if not issubclass(kind, Decoder):
         raise TypeError(f"decoder '{name}': {kind.__name__} is no subclass of seq2see.decoders.Decoder")
     _check_taught(name, kind)
-    DECODERS[name] = read_class(name, kind, given=GIVEN, one_step=kind.one_step)
+    base = OwnAnswerSettings if kind.one_step else OwnDecoderSettings
+    DECODERS[name] = settings_from_constructor(name, kind, base, given=GIVEN)
 
 
 def _check_taught(name: str, kind: type[Decoder]) -> None:
@@ -150,7 +151,7 @@ def _check_taught(name: str, kind: type[Decoder]) -> None:
 
 
 GIVEN = ("settings", "attention", "conditions")
-decoders: Registry[type[Decoder]] = Registry("decoder", tell=_tell)
+decoders: Registry[type[Decoder]] = Registry("decoder", tell=_declare)
 
 
 # --- Summaries and the first state

@@ -15,7 +15,7 @@ from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.decoders import LabelDecoderSettings, OwnAnswerSettings, ReconstructionDecoderSettings
 
 
 @decoders.register("label")
@@ -24,7 +24,12 @@ class LabelDecoder(Decoder):
 
     one_step = True
 
-    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+    def __init__(
+        self,
+        settings: LabelDecoderSettings | ReconstructionDecoderSettings | OwnAnswerSettings,
+        attention: AttentionSettings,
+        conditions: Conditions,
+    ):
         super().__init__(settings, attention, conditions)
         self.looking = CrossAttention(attention, query=settings.size, views=conditions.looks)
         self.whole_output = settings.output == "all"

@@ -15,7 +15,7 @@ from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import DecoderEquations, Ready, State, Step
 from seq2see.encoders import Dense
 from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.decoders import ReconstructionDecoderSettings
 from seq2see.symbols import Symbols, default_symbols, prefixed, symbols_of
 
 
@@ -24,7 +24,7 @@ class ReconstructionDecoder(LabelDecoder):
     """s is the code itself (the summaries it starts from), or a parameter; features are u = g(.. W_1 [s; c] + b_1 ..),
     or [s; c] where there are no layers."""
 
-    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+    def __init__(self, settings: ReconstructionDecoderSettings, attention: AttentionSettings, conditions: Conditions):
         code = joined_size(list(conditions.start.values()), settings.join) if conditions.start else settings.size
         copied = settings.model_copy(update={"size": code, "start_by": "copy"})
         super().__init__(copied, attention, conditions)

@@ -27,7 +27,7 @@ from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
 from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.decoders import OwnDecoderSettings, RecurrentDecoderSettings
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 
@@ -39,7 +39,12 @@ class RecurrentDecoder(Decoder):
     layer, and step t+1 by input feeding. Features are s_t, or [s_t; c_t; e(y_{t-1})].
     """
 
-    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+    def __init__(
+        self,
+        settings: RecurrentDecoderSettings | OwnDecoderSettings,
+        attention: AttentionSettings,
+        conditions: Conditions,
+    ):
         super().__init__(settings, attention, conditions)
         embedding, every = conditions.embedding, conditions.every
         if embedding is None:

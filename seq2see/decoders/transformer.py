@@ -29,7 +29,7 @@ from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import TokenInput
 from seq2see.memory import Memory, View
 from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.decoders import OwnAnswerSettings, TransformerDecoderSettings
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 Cache = tuple[Tensor, ...]
@@ -45,7 +45,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(
         self,
-        settings: DecoderSettings,
+        settings: TransformerDecoderSettings | OwnAnswerSettings,
         attention: AttentionSettings,
         views: Mapping[str, View],
         *,
@@ -145,7 +145,12 @@ class TransformerDecoder(Decoder):
 
     direct = True
 
-    def __init__(self, settings: DecoderSettings, attention: AttentionSettings, conditions: Conditions):
+    def __init__(
+        self,
+        settings: TransformerDecoderSettings | OwnAnswerSettings,
+        attention: AttentionSettings,
+        conditions: Conditions,
+    ):
         super().__init__(settings, attention, conditions)
         embedding, every = conditions.embedding, conditions.every
         self.one_step = embedding is None

@@ -14,9 +14,9 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
-from seq2see.settings.base import first_line, kind_in, settings_in
-from seq2see.settings.encoders import KEYS, EncoderSettings, OwnEncoderSettings
-from seq2see.settings.plugins import ENCODERS, read_class
+from seq2see.settings.base import ENCODERS, EmbeddingSettings, EncoderSettings, first_line
+from seq2see.settings.encoders import KEYS
+from seq2see.settings.plugins import arguments_of, constructor_values, settings_from_constructor
 
 
 @dataclass
@@ -124,17 +124,39 @@ class Encoder(nn.Module):
         return [*lines, self.vectors.equation("x_j")] if isinstance(self.vectors, Embedding | OneHot) else lines
 
 
-def _tell(name: str, kind: type) -> None:
-    """Let recipes name a user's own encoder."""
-    if name in [word for settings in settings_in(EncoderSettings) for word in kind_in(settings)]:
+GIVEN = ("embedding", "symbols", "channels")
+"""Arguments of an encoder's constructor that are known when it is built."""
+
+
+class OwnEncoderSettings(EncoderSettings):
+    """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
+
+    lies = None
+    own = True
+
+    @property
+    def places_size(self) -> None:
+        return None
+
+
+class OwnReaderSettings(OwnEncoderSettings):
+    """... which reads symbols through an embedding."""
+
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+
+def _declare(name: str, kind: type) -> None:
+    """Let recipes name an encoder that a plug-in brings."""
+    if name in ENCODERS:
         return
     if not issubclass(kind, Encoder):
         raise TypeError(f"encoder '{name}': {kind.__name__} is no subclass of seq2see.encoders.Encoder")
-    ENCODERS[name] = read_class(name, kind, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
+    embedded = any(one.name == "embedding" for one in arguments_of(kind))
+    base = OwnReaderSettings if embedded else OwnEncoderSettings
+    ENCODERS[name] = settings_from_constructor(name, kind, base, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
 
 
-GIVEN = ("embedding", "symbols", "channels")
-encoders: Registry[type[Encoder]] = Registry("encoder", tell=_tell)
+encoders: Registry[type[Encoder]] = Registry("encoder", tell=_declare)
 
 
 def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
@@ -143,15 +165,15 @@ def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
     if not isinstance(settings, OwnEncoderSettings):
         built: Encoder = kind.build(settings, info)
         return built
-    own = settings.own
     known: dict[str, Any] = {"symbols": info.symbols, "channels": info.channels}
-    if "embedding" in own.given:
-        known["embedding"] = build_embedding(settings.embedding, info.symbols, vectors=info.vectors)
-    arguments = {name: value for name, value in known.items() if name in own.given}
-    encoder: Encoder = kind(**arguments, **own.values(settings.arguments))
+    if settings.symbols is not None:
+        known["embedding"] = build_embedding(settings.symbols, info.symbols, vectors=info.vectors)
+    wanted = {one.name for one in arguments_of(kind)}
+    arguments = {name: value for name, value in known.items() if name in wanted}
+    encoder: Encoder = kind(**arguments, **constructor_values(settings, keys=KEYS))
     for name in ("size", "summary_size"):
         if not isinstance(getattr(encoder, name, None), int):
-            raise UserError(f"encoder '{own.name}': its constructor sets no self.{name}, a whole number")
+            raise UserError(f"encoder '{settings.kind}': its constructor sets no self.{name}, a whole number")
     return encoder
 
 

@@ -17,7 +17,12 @@ from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
 from seq2see.encoders.positional_input import position_equation
 from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
-from seq2see.settings.encoders import HierarchicalEncoderSettings, Level
+from seq2see.settings.encoders import (
+    HierarchicalEncoderSettings,
+    Level,
+    RecurrentLevelSettings,
+    TransformerLevelSettings,
+)
 from seq2see.symbols import Symbols, default_symbols, symbols_of
 
 
@@ -95,7 +100,7 @@ class HierarchicalEncoder(Encoder):
             "last": "{s} = the last {h}_j",
             "mean": "{s} = the mean of the {h}_j",
         }
-        both = {kind: " of each direction, joined" * (kind == "recurrent" and settings.bidirectional) for kind in kinds}
+        both = {kind: " of each direction, joined" * (settings.level_size(kind) > settings.size) for kind in kinds}
         words = pooled[settings.words].format(s="s_i", h="w_i", x="w")
         summary = pooled[settings.pooling].format(s="summary", h="h", x="s")
         over = [_title(settings, kind) for kind in kinds]
@@ -109,8 +114,8 @@ class HierarchicalEncoder(Encoder):
             f"sentences: h_1 .. h_M = {over[1]} over s_1 .. s_M;  places are the h_i, or the words' own w_ij",
             summary + both[kinds[1]] * (settings.pooling == "last"),
             *([f"{settings.layers} layers on each level"] if settings.layers > 1 else []),
-            *([f"{settings.cell}: {cells[0].equation()}"] if cells else []),
-            *(_transformer_equations(settings) if "transformer" in kinds else []),
+            *([f"{settings.cell}: {cells[0].equation()}"] if isinstance(settings, RecurrentLevelSettings) else []),
+            *(_transformer_equations(settings) if isinstance(settings, TransformerLevelSettings) else []),
         ]
 
     def parameter_symbols(self) -> Symbols:
@@ -122,13 +127,14 @@ class HierarchicalEncoder(Encoder):
 
 
 def _title(settings: HierarchicalEncoderSettings, kind: Level) -> str:
-    if kind == "transformer":
+    if kind == "transformer" and isinstance(settings, TransformerLevelSettings):
         return f"self-attention of size {settings.size}, {settings.heads} heads,"
+    assert isinstance(settings, RecurrentLevelSettings)
     directions = "both directions" if settings.bidirectional else "left to right"
     return f"{settings.cell}s of size {settings.size} ({directions})"
 
 
-def _transformer_equations(settings: HierarchicalEncoderSettings) -> list[str]:
+def _transformer_equations(settings: TransformerLevelSettings) -> list[str]:
     """How a level of self-attention reads v_1 .. v_M, which are embeddings or sentences."""
     where = position_equation(settings.positions, settings.longest, "j")
     return [
@@ -146,8 +152,9 @@ def _build_level(
     limit: the key of an input that limits their number; scale: of embeddings, which are small compared to the positions
     that are added to them.
     """
-    if kind == "transformer":
+    if kind == "transformer" and isinstance(settings, TransformerLevelSettings):
         return TransformerLevel(settings, width, limit=limit, scale=scale)
+    assert isinstance(settings, RecurrentLevelSettings)
     return RecurrentLayers(settings, width, bidirectional=settings.bidirectional)
 
 

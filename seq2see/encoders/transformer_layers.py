@@ -15,7 +15,7 @@ from seq2see.encoders.base import Encoded, Encoder
 from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
 from seq2see.encoders.positional_input import PositionalInput
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places
-from seq2see.settings.encoders import HierarchicalEncoderSettings, TransformerEncoderSettings, VideoEncoderSettings
+from seq2see.settings.encoders import TransformerEncoderSettings, TransformerLevelSettings
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 LAYER = (
@@ -36,9 +36,7 @@ class EncoderLayer(nn.Module):
         self.feed = FeedForward(size, feedforward)
 
     @classmethod
-    def of(
-        cls, settings: TransformerEncoderSettings | HierarchicalEncoderSettings | VideoEncoderSettings
-    ) -> EncoderLayer:
+    def of(cls, settings: TransformerEncoderSettings | TransformerLevelSettings) -> EncoderLayer:
         """A layer with the sizes of an encoder's settings."""
         return cls(
             settings.size,
@@ -137,7 +135,7 @@ class TransformerLevel(nn.Module):
     Each row is a sequence of its own: words of a sentence do not see those of another. `last` is the state of the last
     real place, which has seen all others; zeros where no place is real.
 
-    >>> level = TransformerLevel(HierarchicalEncoderSettings(size=8, feedforward=16), 3)
+    >>> level = TransformerLevel(TransformerLevelSettings(size=8, feedforward=16), 3)
     >>> read = level(torch.zeros(2, 5, 3), torch.ones(2, 5, dtype=torch.bool))
     >>> read.states.shape, read.last.shape
     (torch.Size([2, 5, 8]), torch.Size([2, 8]))
@@ -145,7 +143,7 @@ class TransformerLevel(nn.Module):
 
     def __init__(
         self,
-        settings: HierarchicalEncoderSettings | VideoEncoderSettings,
+        settings: TransformerLevelSettings,
         width: int,
         *,
         limit: str = "max_length",

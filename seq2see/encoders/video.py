@@ -19,7 +19,7 @@ from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.modalities.video import Clips
-from seq2see.settings.encoders import VideoEncoderSettings
+from seq2see.settings.encoders import RecurrentLevelSettings, TransformerLevelSettings, VideoEncoderSettings
 from seq2see.symbols import Symbols, default_symbols
 
 STILL = 0.01
@@ -252,7 +252,7 @@ class VideoEncoder(Encoder):
         return Places(regions, mask, Layout("frames-grid", (number, rows, columns)), names, parent, frames)
 
     def equations(self) -> list[str]:
-        settings, cell = self.settings, self.settings.cell
+        settings = self.settings
         lines = [self._headline()]
         parts = []
         if settings.appearance:
@@ -267,13 +267,14 @@ class VideoEncoder(Encoder):
             parts.append("n_j")
         each = "all cells of each" if settings.frame == "flat" else "the mean of each"
         vector = f"[{'; '.join(parts)}]"
-        if settings.over_time == "transformer":
+        if isinstance(settings, TransformerLevelSettings):
             where = position_equation(settings.positions, settings.longest, "j")
             lines.append(f"x_j = W_p {vector} + b_p{where}; of {each}")
             lines += [*LAYER, "h_j = norm(x_j);  summary = the mean of the h_j"]
-        elif not isinstance(self.layers, RecurrentLayers):
+        elif not isinstance(settings, RecurrentLevelSettings) or not isinstance(self.layers, RecurrentLayers):
             lines.append(f"h_j = W_p {vector} + b_p, of {each};  summary = the mean of the h_j")
         else:
+            cell = settings.cell
             lines.append(f"x_j = W_p {vector} + b_p, of {each};  h_j = {cell}(h_{{j-1}}, x_j)")
             if settings.bidirectional:
                 lines.append("h_j joined with the state of a second network that reads from the end")
@@ -287,10 +288,11 @@ class VideoEncoder(Encoder):
         settings = self.settings
         features = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
         over = "every frame for itself"
-        layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
-        if settings.over_time == "transformer":
+        if isinstance(settings, TransformerLevelSettings):
+            layers = _count_layers(settings)
             over = f"a transformer of size {settings.size} over time, {layers} of {settings.heads} heads"
-        if settings.recurrent:
+        if isinstance(settings, RecurrentLevelSettings):
+            layers = _count_layers(settings)
             directions = "in both directions" if settings.bidirectional else "from the first to the last"
             over = f"{layers} of {settings.cell} of size {settings.size} over time, {directions}"
         return f"frames of a video, of each {' and '.join(features)}; {over}"
@@ -299,12 +301,16 @@ class VideoEncoder(Encoder):
         return default_symbols(self) | ({} if self.backbone is None else backbone_symbols(self.backbone))
 
 
+def _count_layers(settings: RecurrentLevelSettings | TransformerLevelSettings) -> str:
+    return f"{settings.layers} layers" if settings.layers > 1 else "one layer"
+
+
 def _build_layers(settings: VideoEncoderSettings) -> RecurrentLayers | TransformerLevel | None:
-    if settings.over_time == "transformer":
+    if isinstance(settings, TransformerLevelSettings):
         return TransformerLevel(settings, settings.size, limit="most")
-    return (
-        RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional) if settings.recurrent else None
-    )
+    if isinstance(settings, RecurrentLevelSettings):
+        return RecurrentLayers(settings, settings.size, bidirectional=settings.bidirectional)
+    return None
 
 
 def _pixels(column: Clips) -> Tensor:

@@ -19,7 +19,7 @@ from seq2see.modalities.text import TextField, TextInput, TextOutput
 from seq2see.modalities.texts import TextsField, TextsInput
 from seq2see.modalities.vector import VectorField, VectorInput, VectorOutput
 from seq2see.modalities.video import VideoField
-from seq2see.settings.encoders import by_kind
+from seq2see.settings.base import by_kind
 
 InputSettings = Annotated[
     Annotated[TextInput, Tag("text")]

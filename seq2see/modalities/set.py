@@ -12,8 +12,7 @@ from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
 from seq2see.modalities.base import Elements, inputs
 from seq2see.modalities.text import TOKENS, TextField
-from seq2see.settings.base import ColumnSettings, InputColumn, TextSettings
-from seq2see.settings.encoders import EncoderSettings
+from seq2see.settings.base import ColumnSettings, EncoderSettings, InputColumn, TextSettings
 
 
 class SetInput(TextSettings, InputColumn):

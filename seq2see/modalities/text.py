@@ -23,8 +23,7 @@ from seq2see.data.vocabulary import SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.modalities.base import Chosen, Example, Modality, Occlusion, Output, Row, file_of, inputs, outputs
-from seq2see.settings.base import ColumnSettings, InputColumn, OutputColumn, TextSettings
-from seq2see.settings.encoders import EncoderSettings
+from seq2see.settings.base import ColumnSettings, EncoderSettings, InputColumn, OutputColumn, TextSettings
 
 
 class GivenText(TextSettings, InputColumn):

@@ -18,8 +18,7 @@ from seq2see.data.sentences import cut, together
 from seq2see.data.store import Ragged
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
 from seq2see.modalities.text import GivenText, TextField
-from seq2see.settings.base import ColumnSettings, Count
-from seq2see.settings.encoders import EncoderSettings
+from seq2see.settings.base import ColumnSettings, Count, EncoderSettings
 
 
 class TextsInput(GivenText):

@@ -21,8 +21,7 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
 from seq2see.modalities.base import Chosen, Elements, Example, Modality, NumericOutput, file_of, inputs, outputs
-from seq2see.settings.base import Amount, ColumnSettings, InputColumn, OutputColumn, Settings
-from seq2see.settings.encoders import EncoderSettings
+from seq2see.settings.base import Amount, ColumnSettings, EncoderSettings, InputColumn, OutputColumn, Settings
 
 
 class NoiseSettings(Settings):

@@ -35,7 +35,8 @@ from seq2see.pipeline.weights import (
 )
 from seq2see.recipe import Recipe, load_recipe, to_yaml
 from seq2see.recipe.schema import with_plugins
-from seq2see.settings.encoders import embedding_of
+from seq2see.settings.base import PretrainedSettings
+from seq2see.settings.decoders import SymbolSettings
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 MOST_BASELINES = 32 * MEBIBYTE
@@ -183,11 +184,11 @@ def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[st
     """Pre-trained vectors by field name, and how much of each vocabulary they cover."""
     found: dict[str, Tensor] = {}
     notes = []
-    wanted = {name: embedding_of(recipe.encoder_of(name)) for name in recipe.inputs if recipe.reader_of(name) == name}
-    if not recipe.output.one_step:
+    wanted = {name: recipe.encoder_of(name).symbols for name in recipe.inputs if recipe.reader_of(name) == name}
+    if not recipe.output.one_step and isinstance(recipe.decoder, SymbolSettings):
         wanted[OUTPUT] = recipe.decoder.embedding
     for name, settings in wanted.items():
-        if settings is not None and settings.kind == "pretrained" and settings.path:
+        if settings is not None and isinstance(settings, PretrainedSettings) and settings.path:
             random = np.random.default_rng(abs(recipe.training.seed))
             read = read_vectors(settings.path, fields.all[name].vocabulary, generator=random)
             found[name] = torch.from_numpy(read.matrix)

@@ -14,7 +14,7 @@ from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TrainingSettings
-from seq2see.settings.encoders import embedding_of
+from seq2see.settings.decoders import SymbolSettings
 
 
 @dataclass
@@ -87,7 +87,7 @@ def answers_of(subject: Bundle | Recipe) -> Answers:
         known = {name: size for name, size in sizes.items() if subject.vocabulary_owner(name) == name}
         network, parameters = skeleton(subject, known), of_recipe(subject, known)
         notes = _notes(subject, known)
-    if recipe.decoder.tied:
+    if isinstance(recipe.decoder, SymbolSettings) and recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
     return Answers(
         recipe.task,
@@ -186,7 +186,7 @@ def _block(title: str, lines: list[str]) -> list[str]:
 def _could_copy(recipe: Recipe) -> bool:
     """Whether the output is written in the symbols of a text that is read."""
     tokens = getattr(recipe.output, "tokens", None)
-    return recipe.decoder.own is None and any(column.tokens == tokens for column in recipe.texts.values())
+    return not recipe.decoder.own and any(column.tokens == tokens for column in recipe.texts.values())
 
 
 def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
@@ -232,7 +232,7 @@ def _target(recipe: Recipe) -> str:
 def _draws(recipe: Recipe) -> list[str]:
     """What is minimised where looks are drawn and learned from what came of them."""
     settings, attention = recipe.loss, recipe.attention
-    if not recipe.looked_at or attention.choice != "hard" or attention.estimator != "score-function":
+    if not recipe.looked_at or not attention.by_score:
         return []
     lines = [
         "  + (-sum_t R_t log a_t(j_t)), j_t the place drawn, R_t = sum_{i>=t} (log P(y_i) - b) taken as it is",
@@ -260,10 +260,11 @@ def _dropouts(recipe: Recipe) -> dict[str, float | None]:
         if recipe.reader_of(name) == name:
             settings = recipe.encoder_of(name)
             whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
-            dropouts[f"encoder{whose}"] = settings.dropout
-            if (embedding := embedding_of(settings)) is not None:
-                dropouts[f"e(x){whose}"] = embedding.dropout
-    return dropouts | {"decoder": recipe.decoder.dropout, "e(y)": recipe.decoder.embedding.dropout}
+            dropouts[f"encoder{whose}"] = getattr(settings, "dropout", None)
+            if settings.symbols is not None:
+                dropouts[f"e(x){whose}"] = settings.symbols.dropout
+    symbols = recipe.decoder.embedding.dropout if isinstance(recipe.decoder, SymbolSettings) else None
+    return dropouts | {"decoder": recipe.decoder.dropout, "e(y)": symbols}
 
 
 def _limits(settings: TrainingSettings) -> str:

@@ -17,7 +17,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.numeric_outputs import plain_numbers
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.recipe import Recipe
-from seq2see.recipe.numbers import hidden_of, output_of
+from seq2see.recipe.resolve import hidden_of, output_of
 from seq2see.settings.encoders import DenseEncoderSettings
 
 Matrix = Float[np.ndarray, "rows numbers"]

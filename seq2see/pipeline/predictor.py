@@ -23,6 +23,7 @@ from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
+from seq2see.settings.decoders import TransformerDecoderSettings
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
@@ -63,7 +64,7 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
     what: the option that asks for it, for the message.
     """
     decoder = recipe.decoder
-    if recipe.output.one_step or decoder.kind != "transformer" or decoder.positions != "learned":
+    if recipe.output.one_step or not isinstance(decoder, TransformerDecoderSettings) or decoder.positions != "learned":
         return
     if length > decoder.longest:
         most = decoder.longest

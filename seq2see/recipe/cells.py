@@ -7,9 +7,7 @@ from typing import Any
 from seq2see.errors import UserError
 from seq2see.recipe.load import load_recipe
 from seq2see.recipe.schema import Recipe
-
-CELLS = ("rnn", "gru", "lstm")
-_OPTIONS = {"rnn": ("activation",), "gru": ("activation", "reset"), "lstm": ()}
+from seq2see.settings.base import CELLS
 
 
 def with_cell(recipe: Recipe, cell: str) -> Recipe:
@@ -40,7 +38,8 @@ def _has_cells(part: dict[str, Any]) -> bool:
 
 
 def _replaced(part: dict[str, Any], cell: str) -> None:
-    part["cell"] = cell
-    for option in ("activation", "reset"):
-        if option not in _OPTIONS[cell]:
+    known = CELLS[cell].model_fields
+    for option in CELLS[part["cell"]].model_fields:
+        if option not in known:
             part.pop(option, None)
+    part["cell"] = cell

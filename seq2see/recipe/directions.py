@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seq2see.data.video_files import VideoInput
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.encoders import VideoEncoderSettings
+from seq2see.settings.encoders import TransformerLevelSettings, VideoEncoderSettings
 
 IN_ORDER = ("location",)
 """Scores that go by where a place lies, so that frames that know nothing of each other are told apart."""
@@ -46,7 +46,8 @@ def _read(given: VideoInput) -> Iterator[str]:
 
 def _ordered(recipe: Recipe, settings: VideoEncoderSettings) -> bool:
     """Whether anything that is made of the frames depends on their order."""
-    over = settings.recurrent or (settings.over_time == "transformer" and settings.positions != "none")
+    placed = isinstance(settings, TransformerLevelSettings) and settings.positions != "none"
+    over = settings.recurrent or placed
     seen = over or any(span > 1 for span in settings.seen)
     attention = recipe.attention
     return seen or attention.score in IN_ORDER or attention.scope != "global"

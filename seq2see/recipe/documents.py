@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from seq2see.errors import nearest
 from seq2see.recipe.schema import Recipe, names
-from seq2see.settings.base import kind_in, settings_in
-from seq2see.settings.encoders import EncoderSettings, Reader, RecurrentEncoderSettings
-from seq2see.settings.plugins import ENCODERS
+from seq2see.settings.base import ENCODERS, EncoderSettings
 
 
 def unknown_places(recipe: Recipe) -> list[str]:
@@ -35,7 +33,7 @@ def _may_have(recipe: Recipe, place: str, *, unread: list[str]) -> bool:
     name, _, part = place.partition(".")
     if not part or name not in recipe.inputs:
         return False
-    return recipe.encoder_of(name).own is not None or recipe.reader_of(name) in unread
+    return recipe.encoder_of(name).own or recipe.reader_of(name) in unread
 
 
 def unread(recipe: Recipe) -> list[str]:
@@ -54,9 +52,7 @@ def _unread(recipe: Recipe) -> list[str]:
     """Their names, without those that are read by another one's encoder."""
     found = []
     for name, given in recipe.inputs.items():
-        settings = recipe.encoder_of(name)
-        reads = settings.reads if settings.own is None else settings.own.reads
-        if recipe.reader_of(name) == name and given.kind not in reads:
+        if recipe.reader_of(name) == name and given.kind not in recipe.encoder_of(name).reads:
             found.append(name)
     return found
 
@@ -75,7 +71,7 @@ def unused_sentences(recipe: Recipe) -> list[str]:
     used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
     alone = [name for name in recipe.looked_at if "." in name and name.partition(".")[0] not in used]
     alone = [name for name in alone if recipe.inputs[name.partition(".")[0]].kind == "texts"]
-    alone = [name for name in alone if recipe.encoder_of(name.partition(".")[0]).own is None]
+    alone = [name for name in alone if not recipe.encoder_of(name.partition(".")[0]).own]
     if recipe.attention.through is not None:
         return []
     return [
@@ -115,7 +111,7 @@ def unsuited(recipe: Recipe) -> list[str]:
     """A kind of the recipe's encoder that none of its inputs can be read by: they were given encoders of their own, by
     the user or as such inputs are read, so that it would stand there for nothing."""
     settings = recipe.encoder
-    silent = settings.kind == RecurrentEncoderSettings().kind or settings.own is not None
+    silent = settings.kind == EncoderSettings().kind or settings.own
     used = any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs)
     if silent or used or any(given.kind in settings.reads for given in recipe.inputs.values()):
         return []
@@ -128,6 +124,4 @@ def unsuited(recipe: Recipe) -> list[str]:
 
 def readers_of(kind: str) -> list[str]:
     """Kinds of encoders that read such an input: ours, and those that plug-ins brought."""
-    ours = [one for one in settings_in(EncoderSettings) if issubclass(one, Reader) and kind in one.reads]
-    brought = [one.name for one in ENCODERS.values() if kind in one.reads]
-    return [*(name for one in ours for name in kind_in(one)), *brought]
+    return [name for name, settings in ENCODERS.items() if kind in settings.reads]

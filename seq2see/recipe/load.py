@@ -14,14 +14,15 @@ from pydantic import ValidationError
 from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import read_text, shortened
-from seq2see.recipe.bounded_yaml import MOST_BYTES, parse
+from seq2see.recipe.kinds import without_foreign_keys
 from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
 from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.overrides import overridden, spelled_out
-from seq2see.recipe.pointing import remarks
-from seq2see.recipe.resolve import inherited, resolved
+from seq2see.recipe.resolve import implied, parsed
 from seq2see.recipe.rules import problems
+from seq2see.recipe.rules_attention import copying_notes
 from seq2see.recipe.schema import Recipe
+from seq2see.recipe.yaml import MOST_BYTES, parse
 
 KEPT = "recipe.yaml"
 """The recipe in a model's folder."""
@@ -58,12 +59,12 @@ def load_recipe(
     overrides = list(overrides)
     raw = overridden(raw, overrides) if overrides else spelled_out(raw)
     try:
-        recipe = resolved(Recipe.model_validate(inherited(raw)))
+        recipe, foreign = parsed(raw)
     except ValidationError as error:
-        found = schema_problems(error, raw)
+        found = schema_problems(error, raw) + without_foreign_keys(implied(raw))[1]
         more = max(error.error_count() - len(found), 0) if len(found) == LISTED else 0
         raise RecipeError(origin, found, more=more) from None
-    if found := problems(recipe):
+    if found := [*foreign, *problems(recipe)]:
         raise RecipeError(origin, found)
     return recipe
 
@@ -79,7 +80,7 @@ def notes(recipe: Recipe) -> list[str]:
     text = recipe.inputs and not recipe.output.one_step
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
         return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
-    return remarks(recipe)
+    return copying_notes(recipe)
 
 
 def _check_complete(raw: Mapping[str, Any], origin: str) -> None:

@@ -6,7 +6,7 @@ that are not registered may belong to a plug-in that is loaded later; they are l
 
 from __future__ import annotations
 
-from seq2see.evaluation import METRICS, baselines_for, default_metrics, list_names, metrics_for, registered_name
+from seq2see.evaluation import METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import TextSettings
 
@@ -40,37 +40,7 @@ def also_measured(recipe: Recipe) -> list[str]:
     return [] if recipe.output.numeric else [PERPLEXITY]
 
 
-def unfit(recipe: Recipe) -> dict[str, str]:
-    """{path: problem} for metrics and a baseline that do not fit the output."""
-    problems: dict[str, str] = {}
-    names = measures_of(recipe)
-    wrong = [name for name in names if not _fits(name, recipe)]
-    if wrong:
-        problems["evaluation.metrics"] = _cannot(wrong, recipe)
-    metric = recipe.training.metric
-    if metric is not None and not _fits(metric, recipe):
-        problems["training.metric"] = _cannot([metric], recipe)
-    elif metric is not None and metric not in (measured := [*names, *also_measured(recipe)]):
-        known = ", ".join(dict.fromkeys(measured))
-        problems["training.metric"] = (
-            f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
-        )
-    baseline = recipe.evaluation.baseline
-    if baseline not in (None, "none", *allowed_baselines(recipe)):
-        known = ", ".join([*allowed_baselines(recipe), "none"])
-        problems["evaluation.baseline"] = f"'{baseline}' is no trivial model of {_output(recipe)}; allowed: {known}"
-    return problems
-
-
-def _fits(name: str, recipe: Recipe) -> bool:
+def fits(name: str, recipe: Recipe) -> bool:
+    """Whether a metric can be taken of this recipe's model; one that is not known here may be of a plug-in."""
     registered = registered_name(name)
     return registered not in METRICS or registered in allowed_metrics(recipe)
-
-
-def _cannot(names: list[str], recipe: Recipe) -> str:
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f"{listed} cannot be taken of {_output(recipe)}; allowed: {list_names(allowed_metrics(recipe))}"
-
-
-def _output(recipe: Recipe) -> str:
-    return recipe.output.said if recipe.inputs or recipe.output.one_step else "a language model"

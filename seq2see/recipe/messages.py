@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
+from typing_extensions import is_typeddict
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
+from seq2see.recipe.kinds import class_of
+from seq2see.recipe.resolve import implied
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
-from seq2see.settings.base import given_in, is_open, is_settings, is_union, kind_of, settings_in
-from seq2see.settings.encoders import USUAL, EncoderSettings
-from seq2see.settings.plugins import BROUGHT, PLUGIN, words_in
+from seq2see.settings.base import (
+    BROUGHT,
+    ENCODERS,
+    EncoderSettings,
+    NameOf,
+    given_in,
+    is_settings,
+    is_union,
+    kind_in,
+    kind_of,
+    settings_in,
+)
+from seq2see.settings.encoders import USUAL
 
 LISTED = 20
 """Problems told one by one; the others are counted."""
@@ -36,14 +49,21 @@ class RecipeError(UserError):
 
 def schema_problems(error: ValidationError, raw: Mapping[str, Any]) -> list[Problem]:
     """A problem for each key at fault, for the first ones; where a value may be of several types, the failures of all
-    of them are one."""
+    of them are one. Where a kind is not known nothing is said of the other keys, which it might have."""
     found: dict[Problem, None] = {}
-    for one in error.errors(include_url=False):
-        if not _taken_over(one["loc"], raw):
-            found[_problem(one, raw)] = None
+    meant, errors = implied(dict(raw)), error.errors(include_url=False)
+    unknown = {one["loc"][:-1] for one in errors if one["type"] in UNKNOWN}
+    for one in errors:
+        guessed = one["type"] == "extra_forbidden" and one["loc"][:-1] in unknown
+        if not guessed and not _taken_over(one["loc"], raw):
+            found[_problem(one, raw, meant)] = None
         if len(found) == LISTED:
             break
     return list(found)
+
+
+UNKNOWN = ("unknown_name", "string_type")
+"""Errors of keys that choose which others there are."""
 
 
 def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
@@ -57,8 +77,9 @@ def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Spot:
-    """Where in a recipe an error lies: its path as a user writes it, and the type of what may stand there."""
+    """Where in a recipe an error lies: what stands there, its path as a user writes it, and the type it should have."""
 
+    value: Any
     path: list[str | int] = field(default_factory=list)
     annotation: Any = Recipe
 
@@ -66,49 +87,85 @@ class Spot:
         return ".".join(map(str, self.path))
 
     @property
+    def settings(self) -> Any:
+        """The class of the group of keys that stands there; None where there is none."""
+        values = self.value if isinstance(self.value, Mapping) else {}
+        return class_of(self.annotation, values) if settings_in(self.annotation) else None
+
+    @property
     def keys(self) -> list[str]:
-        return list(self.annotation.model_fields) if is_settings(self.annotation) else []
+        """The keys that may stand there."""
+        if is_typeddict(self.annotation):
+            return sorted(self.annotation.__annotations__)
+        return list(self.settings.known_keys()) if self.settings is not None else []
 
     def inside(self, part: str | int) -> Spot:
         """One part of pydantic's location further, which names keys, but also the branches of a union."""
         kind, path = get_origin(self.annotation), [*self.path, part]
-        if is_settings(self.annotation):
-            return Spot(path, given_in(self.annotation.model_fields[str(part)].annotation))
+        value = self.value.get(part) if isinstance(self.value, Mapping) else None
         if kind is dict:
-            return Spot(path, get_args(self.annotation)[1])
-        if settings_in(self.annotation) and kind is not list:
-            groups = settings_in(self.annotation)
-            chosen = [one for one in groups if part in words_in(one) or (part == PLUGIN and is_open(one))]
-            return Spot(self.path, chosen[0]) if chosen else self
-        return Spot(path, get_args(self.annotation)[0]) if kind in (list, tuple) else self
+            return Spot(value, path, get_args(self.annotation)[1])
+        if is_typeddict(self.annotation):
+            hint = get_type_hints(self.annotation, include_extras=True)[str(part)]
+            return Spot(value, path, given_in(get_args(hint)[0]))  # Required[..] or NotRequired[..]
+        if kind in (list, tuple):
+            return Spot(value, path, get_args(self.annotation)[0])
+        settings = self.settings
+        if settings is None:
+            return self
+        if not is_settings(self.annotation) and part not in settings.model_fields:
+            return Spot(self.value, self.path, settings)  # a branch
+        info = settings.model_fields[str(part)]
+        annotation = given_in(info.annotation)
+        marked = [one for one in info.metadata if isinstance(one, NameOf)]
+        return Spot(value, path, Annotated[annotation, marked[0]] if marked else annotation)
 
 
-def _problem(error: Any, raw: Mapping[str, Any]) -> Problem:
+def _problem(error: Any, raw: Mapping[str, Any], meant: Mapping[str, Any]) -> Problem:
     kind, value, location = error["type"], error["input"], error["loc"]
     if not location:
         return Problem("", f"a key should be a text, got {shortened(value)}", "type")
+    if location[-1] == "[key]":
+        return Problem(".".join(map(str, location[:-1])), f"a key should be a text, got {shortened(value)}", "type")
     if kind in ("extra_forbidden", "invalid_key"):
-        parent, key = reduce(Spot.inside, location[:-1], Spot()), str(location[-1])
+        parent, key = reduce(Spot.inside, location[:-1], Spot(meant)), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
         allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
         return Problem(path, f"unknown key{nearest(key, parent.keys)}; {allowed}", "unknown-key")
-    if location[-1] == "[key]":
-        return Problem(".".join(map(str, location[:-1])), f"a key should be a text, got {shortened(value)}", "type")
-    spot = reduce(Spot.inside, location[:-1] if kind == "missing" else location, Spot())
-    if kind in ("union_tag_invalid", "union_tag_not_found"):
-        kind = value.get("kind") if isinstance(value, Mapping) else error["ctx"].get("tag")
-        return Problem(f"{spot}.kind", _not_allowed(kind, _kinds(spot.annotation)), "kind")
-    if kind == "literal_error" and not is_union(spot.annotation):
-        return Problem(str(spot), _not_allowed(value, [str(word) for word in get_args(spot.annotation)]), "value")
-    if is_union(spot.annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
-        got = shortened(_found(raw, spot.path, value))
-        return Problem(str(spot), f"should be {kind_of(spot.annotation)}, got {got}", "type")
+    parent = reduce(Spot.inside, location[:-1], Spot(meant))
+    if kind == "missing" and get_origin(parent.annotation) is not tuple:
+        spot = parent.inside(location[-1])
+        return Problem(str(spot), f"has to be given: {kind_of(spot.annotation)}", "missing")
+    spot = parent if kind == "missing" else parent.inside(location[-1])
+    return Problem(str(spot), *_wrong_value(error, spot, raw)) if kind not in TAGS else _wrong_kind(error, spot)
+
+
+TAGS = ("union_tag_invalid", "union_tag_not_found")
+
+
+def _wrong_kind(error: Any, spot: Spot) -> Problem:
+    value = error["input"]
+    kind = value.get("kind") if isinstance(value, Mapping) else error["ctx"].get("tag")
+    kinds = [word for one in settings_in(spot.annotation) for word in kind_in(one)]
+    return Problem(f"{spot}.kind", _not_allowed(kind, kinds), "kind")
+
+
+def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> tuple[str, str]:
+    """(what is wrong, the name of the rule)"""
+    kind, value, annotation = error["type"], error["input"], spot.annotation
+    names = next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, NameOf)), None)
+    if names is not None:
+        return _not_allowed(_found(raw, spot.path, value), [*names.words, BROUGHT]), "kind"
+    if kind == "literal_error" and not is_union(annotation):
+        return _not_allowed(value, [str(word) for word in get_args(annotation)]), "value"
+    if is_union(annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
+        return f"should be {kind_of(annotation)}, got {shortened(_found(raw, spot.path, value))}", "type"
     if kind.endswith("_parsing") or kind == "int_from_float":
-        words = kind_of(spot.annotation)
+        words = kind_of(annotation)
         article = "" if words == kind_of(bool) else "a "
-        return Problem(str(spot), f"should be {article}{words}, got {shortened(value)}", "type")
+        return f"should be {article}{words}, got {shortened(value)}", "type"
     message = str(error["msg"]).replace("Input should be", "should be")
-    return Problem(str(spot), f"{message}, got {shortened(value)}", "value")
+    return f"{message}, got {shortened(value)}", "value"
 
 
 def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) -> Any:
@@ -137,14 +194,9 @@ def _keys_of(given: Mapping[str, Any]) -> list[str]:
     if not isinstance(own, Mapping):
         return []
     kind = own.get("kind", USUAL.get(str(given.get("kind"))))
-    return [key for one in settings_in(EncoderSettings) if kind in words_in(one) for key in one.model_fields]
+    return EncoderSettings.choose({**own, "kind": kind})[0].known_keys() if kind in ENCODERS else []
 
 
 def _not_allowed(value: Any, allowed: list[str]) -> str:
     hint = nearest(value, allowed) if isinstance(value, str) else ""
     return f"{shortened(value)} is not allowed{hint}; allowed: {', '.join(allowed)}"
-
-
-def _kinds(annotation: Any) -> list[str]:
-    groups = settings_in(annotation)
-    return [word for one in groups for word in words_in(one)] + [BROUGHT] * any(map(is_open, groups))

@@ -9,15 +9,13 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from seq2see.errors import UserError
-from seq2see.recipe.bounded_yaml import MOST_DEPTH, parse
-from seq2see.recipe.resolve import SILENT, inherited, kind_word, resolved
+from seq2see.recipe.kinds import SILENT, Raw, class_of
+from seq2see.recipe.resolve import USUAL_KINDS, kind_word, parsed, stream_defaults
 from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.transformers import unsaid
-from seq2see.settings.base import settings_in
-from seq2see.settings.plugins import words_in
+from seq2see.recipe.yaml import MOST_DEPTH, parse
+from seq2see.settings.base import ENCODERS, EncoderSettings
 
-Raw = dict[str, Any]
 MARKS = (",", ";", "|", "\t")
 """Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
 SHOWN = 100
@@ -155,12 +153,12 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     for path, annotation, default in _groups_with_kinds(after):
         new, old = _at(after, path), _at(before, path)
         kind, was = kind_word(new, default), kind_word(old, default)
-        known = {word: one.model_fields for one in settings_in(annotation) for word in words_in(one)}
-        if kind == was or kind not in known:
+        settings = class_of(annotation, {**new, "kind": kind})
+        if kind == was or settings is None or (kind not in ENCODERS and issubclass(settings, EncoderSettings)):
             continue
         if path == "output" and not _given("decoder.kind", changes):
             _drop(after, "decoder.kind")
-        lost = [key for key, value in new.items() if key not in known[kind] or value is None]
+        lost = [key for key, value in new.items() if key not in settings.known_keys() or value is None]
         for key in [key for key in lost if not _given(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
@@ -168,7 +166,8 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
 def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
     meant, now = (
-        unsaid(kind_word(_at(raw, "decoder")), stream=bool(_at(raw, "data").get("stream"))) for raw in (before, after)
+        stream_defaults(kind_word(_at(raw, "decoder")), stream=bool(_at(raw, "data").get("stream")))
+        for raw in (before, after)
     )
     written = _at(before, "decoder")
     for key in meant if meant != now else ():
@@ -180,15 +179,15 @@ def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
     """Path, type and default kind of each group of keys that comes in several kinds."""
     fields = Recipe.model_fields
     one_input = get_args(fields["inputs"].annotation)[1]
-    yield "output", fields["output"].annotation, "text"
-    yield "encoder", fields["encoder"].annotation, SILENT["encoder"]
+    yield "output", fields["output"].annotation, SILENT
+    yield "encoder", EncoderSettings, USUAL_KINDS["encoder"]
     inputs = raw.get("inputs")
     for name, given in inputs.items() if isinstance(inputs, dict) else ():
         if isinstance(given, dict):
-            yield f"inputs.{name}", one_input, "text"
+            yield f"inputs.{name}", one_input, SILENT
             if isinstance(given.get("encoder"), dict):
-                common = kind_word(_at(raw, "encoder"), SILENT["encoder"])
-                yield f"inputs.{name}.encoder", fields["encoder"].annotation, common
+                common = kind_word(_at(raw, "encoder"), USUAL_KINDS["encoder"])
+                yield f"inputs.{name}.encoder", EncoderSettings, common
 
 
 def _at(raw: Raw, path: str) -> Raw:
@@ -200,6 +199,7 @@ def _at(raw: Raw, path: str) -> Raw:
 
 def _meaningless(raw: Raw) -> dict[str, str]:
     try:
-        return droppable(resolved(Recipe.model_validate(inherited(raw))))
+        recipe, foreign = parsed(raw)
+        return {problem.path: problem.message for problem in foreign} | droppable(recipe)
     except (ValidationError, RecursionError, KeyError):
         return {}  # what is wrong is said when the whole is checked

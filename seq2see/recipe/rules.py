@@ -1,31 +1,24 @@
-"""The rules a recipe has to keep: which problems it has, stage by stage."""
+"""The rules a recipe has to keep, one list: names, data, training, search and metrics here, the parts' beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from seq2see.recipe import check as checks
-from seq2see.recipe import inert
-from seq2see.recipe.along import out_of_line
-from seq2see.recipe.directions import undirected
-from seq2see.recipe.documents import unknown_places, unread, unsuited, unwindowed
-from seq2see.recipe.looking_back import unfit_scores
-from seq2see.recipe.measures import unfit
-from seq2see.recipe.media_checks import unreadable
-from seq2see.recipe.numbers import unworkable
-from seq2see.recipe.pointing import impossible
-from seq2see.recipe.resolve import unconditioned
-from seq2see.recipe.schema import Recipe
-from seq2see.recipe.sets import ordered, unlike
-from seq2see.recipe.shrinking import shrunk_away
-from seq2see.recipe.sound_checks import unheard
-from seq2see.recipe.transformers import misfitting
-from seq2see.recipe.units import unfitting
-from seq2see.recipe.video_checks import unwatchable
+from seq2see.errors import nearest
+from seq2see.evaluation import list_names
+from seq2see.modalities.text import TextOutput
+from seq2see.recipe import rules_attention, rules_decoder, rules_encoders, rules_inputs  # noqa: F401 - register theirs
+from seq2see.recipe.measures import allowed_baselines, allowed_metrics, also_measured, fits, measures_of
+from seq2see.recipe.rules_decoder import unconditioned
+from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import RULES, Problem, Stage, rule
-from seq2see.settings.base import Settings
+from seq2see.settings.base import MOST_LAYERS, EncoderSettings, PretrainedSettings, Settings, TextSettings, no_effect
+from seq2see.settings.decoders import SymbolSettings, TransformerDecoderSettings, WrittenSettings
+from seq2see.settings.encoders import HierarchicalEncoderSettings
+
+RESERVED = ("none", "output", "training")
+"""Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
 
 
 def problems(recipe: Recipe) -> list[Problem]:
@@ -34,11 +27,11 @@ def problems(recipe: Recipe) -> list[Problem]:
         found = _staged(recipe, stage)
         if found:
             return found
-    parts = list(part_problems(recipe))
-    found = _staged(recipe, "combinations") + [problem for problem in parts if not problem.no_effect]
-    idle = _staged(recipe, "no-effect") + [problem for problem in parts if problem.no_effect]
+    everything = [*_staged(recipe, "combinations"), *part_problems(recipe), *_staged(recipe, "no-effect")]
+    found = [problem for problem in everything if not problem.no_effect]
     named = {problem.path for problem in found}  # one mistake is one problem
-    return found + list({problem.path: problem for problem in idle if problem.path not in named}.values())
+    idle = {problem.path: problem for problem in everything if problem.no_effect and problem.path not in named}
+    return found + list(idle.values())
 
 
 def droppable(recipe: Recipe) -> dict[str, str]:
@@ -76,52 +69,202 @@ def _staged(recipe: Recipe, stage: Stage) -> list[Problem]:
     return [problem for one in RULES.values() if one.stage == stage for problem in one.problems(recipe)]
 
 
-def _lines(check: Callable[[Recipe], Iterable[str]]) -> Callable[[Recipe], Iterator[Problem]]:
-    def problems(recipe: Recipe) -> Iterator[Problem]:
-        for line in check(recipe):
-            path, _, message = line.partition(": ")
-            yield Problem(path, message)
-
-    return problems
+# --- Names
 
 
-def _reasons(check: Callable[[Recipe], dict[str, str]]) -> Callable[[Recipe], Iterator[Problem]]:
-    def problems(recipe: Recipe) -> Iterator[Problem]:
-        return (Problem(path, reason) for path, reason in check(recipe).items())
+@rule("input-names", stage="names")
+def check_names(recipe: Recipe) -> Iterator[Problem]:
+    """Inputs have names that nothing else has, and the decoder names inputs that there are."""
+    known = list(recipe.inputs)
+    for name in known:
+        if not name.isidentifier() or name in RESERVED or name.startswith("_"):
+            yield Problem(
+                f"inputs.{name}",
+                "not a name for an input; allowed: letters, digits and _, a letter first, "
+                f"but not {', '.join(RESERVED)}",
+            )
+    for key in ("start", "every_step", "copy_from"):
+        for name in names(getattr(recipe.decoder, key, None)):
+            if name not in known:
+                allowed = ", ".join([*known, "none"])
+                yield Problem(f"decoder.{key}", f"there is no input '{name}'{nearest(name, known)}; allowed: {allowed}")
 
-    return problems
+
+@rule("share", stage="names")
+def check_shares(recipe: Recipe) -> Iterator[Problem]:
+    """A vocabulary is shared with an input that has one of its own, cut into symbols in the same way."""
+    fields = recipe.texts | ({"output": recipe.output} if isinstance(recipe.output, TextOutput) else {})
+    for name, settings in fields.items():
+        shared = settings.share
+        if shared is None:
+            continue
+        path = f"{'inputs.' if name != 'output' else ''}{name}.share"
+        other = recipe.texts.get(shared)
+        if other is None or shared == name or other.share:
+            allowed = ", ".join(one for one in recipe.texts if one != name and not recipe.texts[one].share)
+            said = f"'{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
+            yield Problem(path, said)
+        elif settings.tokens != other.tokens:
+            said = f"tokens are {settings.tokens} here and {other.tokens} in {shared}: must be the same"
+            yield Problem(path, said)
+        elif name != "output" and recipe.inputs[name].kind != recipe.inputs[shared].kind:
+            own, kind = recipe.inputs[name].kind, recipe.inputs[shared].kind
+            yield Problem(path, f"kind is {own} here and {kind} in {shared}: one encoder reads one kind")
 
 
-_STAGED: dict[Stage, dict[str, Callable[[Recipe], Any]]] = {
-    "names": {"names": checks._names, "shares": checks._shares, "separators": unlike},
-    "readers": {"readers": unread, "places": unknown_places},
-    "encoder": {"encoder": unsuited},
-    "combinations": {
-        "attention": checks._attention,
-        "decoder": checks._decoder,
-        "data": checks._data,
-        "sizes": checks._sizes,
-        "search": checks._search,
-        "layers": checks._layers,
-        "sound": unheard,
-        "video": unwatchable,
-        "direction": undirected,
-        "ctc": out_of_line,
-        "sets": ordered,
-        "documents": unwindowed,
-        "pointing": impossible,
-        "transformer": misfitting,
-        "units": unfitting,
-        "self-attention": unfit_scores,
-        "image": unreadable,
-        "shrinking": shrunk_away,
-        "numbers": unworkable,
-        "own": checks._own,
-    },
-}
-for _stage, _checks in _STAGED.items():
-    for _name, _check in _checks.items():
-        rule(_name, stage=_stage)(_lines(_check))
-rule("metrics", droppable=True)(_reasons(unfit))
-rule("conditioned", droppable=True)(_reasons(unconditioned))
-rule("no-effect", stage="no-effect")(_reasons(inert.inert))
+@rule("shared-settings", stage="no-effect")
+def check_shared_settings(recipe: Recipe) -> Iterator[Problem]:
+    fields = {f"inputs.{name}": one for name, one in recipe.inputs.items()} | {"output": recipe.output}
+    for path, settings in fields.items():
+        if isinstance(settings, TextSettings) and settings.share is not None:
+            shared = f"the vocabulary of {settings.share} is shared"
+            yield from no_effect(settings, path, ["vocabulary", "min_count"], shared)
+            yield from no_effect(settings, path, ["encoder"], f"the encoder of {settings.share} is shared")
+
+
+# --- Data
+
+
+@rule("data")
+def check_data(recipe: Recipe) -> Iterator[Problem]:
+    """Streams are for language models; an answer has an input, and every input is used."""
+    if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
+        said = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
+        yield Problem("data.stream", said)
+    if not recipe.inputs and recipe.output.one_step:
+        yield Problem("inputs", f"{recipe.output.said} needs at least one input")
+    lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
+    for name in recipe.inputs:
+        if name not in recipe.used and not lost and not list(unconditioned(recipe)):
+            said = "is read and never used; name it in attention.over, decoder.start or decoder.every_step"
+            yield Problem(f"inputs.{name}", said)
+
+
+@rule("pretrained-path")
+def check_pretrained(recipe: Recipe) -> Iterator[Problem]:
+    """A pretrained embedding has a file."""
+    embeddings = {"encoder": recipe.encoder.symbols}
+    if isinstance(recipe.decoder, SymbolSettings):
+        embeddings["decoder"] = recipe.decoder.embedding
+    embeddings |= {path: settings.symbols for path, settings in recipe.encoders.items()}
+    for path, embedding in embeddings.items():
+        if embedding is not None and isinstance(embedding, PretrainedSettings) and not embedding.path:
+            yield Problem(f"{path}.embedding.path", "a pretrained embedding needs a file of vectors")
+
+
+@rule("stream-settings", stage="no-effect")
+def check_stream(recipe: Recipe) -> Iterator[Problem]:
+    training = recipe.training
+    if not recipe.data.stream:
+        yield from no_effect(training, "training", ["bptt", "lanes"], "data.stream is false")
+        return
+    yield from no_effect(training, "training", ["dev_rows"], "a stream is measured as one text, not by rows")
+    lanes = "a stream is read in training.lanes of training.bptt"
+    yield from no_effect(training, "training", ["batch_tokens", "batch_rows"], lanes)
+    forced = "a stream is read as it stands (teacher forced)"
+    yield from no_effect(training, "training", ["scheduled_sampling"], forced)
+    yield from no_effect(recipe.output, "output", ["max_length"], "a stream is one text, however long")
+    yield from no_effect(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
+
+
+# --- Training and search
+
+
+@rule("training-settings", stage="no-effect")
+def check_training(recipe: Recipe) -> Iterator[Problem]:
+    settings, path = recipe.training, "training"
+    if settings.optimizer == "sgd":
+        yield from no_effect(settings, path, ["betas"], "sgd has momentum instead")
+    else:
+        yield from no_effect(settings, path, ["momentum"], "only sgd has momentum")
+    if not recipe.inputs or recipe.output.numeric:
+        what = f"{recipe.output.said} has no steps to look at" if recipe.inputs else "a language model has no input"
+        yield from no_effect(settings, path, ["film"], f"nothing is filmed: {what}")
+    if settings.schedule == "constant":
+        yield from no_effect(settings, path, ["floor"], "with schedule constant the rate does not fall")
+    if not (settings.epochs or settings.updates or settings.minutes):
+        yield from no_effect(settings, path, ["warmup"], "a run without an end has no share of it to warm up in")
+        growing = "a run without an end has no share of it to grow over"
+        yield from no_effect(settings, path, ["scheduled_sampling"], growing)
+
+
+@rule("search-lengths")
+def check_lengths(recipe: Recipe) -> Iterator[Problem]:
+    least, most = recipe.search.min_length, recipe.search.max_length
+    if least > most:
+        yield Problem("search.min_length", f"{least} is more than search.max_length {most}")
+
+
+@rule("output-settings", stage="no-effect")
+def check_output(recipe: Recipe) -> Iterator[Problem]:
+    """What an output has no use for: search, sampling, class weights, probabilities."""
+    what = recipe.output.said
+    if recipe.output.one_step:
+        yield from no_effect(recipe.search, "search", type(recipe.search).model_fields, f"{what} is not searched for")
+        yield from no_effect(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
+    elif recipe.search.beam == 1:
+        yield from no_effect(recipe.search, "search", ["consensus"], "search.beam 1 finds one output, like no other")
+    if recipe.output.kind != "label":
+        yield from no_effect(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
+    if recipe.output.numeric:
+        keys = ["label_smoothing", "consistency"]
+        yield from no_effect(recipe.loss, "loss", keys, f"{what} has no probabilities")
+
+
+# --- Metrics
+
+
+@rule("metrics", droppable=True)
+def check_metrics(recipe: Recipe) -> Iterator[Problem]:
+    """Metrics and trivial models fit what the model gives."""
+    measured = measures_of(recipe)
+    wrong = [name for name in measured if not fits(name, recipe)]
+    if wrong:
+        yield Problem("evaluation.metrics", _cannot(wrong, recipe))
+    metric = recipe.training.metric
+    if metric is not None and not fits(metric, recipe):
+        yield Problem("training.metric", _cannot([metric], recipe))
+    elif metric is not None and metric not in (taken := [*measured, *also_measured(recipe)]):
+        known = ", ".join(dict.fromkeys(taken))
+        said = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
+        yield Problem("training.metric", said)
+    baseline = recipe.evaluation.baseline
+    if baseline not in (None, "none", *allowed_baselines(recipe)):
+        known = ", ".join([*allowed_baselines(recipe), "none"])
+        said = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {known}"
+        yield Problem("evaluation.baseline", said)
+
+
+def _cannot(wrong: list[str], recipe: Recipe) -> str:
+    said = ", ".join(f"'{name}'" for name in wrong)
+    return f"{said} cannot be taken of {_measured(recipe)}; allowed: {list_names(allowed_metrics(recipe))}"
+
+
+def _measured(recipe: Recipe) -> str:
+    return recipe.output.said if recipe.inputs or recipe.output.kind != "text" else "a language model"
+
+
+# --- The whole
+
+
+@rule("layers")
+def check_layers(recipe: Recipe) -> Iterator[Problem]:
+    """Not more layers than can be built in a reasonable time: each is, one by one, before anything is counted."""
+    counts = {path: len(read) * _layers(recipe.encoder_of(read[0])) for path, read in recipe.read_by.items()}
+    looks = len(recipe.looked_at) * (getattr(recipe.attention, "layers", 1) if recipe.looked_at else 1)
+    decoder = recipe.decoder
+    each = looks + 1 if isinstance(decoder, TransformerDecoderSettings) else 1
+    counts["decoder"] = (decoder.layers if isinstance(decoder, WrittenSettings) else 1) * each + looks
+    total = sum(counts.values())
+    if total > MOST_LAYERS:
+        largest = max(counts, key=lambda path: counts[path])
+        here = f"{counts[largest]:,} of them here"
+        yield Problem(largest, f"{total:,} layers in all networks together, {here}; at most {MOST_LAYERS:,} in all")
+
+
+def _layers(settings: EncoderSettings) -> int:
+    values = dict(settings)
+    lists = [value for key in ("hidden", "channels", "motion") if isinstance(value := values.get(key), list)]
+    levels = 2 if isinstance(settings, HierarchicalEncoderSettings) else 1
+    single = sum(value for key in ("layers", "summary_layers") if isinstance(value := values.get(key), int))
+    return max(levels * single + sum(map(len, lists)), 1)

@@ -8,24 +8,22 @@ from pydantic import Field
 
 from seq2see.modalities import InputSettings, OutputSettings
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.attention import BUILT_IN, AttentionSettings
+from seq2see.settings.attention import SCORES, AttentionSettings, ScoreSettings
 from seq2see.settings.base import (
     Amount,
     Count,
+    EncoderSettings,
     Positive,
     Seed,
     Settings,
     Share,
     TextSettings,
+    View,
     Weight,
 )
 from seq2see.settings.data import DataSettings
-from seq2see.settings.decoders import DecoderSettings
-from seq2see.settings.encoders import (
-    EncoderSettings,
-    RecurrentEncoderSettings,
-    View,
-)
+from seq2see.settings.decoders import DecoderSettings, ReconstructionDecoderSettings
+from seq2see.settings.encoders import RecurrentEncoderSettings
 
 # ---------------------------------------------------------------- loss, training, use
 
@@ -221,6 +219,30 @@ class Recipe(Settings):
         return "encoder" if self.inputs[reader].encoder is None else f"inputs.{reader}.encoder"
 
     @property
+    def read_by(self) -> dict[str, list[str]]:
+        """{path: the inputs that are read by the encoder whose settings stand there}"""
+        found: dict[str, list[str]] = {}
+        for name in self.inputs:
+            if self.reader_of(name) in self.inputs:
+                found.setdefault(self.encoder_path(name), []).append(name)
+        return found
+
+    @property
+    def encoders(self) -> dict[str, EncoderSettings]:
+        """{path: settings} of the encoders that read some input, and of those that inputs have of their own."""
+        own = {f"inputs.{name}.encoder": one.encoder for name, one in self.inputs.items() if one.encoder is not None}
+        common = any(self.encoder_path(name) == "encoder" for name in self.inputs)
+        return own | ({"encoder": self.encoder} if common else {})
+
+    def with_encoder(self, path: str, settings: EncoderSettings) -> Recipe:
+        """The recipe with those settings at `encoder`, or at `inputs.NAME.encoder`."""
+        if path == "encoder":
+            return self.model_copy(update={"encoder": settings})
+        name = path.split(".")[1]
+        changed = self.inputs[name].model_copy(update={"encoder": settings})
+        return self.model_copy(update={"inputs": {**self.inputs, name: changed}})
+
+    @property
     def texts(self) -> dict[str, TextSettings]:
         """The inputs that are made of symbols."""
         return {name: given for name, given in self.inputs.items() if isinstance(given, TextSettings)}
@@ -246,9 +268,9 @@ class Recipe(Settings):
     @property
     def state_size(self) -> int | None:
         """Numbers of the state that asks for looks; None: only the built model knows."""
-        if self.decoder.own is not None:
+        if self.decoder.own:
             return None
-        if self.decoder.kind != "reconstruction" or not self.started_by:
+        if not isinstance(self.decoder, ReconstructionDecoderSettings) or not self.started_by:
             return self.decoder.size
         sizes = [self.encoder_of(name).summary_size for name in self.started_by]
         times = 2 if self.decoder.join == "compare" else 1
@@ -258,7 +280,7 @@ class Recipe(Settings):
         """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""
         name, _, part = looked_at.partition(".")
         settings = self.encoder_of(name)
-        if not part or settings.own is not None:
+        if not part or settings.own:
             return settings.places_size, settings.layout
         return settings.further[part]
 
@@ -268,12 +290,12 @@ class Recipe(Settings):
 
     @property
     def fed_every_step(self) -> list[str]:
-        return names(self.decoder.every_step)
+        return names(getattr(self.decoder, "every_step", None))
 
     @property
     def copied_from(self) -> str | None:
         """Name of the input whose words can be copied, if there is one."""
-        return next(iter(names(self.decoder.copy_from)), None)
+        return next(iter(names(getattr(self.decoder, "copy_from", None))), None)
 
     @property
     def copied_places(self) -> str | None:
@@ -306,6 +328,6 @@ def names(given: str | list[str] | None) -> list[str]:
 def with_plugins(recipe: Recipe) -> bool:
     """Whether some part of the model is of a class that a plug-in brought."""
     encoders = [recipe.encoder_of(name) for name in recipe.inputs]
-    scores = {recipe.attention.score, *(getattr(one, "self_attention", "none") for one in encoders)}
-    own = recipe.decoder.own is not None or any(one.own is not None for one in encoders)
-    return own or not scores <= BUILT_IN | {"none"}
+    inward = [SCORES[name] for one in encoders if (name := getattr(one, "self_attention", "none")) in SCORES]
+    outward = isinstance(recipe.attention, ScoreSettings) and recipe.attention.own
+    return recipe.decoder.own or outward or any(one.own for one in encoders) or any(one.own for one in inward)

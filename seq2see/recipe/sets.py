@@ -6,9 +6,8 @@ from typing import Any
 
 from seq2see.modalities.set import SetInput
 from seq2see.modalities.text import TextOutput
-from seq2see.recipe.paths import put, read_by
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.attention import SCORES, goes_by_order
+from seq2see.settings.attention import SCORES, CoverageSettings
 from seq2see.settings.encoders import DeepSetsEncoderSettings, TransformerEncoderSettings
 
 RHO = 2
@@ -20,16 +19,16 @@ def completed(recipe: Recipe) -> Recipe:
 
     An encoder that reads other inputs too is left to these, and the set gets settings of its own.
     """
-    for path, names in read_by(recipe).items():
+    for path, names in recipe.read_by.items():
         sets = [name for name in names if isinstance(recipe.inputs[name], SetInput)]
         settings = recipe.encoder_of(names[0])
         if isinstance(settings, DeepSetsEncoderSettings) and settings.summary_layers is None:
             layers = RHO if _summarised(recipe, names) else 0
-            recipe = put(recipe, path, settings.model_copy(update={"summary_layers": layers}))
+            recipe = recipe.with_encoder(path, settings.model_copy(update={"summary_layers": layers}))
         if sets and isinstance(settings, TransformerEncoderSettings) and "positions" not in settings.model_fields_set:
             free = settings.model_copy(update={"positions": "none"})
             for changed in [path] if sets == names else [f"inputs.{name}.encoder" for name in sets]:
-                recipe = put(recipe, changed, free)
+                recipe = recipe.with_encoder(changed, free)
     return recipe
 
 
@@ -52,7 +51,7 @@ def ordered(recipe: Recipe) -> list[str]:
                 f"attention.scope: {attention.scope} is a window of neighbours, and '{name}' is read as a set, "
                 "which has none; allowed: global"
             )
-        if attention.score in SCORES and goes_by_order(attention):
+        if attention.goes_by_order:
             found.append(f"attention.score: {_refused(recipe, name)}")
     return found
 
@@ -74,8 +73,8 @@ def _input(recipe: Recipe, name: str, given: SetInput) -> list[str]:
 
 def _refused(recipe: Recipe, name: str) -> str:
     settings = recipe.attention
-    free = [score for score in SCORES if not goes_by_order(settings.model_copy(update={"score": score}))]
-    also = ", or attention.kernel 1" if settings.score == "coverage" and not recipe.output.one_step else ""
+    free = [score for score, one in SCORES.items() if not one.ordered]
+    also = ", or attention.kernel 1" if isinstance(settings, CoverageSettings) and not recipe.output.one_step else ""
     return (
         f"{settings.score} goes by where a place lies, and '{name}' is read as a set, which has no order; "
         f"allowed: {', '.join([*free, 'none'])}{also}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seq2see.data.video_files import VideoAugmentSettings, VideoInput
-from seq2see.recipe.changed import changed
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.encoders import FILED, SMALL, VideoEncoderSettings, unknown_backbone
+from seq2see.settings.base import Settings, no_effect
+from seq2see.settings.encoders import FILED, SMALL, TransformerLevelSettings, VideoEncoderSettings, unknown_backbone
 from seq2see.settings.encoders import LEAST as HALVED
 
 LEAST = 4
@@ -95,7 +95,7 @@ def _unreached(name: str, given: VideoInput, settings: VideoEncoderSettings, pat
     """Learned positions that end before a clip does."""
     key = "frames" if given.frames else "most"
     frames = given.frames or given.most
-    if settings.over_time == "transformer" and settings.positions == "learned" and frames > settings.longest:
+    if isinstance(settings, TransformerLevelSettings) and settings.positions == "learned" and frames > settings.longest:
         yield (
             f"{path}.longest: {settings.longest} learned positions, and inputs.{name}.{key} is {frames}; allowed: "
             f"{frames} and more, or sinusoidal positions, which have no end"
@@ -136,16 +136,13 @@ def _idle(settings: VideoEncoderSettings, path: str) -> dict[str, str]:
         found |= changed(settings, path, ["channels", "pooled"], reason)
     if not settings.motion:
         found |= changed(settings, path, ["spans", "motion_from"], f"{path}.motion has no levels")
-    reason = f"{path}.over_time is {settings.over_time}"
-    if settings.over_time != "recurrent":
-        found |= changed(settings, path, ["cell", "activation", "reset", "bidirectional"], reason)
-    if settings.over_time == "none":
-        found |= changed(settings, path, ["layers"], reason)
-    if settings.over_time != "transformer":
-        found |= changed(settings, path, ["heads", "feedforward", "positions", "longest"], reason)
-    elif settings.positions != "learned":
+    if isinstance(settings, TransformerLevelSettings) and settings.positions != "learned":
         found |= changed(settings, path, ["longest"], f"positions {settings.positions} have no limit")
     return found
+
+
+def changed(settings: Settings, path: str, keys: list[str], reason: str) -> dict[str, str]:
+    return {problem.path: problem.message for problem in no_effect(settings, path, keys, reason)}
 
 
 def _videos(recipe: Recipe) -> Iterator[tuple[str, VideoInput]]:

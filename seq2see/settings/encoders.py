@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from seq2see.errors import nearest
 from seq2see.settings.base import (
+    ENCODERS,
     MOST_LAYERS,
     Activation,
     CellSettings,
     EmbeddingSettings,
+    EncoderSettings,
     Layers,
+    Parts,
     Positions,
-    Scalar,
     Settings,
     Share,
     Side,
     Size,
+    View,
 )
-from seq2see.settings.plugins import ENCODERS, PLUGIN, Own
 
 # ---------------- Networks that can make a map of a picture, by the names recipes call them by; a test ...
 
@@ -106,69 +109,45 @@ class BackboneSettings(Settings):
         return self.weights is not None or self.backbone not in (SMALL, *FILED)
 
 
-# ---------------- What all settings of encoders tell of what they read and give
+Level = Literal["recurrent", "transformer"]
 
 
-def by_kind(default: str, *, brought: Collection[str] = ()) -> Discriminator:
-    """Chooses among groups of keys by their `kind`, which need not be given; one group stands for all brought ones."""
+class RecurrentLevelSettings(CellSettings):
+    """Recurrent layers, in a level of a larger encoder."""
 
-    def kind(given: Any) -> Any:
-        word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
-        if isinstance(word, str) and word in brought:
-            return PLUGIN
-        return word if isinstance(word, str) and word != PLUGIN else ""
-
-    return Discriminator(kind)
+    bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
 
 
-View = tuple[int | None, str | None]
-"""Numbers in each place, and how places lie; None: only the built encoder knows."""
+class TransformerLevelSettings(Settings):
+    """Layers of self-attention, in a level of a larger encoder."""
+
+    size: Size = Field(256, description="size of a state")
+    layers: Layers = Field(1, description="one above the other")
+    dropout: Share = Field(0.0, description="on what enters and on what each part of a layer gives")
+    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="transformer: how a place knows where it stands: a frame in time, words in a sentence, sentences "
+        "in all",
+    )
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="transformer, learned positions: places of the longest input (frames, words, sentences)"
+    )
 
 
-class Reader(Settings):
-    """What every encoder's settings tell of what it gives, None where only the built encoder knows.
-
-    reads: the kinds of input it can read; lies: how its places lie, where no setting has a say in it.
-    """
-
-    reads: ClassVar[tuple[str, ...]] = ("text",)
-    lies: ClassVar[str | None] = "tokens"
-
-    @property
-    def places_size(self) -> int | None:
-        """Numbers in each h_j, which is what is looked at: `size` of them, of each direction where there are two."""
-        given: dict[str, Any] = dict(self)
-        return int(given["size"]) * (2 if given.get("bidirectional") else 1)
-
-    @property
-    def summary_size(self) -> int | None:
-        """Numbers in the summary: what starts a decoder or enters its every step."""
-        return self.places_size
-
-    @property
-    def layout(self) -> str | None:
-        """How its places lie."""
-        return self.lies
-
-    @property
-    def further(self) -> dict[str, View]:
-        """Other places of the same input, by the name that stands behind the input's own."""
-        return {}
-
-    @property
-    def own(self) -> Own | None:
-        """The class behind it, where a plug-in brought it."""
-        return None
+LEVELS: dict[str, type[Settings]] = {"recurrent": RecurrentLevelSettings, "transformer": TransformerLevelSettings}
 
 
 # ---------------- How a video is read
 
 
-class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
+class VideoEncoderSettings(BackboneSettings, EncoderSettings):
     """h_1 .. h_M: networks make maps of each frame, what is in it and what moves, another reads them over time."""
 
     reads: ClassVar[tuple[str, ...]] = ("video",)
     lies: ClassVar[str] = "frames"
+    parts = {"over_time": Parts(LEVELS)}
     kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
     appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
     motion: list[Size] = Field(
@@ -189,13 +168,7 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
         "recurrent",
         description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
     )
-    bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
-    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
-    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
-    positions: Positions = Field("sinusoidal", description="transformer: how a frame knows where it stands in time")
-    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
-        512, description="transformer, learned positions: frames of the longest clip"
-    )
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
     dropout: Share = Field(
         0.0,
         description="recurrent: between layers and on the output of the last; transformer: on what each part of "
@@ -205,14 +178,13 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
         False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _said_before(cls, given: Any) -> Any:
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """`recurrent: true` or `false`, as recipes and models of before `over_time` have it."""
-        if not isinstance(given, dict) or not isinstance(given.get("recurrent"), bool) or "over_time" in given:
-            return given
-        rest = {key: value for key, value in given.items() if key != "recurrent"}
-        return rest | {"over_time": "recurrent" if given["recurrent"] else "none"}
+        if not isinstance(values.get("recurrent"), bool) or "over_time" in values:
+            return values
+        rest = {key: value for key, value in values.items() if key != "recurrent"}
+        return rest | {"over_time": "recurrent" if values["recurrent"] else "none"}
 
     @property
     def recurrent(self) -> bool:
@@ -220,7 +192,7 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
 
     @property
     def places_size(self) -> int:
-        return self.size * (2 if self.recurrent and self.bidirectional else 1)
+        return self.size * (2 if isinstance(self, RecurrentLevelSettings) and self.bidirectional else 1)
 
     @property
     def frozen(self) -> bool:
@@ -236,7 +208,7 @@ class VideoEncoderSettings(CellSettings, BackboneSettings, Reader):
         return {"regions": (self.places_size, "frames-grid")} if self.regions else {}
 
 
-class RecurrentEncoderSettings(CellSettings, Reader):
+class RecurrentEncoderSettings(CellSettings, EncoderSettings):
     """h_1 .. h_M: how an input is read."""
 
     kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
@@ -247,7 +219,7 @@ class RecurrentEncoderSettings(CellSettings, Reader):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
 
-class TransformerEncoderSettings(Reader):
+class TransformerEncoderSettings(EncoderSettings):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
     reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "image")
@@ -273,6 +245,10 @@ class TransformerEncoderSettings(Reader):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
     @property
+    def symbols(self) -> EmbeddingSettings | None:
+        return None if self.layout in ("frames", "grid") else self.embedding
+
+    @property
     def pixels(self) -> tuple[int, int] | None:
         """Of a patch, down and across; None where no picture is read."""
         return (self.patch, self.patch) if isinstance(self.patch, int) else self.patch
@@ -286,7 +262,7 @@ class TransformerEncoderSettings(Reader):
         return "set" if self.positions == "none" else "tokens"
 
 
-class DeepSetsEncoderSettings(Reader):
+class DeepSetsEncoderSettings(EncoderSettings):
     """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
 
     reads: ClassVar[tuple[str, ...]] = ("set", "text")
@@ -304,30 +280,23 @@ class DeepSetsEncoderSettings(Reader):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
 
-Level = Literal["recurrent", "transformer"]
 Pooled = Literal["attention", "last", "mean"]
 
 
-class HierarchicalEncoderSettings(CellSettings, Reader):
+class HierarchicalEncoderSettings(EncoderSettings):
     """h_1 .. h_M: words become sentences, sentences a document; each level is a recurrent network or a Transformer."""
 
     reads: ClassVar[tuple[str, ...]] = ("texts",)
     lies: ClassVar[str] = "sentences"
+    parts = {"levels": Parts(LEVELS)}
     kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
     levels: Level | tuple[Level, Level] = Field(
         "recurrent",
         description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
         "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
-    bidirectional: bool = Field(True, description="recurrent levels read in both directions, the states joined")
-    heads: Size = Field(4, description="transformer levels: looks side by side in each layer; divides the size")
-    feedforward: Size = Field(1024, description="transformer levels: size of the inner layer behind each look")
-    positions: Positions = Field(
-        "sinusoidal", description="transformer levels: how words know where they stand in a sentence, sentences in all"
-    )
-    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
-        512, description="learned positions: words of a sentence, and sentences, at most"
-    )
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    layers: Layers = Field(1, description="of each level, one above the other")
     dropout: Share = Field(
         0.0,
         description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
@@ -352,7 +321,8 @@ class HierarchicalEncoderSettings(CellSettings, Reader):
 
     def level_size(self, level: Level) -> int:
         """Numbers of each state that such a level gives."""
-        return self.size * (2 if level == "recurrent" and self.bidirectional else 1)
+        both = level == "recurrent" and isinstance(self, RecurrentLevelSettings) and self.bidirectional
+        return self.size * (2 if both else 1)
 
     @property
     def places_size(self) -> int:
@@ -369,7 +339,7 @@ class RowSettings(CellSettings):
     bidirectional: bool = Field(True, description="both ways along each row, the states joined")
 
 
-class ConvolutionalEncoderSettings(BackboneSettings, Reader):
+class ConvolutionalEncoderSettings(BackboneSettings, EncoderSettings):
     """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
 
     reads: ClassVar[tuple[str, ...]] = ("image",)
@@ -395,7 +365,7 @@ class ConvolutionalEncoderSettings(BackboneSettings, Reader):
         return {"grid": "grid", "columns": "frames"}.get(self.places, "vector")
 
 
-class DenseEncoderSettings(Reader):
+class DenseEncoderSettings(EncoderSettings):
     """h: dense layers make one vector, the code, of a row of numbers or of the pixels of a picture."""
 
     reads: ClassVar[tuple[str, ...]] = ("vector", "image")
@@ -410,7 +380,7 @@ class DenseEncoderSettings(Reader):
     dropout: Share = Field(0.0, description="on what each hidden layer gives")
 
 
-class PyramidalEncoderSettings(CellSettings, Reader):
+class PyramidalEncoderSettings(CellSettings, EncoderSettings):
     """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
 
     reads: ClassVar[tuple[str, ...]] = ("sound",)
@@ -423,55 +393,25 @@ class PyramidalEncoderSettings(CellSettings, Reader):
     )
 
 
-class OwnEncoderSettings(Reader):
-    """h_1 .. h_M: by an encoder of your own, whose constructor says what can be set."""
+KEYS: dict[str, FieldInfo] = {
+    "size": FieldInfo(annotation=Size | None, default=None, description="its argument `size`"),
+    "layers": FieldInfo(annotation=Layers | None, default=None, description="its argument `layers`"),
+    "dropout": FieldInfo(annotation=Share | None, default=None, description="its argument `dropout`"),
+}
+"""Settings that encoders of many kinds have, so that one of a plug-in can take the place of another."""
 
-    lies: ClassVar[None] = None
-    kind: str = Field(description="the name of an encoder that --plugin brought")
-    size: Size | None = Field(None, description="its argument `size`; not given: its own default, as for the next")
-    layers: Layers | None = Field(None, description="its argument `layers`")
-    dropout: Share | None = Field(None, description="its argument `dropout`")
-    options: dict[str, Scalar] = Field({}, description="its other arguments, by name")
-    embedding: EmbeddingSettings = EmbeddingSettings()
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What is set for its constructor, by the name of the argument."""
-        keys = {key: getattr(self, key) for key in KEYS}
-        return {key: value for key, value in keys.items() if value is not None} | self.options
-
-    @property
-    def places_size(self) -> None:
-        return None
-
-    @property
-    def own(self) -> Own:
-        return ENCODERS[self.kind]
-
-
-KEYS = ("size", "layers", "dropout")
-"""Settings that encoders of many kinds have, so that one can take the place of another."""
-
-EncoderSettings = Annotated[
-    Annotated[RecurrentEncoderSettings, Tag("recurrent")]
-    | Annotated[TransformerEncoderSettings, Tag("transformer")]
-    | Annotated[HierarchicalEncoderSettings, Tag("hierarchical")]
-    | Annotated[ConvolutionalEncoderSettings, Tag("convolutional")]
-    | Annotated[DeepSetsEncoderSettings, Tag("deep-sets")]
-    | Annotated[DenseEncoderSettings, Tag("dense")]
-    | Annotated[PyramidalEncoderSettings, Tag("pyramidal")]
-    | Annotated[VideoEncoderSettings, Tag("video")]
-    | Annotated[OwnEncoderSettings, Tag(PLUGIN)],
-    by_kind("recurrent", brought=ENCODERS),
-]
+ENCODERS.update(
+    {
+        "recurrent": RecurrentEncoderSettings,
+        "transformer": TransformerEncoderSettings,
+        "hierarchical": HierarchicalEncoderSettings,
+        "convolutional": ConvolutionalEncoderSettings,
+        "deep-sets": DeepSetsEncoderSettings,
+        "dense": DenseEncoderSettings,
+        "pyramidal": PyramidalEncoderSettings,
+        "video": VideoEncoderSettings,
+    }
+)
 
 USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense", "video": "video"}
 """The kind of encoder that reads a kind of input other than text, where the recipe does not say it."""
-
-
-def embedding_of(settings: Any) -> EmbeddingSettings | None:
-    """How an encoder's symbols become vectors; None for one that reads no symbols."""
-    if isinstance(settings, TransformerEncoderSettings) and settings.layout in ("frames", "grid"):
-        return None
-    found = getattr(settings, "embedding", None)
-    return found if isinstance(found, EmbeddingSettings) else None

@@ -1,127 +1,107 @@
-"""Encoders and decoders of the user's own: what a recipe has to know of a class that a plug-in brought.
-
-The arguments of its constructor are its settings. No class is looked at here but by its signature: torch is not needed.
-"""
+"""Settings of classes that plug-ins bring: made from the arguments of their constructors."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
+from typing_extensions import TypedDict
 
-from seq2see.errors import nearest
-from seq2see.settings.base import Scalar, is_open, is_union, kind_in, kind_of
+from seq2see.settings.base import Scalar, Settings, given_in, is_union
 
-PLUGIN = "--plugin"
-BROUGHT = "or one that --plugin brings"
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+S = TypeVar("S", bound=Settings)
 
 
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a constructor: the type its value has to be of, and whether it can be left out."""
-
-    annotation: Any
-    required: bool
-
-    def value(self, given: Any) -> Any:
-        """The value as the constructor wants it; ValidationError where it is of another type."""
-        return TypeAdapter(self.annotation, config=ConfigDict(allow_inf_nan=False)).validate_python(given)
-
-
-@dataclass(frozen=True)
-class Own:
-    """A class by the name recipes call it.
-
-    given: those of its arguments that whoever builds it knows; keys: settings of a recipe whose value it takes where it
-    has an argument of that name; arguments: all but the given ones. reads: kinds of input an encoder can read;
-    one_step: a decoder gives labels.
-    """
-
-    name: str
-    given: frozenset[str]
-    arguments: Mapping[str, Argument]
-    keys: frozenset[str] = frozenset()
-    reads: tuple[str, ...] = ("text",)
-    one_step: bool = False
-
-    @property
-    def options(self) -> list[str]:
-        """Settings that are its alone, as no key of a recipe stands for them."""
-        return sorted(self.arguments.keys() - self.keys)
-
-    def path(self, name: str) -> str:
-        """Where the value of an argument stands, inside the group of keys that names the class."""
-        return name if name in self.keys else f"options.{name}"
-
-    def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as the constructor takes them."""
-        return {name: self.arguments[name].value(value) for name, value in settings.items() if name in self.arguments}
-
-    def wrong(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """(path, what is wrong) of each setting that is missing, or of another type than the constructor's hint."""
-        for name, argument in self.arguments.items():
-            if name not in settings:
-                if argument.required:
-                    yield self.path(name), f"has to be given: {self.name} has no default for it"
-                continue
-            try:
-                argument.value(settings[name])
-            except ValidationError:
-                yield self.path(name), f"should be {kind_of(argument.annotation)}, got {settings[name]!r}"
-
-
-ENCODERS: dict[str, Own] = {}
-DECODERS: dict[str, Own] = {}
-
-
-def read_class(name: str, kind: type, *, given: Collection[str], keys: Collection[str] = (), **more: Any) -> Own:
-    """What recipes have to know of a class; TypeError where a hint is of no type that a recipe could write."""
+def arguments_of(kind: type) -> list[inspect.Parameter]:
+    """The named arguments of a constructor, without self."""
     constructor = inspect.unwrap(kind.__init__)  # type: ignore[misc]
-    named = [one for one in inspect.signature(constructor).parameters.values() if one.kind in NAMED][1:]
-    own = [one for one in named if one.name not in given]
-    written = {one.name: one.annotation for one in own if one.annotation is not one.empty}
+    return [one for one in inspect.signature(constructor).parameters.values() if one.kind in NAMED][1:]
+
+
+def settings_from_constructor(
+    name: str,
+    kind: type,
+    base: type[S],
+    *,
+    given: Collection[str] = (),
+    keys: Mapping[str, FieldInfo] | None = None,
+    named: bool = True,
+    **class_variables: Any,
+) -> type[S]:
+    """Settings for a class whose constructor says what can be set; TypeError for a type that no recipe can write.
+
+    given: arguments that are not settings; keys: arguments that have a key of their own beside the options; named: the
+    settings have the `kind` that is the name.
+    """
+    keys = keys or {}
+    own = [one for one in arguments_of(kind) if one.name not in given]
+    hints = _hints(name, kind, own)
+    fields: dict[str, Any] = {"kind": (Literal[name], Field(name, description="its name"))} if named else {}
+    for one in own:
+        if one.name in keys:
+            fields[one.name] = _key(keys[one.name], one)
+    options = {one.name: one for one in own if one.name not in keys}
+    if options:
+        annotation = _options(name, {key: (hints[key], one) for key, one in options.items()})
+        fields["options"] = (annotation, Field(default_factory=dict, description="its other arguments, by name"))
+    made = create_model(f"{kind.__name__}Settings", __base__=base, __doc__=kind.__doc__, **fields)
+    for key, value in {"own": True, **class_variables}.items():
+        setattr(made, key, value)
+    return made
+
+
+def constructor_values(settings: Settings, *, keys: Collection[str] = ()) -> dict[str, Any]:
+    """What these settings say about the arguments of a constructor; what they leave open is left to its defaults."""
+    values = {key: value for key, value in settings if key in keys and value is not None}
+    return values | dict(getattr(settings, "options", {}))
+
+
+def _key(field: FieldInfo, argument: inspect.Parameter) -> tuple[Any, Any]:
+    """The type and default of an argument with a key of its own, which has to be given where nobody has a default."""
+    if argument.default is argument.empty and field.default is None:
+        return given_in(field.annotation), Field(description=field.description)
+    return field.annotation, Field(field.default, description=field.description)
+
+
+def _options(name: str, hints: Mapping[str, tuple[Any, inspect.Parameter]]) -> Any:
+    """A mapping with these keys, of which those without a default are required."""
+    items = {
+        key: Required[hint] if argument.default is argument.empty else NotRequired[hint]
+        for key, (hint, argument) in hints.items()
+    }
+    made = TypedDict(f"{name} options", items)  # type: ignore[misc]
+    made.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[attr-defined]
+    return made
+
+
+def _hints(name: str, kind: type, arguments: Collection[inspect.Parameter]) -> dict[str, Any]:
+    constructor = inspect.unwrap(kind.__init__)  # type: ignore[misc]
+    written = {one.name: one.annotation for one in arguments if one.annotation is not one.empty}
     hints = get_type_hints(
         SimpleNamespace(__annotations__=written),
         globalns=getattr(constructor, "__globals__", {}),
         include_extras=True,
     )
-    arguments = {one.name: Argument(_annotation(one, hints), one.default is one.empty) for one in own}
-    for option, argument in arguments.items():
-        if not _scalar(argument.annotation):
+    found = {one.name: _annotation(one, hints) for one in arguments}
+    for option, annotation in found.items():
+        if not _scalar(annotation):
             raise TypeError(
-                f"'{name}': its argument {option} is of type {argument.annotation}, which no recipe can write; "
+                f"'{name}': its argument {option} is of type {annotation}, which no recipe can write; "
                 "allowed: bool, int, float, str, or a Literal of these"
             )
-    taken = frozenset(one.name for one in named if one.name in given)
-    return Own(name, taken, arguments, frozenset(keys), **more)
+    return found
 
 
-def words_in(settings: type[BaseModel]) -> list[str]:
-    """The words the `kind` of an encoder's settings may be, those of plug-ins among them."""
-    return list(ENCODERS) if is_open(settings) else kind_in(settings)
-
-
-def unknown_options(own: Own | None, options: Collection[str], what: str) -> dict[str, str]:
-    """{option: reason} of each option that a class (None: one of the house) does not have."""
-    known = own.options if own is not None else []
-    allowed = f"; allowed: {', '.join(known)}" if known else ""
-    return {
-        f"options.{name}": f"{what} has no such option of its own{nearest(name, known)}{allowed}"
-        for name in options
-        if name not in known
-    }
-
-
-def _annotation(one: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+def _annotation(argument: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
     """Its hint; without one the type of its default, as far as that tells."""
-    if one.name in hints:
-        return hints[one.name]
-    kind = type(one.default)
+    if argument.name in hints:
+        return hints[argument.name]
+    kind = type(argument.default)
     return kind if kind in (bool, int, float, str) else Scalar
 
 

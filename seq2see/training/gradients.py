@@ -21,7 +21,8 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.faithful import embedded
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.cells import CELLS, with_cell
+from seq2see.recipe.cells import with_cell
+from seq2see.settings.base import CELLS
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import RowFeed
 from seq2see.training.reports import Report

@@ -33,6 +33,7 @@ from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.settings.base import CellSettings
+from seq2see.settings.decoders import WrittenSettings
 from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
@@ -113,8 +114,8 @@ def _lower_bound(recipe: Recipe) -> int:
     A recurrent layer has at least size * size parameters; a size of billions counts at least itself.
     """
     readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
-    cells: list[CellSettings] = [settings for settings in readers if isinstance(settings, CellSettings)]
-    if recipe.decoder.kind in ("recurrent", "transformer") and not recipe.output.one_step:
+    cells: list[CellSettings | WrittenSettings] = [one for one in readers if isinstance(one, CellSettings)]
+    if isinstance(recipe.decoder, WrittenSettings) and not recipe.decoder.own and not recipe.output.one_step:
         cells.append(recipe.decoder)
     huge = sum(size for _, size in _sizes(recipe.to_dict()) if size > HUGE)
     return huge + sum(cell.layers * cell.size**2 for cell in cells)

@@ -13,7 +13,7 @@ from torch import nn
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.settings.attention import ORDERED, SCORES
+from seq2see.settings.attention import SCORES
 
 Combination = dict[str, str]
 
@@ -40,9 +40,9 @@ LENGTHS = {"source": [7, 3, 1, 0, 5], "other": [2, 5, 4, 3, 0]}
 
 
 def fits(one: Mapping[str, str]) -> bool:
-    """Whether the recipe allows it; what is refused would have no effect (recipe/inert.py), or goes by the order that a
-    set, which the last two encoders read, does not have (recipe/sets.py)."""
-    if one["encoder"] != "recurrent" and (one["scope"] != "global" or one["score"] in ORDERED):
+    """Whether the recipe allows it; what is refused would have no effect, or goes by the order that a set, which the
+    last two encoders read, does not have."""
+    if one["encoder"] != "recurrent" and (one["scope"] != "global" or SCORES[one["score"]].ordered):
         return False
     constant = one["score"] == "uniform" and one["scope"] != "local-predicted"
     if one["score"] == "uniform" and one["scope"] == "global" and one["normaliser"] != "softmax":

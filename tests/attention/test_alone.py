@@ -8,7 +8,8 @@ from torch import Tensor
 
 from seq2see.attention import Look, build_attention
 from seq2see.memory import Layout, LayoutKind, Places, View
-from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.attention import SCORES
+from tests.settings import attention_of
 
 SIZE, STEPS, ROWS, COLUMNS = 6, 3, 3, 5
 WIDTHS = [5, 2, 1]
@@ -47,7 +48,7 @@ def looks(attention: torch.nn.Module, places: Places, queries: Tensor) -> list[L
 @pytest.mark.parametrize("score", SCORES)
 def test_a_row_looks_alike_alone_and_in_a_batch(score: str, layout: LayoutKind, scope: str, heads: int) -> None:
     window = {} if scope == "global" else {"window": 1}
-    settings = AttentionSettings.model_validate({"score": score, "scope": scope, "heads": heads, "size": 4, **window})
+    settings = attention_of(score=score, scope=scope, heads=heads, size=4, **window)
     attention = build_attention(settings, query=SIZE, view=View(SIZE, layout))
     for parameter in attention.parameters():
         torch.nn.init.normal_(parameter)

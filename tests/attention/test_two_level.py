@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seq2see.attention import Prepared, TwoLevelAttention, build_attention
 from seq2see.memory import Layout, Places, View
-from seq2see.settings.attention import AttentionSettings
+from tests.settings import attention_of
 
 SIZE, QUERY = 6, 5
 PARTS = [[3, 1, 2], [4], []]
@@ -31,7 +31,7 @@ def document(parts: list[list[int]], *, seed: int = 0) -> Places:
 
 def built(**settings: object) -> TwoLevelAttention:
     torch.manual_seed(3)
-    given = AttentionSettings(over="x.words", through="sentences", size=4, **settings)  # type: ignore[arg-type]
+    given = attention_of(over="x.words", through="sentences", size=4, **settings)
     made = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(SIZE, "sentences")))
     assert isinstance(made, TwoLevelAttention)
     return made

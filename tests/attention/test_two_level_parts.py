@@ -11,8 +11,8 @@ import torch
 from seq2see.attention import TwoLevelAttention, TwoLevelMultiHead, build_attention
 from seq2see.attention.records import scatter_to_places
 from seq2see.memory import Places, View
-from seq2see.settings.attention import AttentionSettings
 from tests.attention.test_two_level import PARTS, QUERY, SIZE, additive, document, softmax
+from tests.settings import attention_of
 
 Array = np.ndarray
 HEADS, ABOVE = 2, 10
@@ -21,7 +21,7 @@ SCOPES = ["global", "local-monotonic", "local-predicted"]
 
 def built(*, above: int = SIZE, **settings: object) -> TwoLevelAttention | TwoLevelMultiHead:
     torch.manual_seed(3)
-    given = AttentionSettings(over="x.words", through="sentences", **{"size": 4, **settings})  # type: ignore[arg-type]
+    given = attention_of(over="x.words", through="sentences", **{"size": 4, **settings})
     made = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(above, "sentences")))
     assert isinstance(made, TwoLevelAttention | TwoLevelMultiHead)
     return made
@@ -71,7 +71,7 @@ def test_every_head_has_both_levels_of_its_own() -> None:
 def test_an_energy_is_told_wherever_a_head_has_asked(through: str | None) -> None:
     """Heads with windows that lie apart: of a place that one of them asked, it is that one's energy."""
     torch.manual_seed(3)
-    given = AttentionSettings(over="x.words", through=through, heads=HEADS, score="dot", scope="local-predicted",
+    given = attention_of(over="x.words", through=through, heads=HEADS, score="dot", scope="local-predicted",
                               window=1, gaussian=False, size=4)  # type: ignore[arg-type]  # fmt: skip
     look = build_attention(given, query=QUERY, view=View(SIZE, "tokens", inside=View(SIZE, "sentences")))
     places = document([[2, 2, 2, 2]])
@@ -146,7 +146,7 @@ def test_weights_sum_to_one_whatever_is_combined(
 ) -> None:
     query = QUERY if score != "dot" or heads > 1 else SIZE
     torch.manual_seed(3)
-    given = AttentionSettings(
+    given = attention_of(
         over="x.words", through="sentences", size=4, heads=heads, scope=scope, score=score, normaliser=normaliser,
         choice=choice, window=1, temperature=0.7,
     )  # type: ignore[arg-type]  # fmt: skip

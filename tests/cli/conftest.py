@@ -19,7 +19,8 @@ from seq2see.cli import main
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.settings.attention import SCORES
-from seq2see.settings.plugins import DECODERS, ENCODERS
+from seq2see.settings.base import ENCODERS
+from seq2see.settings.decoders import DECODERS
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},

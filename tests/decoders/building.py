@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from seq2see.decoders import Conditions, Ready, RecurrentDecoder, State, Step
 from seq2see.embeddings import build_embedding
 from seq2see.memory import Memory, Places, View
-from seq2see.settings.attention import AttentionSettings
 from seq2see.settings.decoders import DecoderSettings
+from tests.settings import attention_of
 
 SYMBOLS, SIZE, ROWS, PLACES, STEPS = 7, 6, 3, 4, 5
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=torch.bool)
@@ -22,7 +22,7 @@ def decoder(
 ) -> RecurrentDecoder:
     """A decoder of those settings over inputs whose places and summaries have the size of the state."""
     settings = {"size": SIZE, "embedding": {"size": 3}, **settings}
-    asked = AttentionSettings.model_validate({"score": "additive", "size": 5, **attention})
+    asked = attention_of(**{"score": "additive", "size": 5, **attention})
     given = DecoderSettings.model_validate(settings)
     sizes = dict.fromkeys(inputs, SIZE)
     conditions = Conditions(

@@ -11,9 +11,10 @@ from torch import nn
 from seq2see.decoders import Conditions, LabelDecoder
 from seq2see.errors import UserError
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.attention import SCORES
 from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
+from tests.settings import attention_of
 
 INPUTS = ("premise", "hypothesis")
 
@@ -24,7 +25,7 @@ def decoder(
     settings = DecoderSettings.model_validate({"kind": "label", "size": SIZE, **more})
     made = LabelDecoder(
         settings,
-        AttentionSettings(score=score, size=5),
+        attention_of(score=score, size=5),
         Conditions(looks=dict.fromkeys(looks, View(SIZE)), start=dict.fromkeys(start, SIZE)),
     )
     for parameter in made.parameters():

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from seq2see.decoders import Conditions, Ready, Step, TransformerDecoder
 from seq2see.embeddings import build_embedding
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.attention import SCORES
 from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, STEPS, SYMBOLS, memory
+from tests.settings import attention_of
 
 PARTS: list[dict[str, Any]] = [
     {"score": "none"},
@@ -38,7 +39,7 @@ def decoder(
     torch.manual_seed(3)
     raw = {"kind": "transformer", "size": SIZE, "layers": 2, "heads": 2, "feedforward": 8, "embedding": {"size": 3}}
     given = DecoderSettings.model_validate(raw | (settings or {}))
-    asked = AttentionSettings.model_validate({"score": "additive", "size": 5} | (attention or {}))
+    asked = attention_of(**({"score": "additive", "size": 5} | (attention or {})))
     sizes = dict.fromkeys(inputs, SIZE)
     conditions = Conditions(
         build_embedding(given.embedding, SYMBOLS),

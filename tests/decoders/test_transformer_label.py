@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from seq2see.decoders import Conditions, TransformerDecoder, build_decoder
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES, AttentionSettings
+from seq2see.settings.attention import SCORES
 from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
+from tests.settings import attention_of
 
 INPUTS = ("premise", "hypothesis")
 
@@ -46,7 +47,7 @@ def decoder(
     given = {"kind": "transformer", "size": SIZE, "layers": 2, "feedforward": 8, **more}
     made = build_decoder(
         DecoderSettings.model_validate(given),
-        AttentionSettings.model_validate({"score": "additive", "size": 5, **(attention or {})}),
+        attention_of(**{"score": "additive", "size": 5, **(attention or {})}),
         Conditions(looks=dict.fromkeys(looks, View(SIZE)), start=dict.fromkeys(start, SIZE)),
     )
     assert isinstance(made, TransformerDecoder)

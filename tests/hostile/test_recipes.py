@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from seq2see.errors import UserError
-from seq2see.recipe import bounded_yaml, load_recipe, shipped
+from seq2see.recipe import load_recipe, shipped
+from seq2see.recipe import yaml as bounded_yaml
 from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 
 Call = Callable[..., tuple[int, str, str]]

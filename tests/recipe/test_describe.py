@@ -8,10 +8,24 @@ from typing import Any
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
 from seq2see.settings.attention import SCORES
-from seq2see.settings.base import kind_in, settings_in
-from seq2see.settings.encoders import OwnEncoderSettings
+from seq2see.settings.base import ENCODERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
+
+
+PARTS: list[tuple[str, dict[str, Any]]] = [
+    *(
+        ("text", {"attention": {"score": score}, "decoder": {"size": 512}})
+        for score in ("cosine", "deep", "location", "coverage")
+    ),
+    *(("text", {"attention": {"scope": scope}}) for scope in ("local-monotonic", "local-predicted")),
+    ("text", {"attention": {"choice": "hard", "estimator": "gumbel"}}),
+    ("text", {"decoder": {"kind": "transformer"}}),
+    ("text", {"decoder": {"embedding": {"kind": "pretrained", "path": "x"}}}),
+    ("text", {"encoder": {"embedding": {"kind": "pretrained", "path": "x"}}}),
+    ("texts", {"encoder": {"kind": "hierarchical", "levels": "transformer"}}),
+    ("video", {"encoder": {"kind": "video", "over_time": "transformer"}}),
+]
 
 
 def paths(raw: dict[str, Any], above: str = "") -> list[str]:
@@ -31,17 +45,15 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     known = {key.path: key for key in keys()}
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
-    every = settings_in(Recipe.model_fields["encoder"].annotation)
-    read = {kind: one.reads[0] for one in every for kind in kind_in(one)}
+    read = {kind: one.reads[0] for kind, one in ENCODERS.items() if not one.own}
     encoders = [
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
+    parts = [load_recipe({"inputs": {"NAME": {"kind": kind}}, **raw}).to_dict() for kind, raw in PARTS]
     vector = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "vector"}, "attention": "none"}).to_dict()
     image = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "image"}, "attention": "none"}).to_dict()
-    brought = {"encoder": OwnEncoderSettings(kind="own").model_dump()}
-    assert {path for one in (text, label, vector, image, brought, *encoders) for path in paths(one)} == set(known) - {
-        "inputs"
-    }
+    made = {path for one in (text, label, vector, image, *encoders, *parts) for path in paths(one)}
+    assert made == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 
 
@@ -49,6 +61,6 @@ def test_keys_are_described_by_what_holds() -> None:
     known = {key.path: key for key in keys()}
     assert known["decoder.size"].default == f"`{Recipe().decoder.size}`"
     assert known["decoder.size"].kind == "whole number above 0, to 1,000,000"
-    assert known["decoder.cell"].kind == "rnn, gru or lstm"
+    assert known["decoder.cell"].kind == "rnn, gru, lstm, or one that --plugin brings"
     assert known["training.floor"].kind == "number from 0, to 1"
     assert all(score in known["attention.score"].kind for score in [*SCORES, "none"])

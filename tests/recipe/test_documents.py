@@ -63,15 +63,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "cell": "lstm"}},
-        "encoder.cell: has no effect here: levels transformer have no cell",
+        "encoder.cell: has no effect here: only encoder.levels recurrent",
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "bidirectional": False}},
-        "encoder.bidirectional: has no effect here: levels transformer have no cell",
+        "encoder.bidirectional: has no effect here: only encoder.levels recurrent",
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "heads": 2}},
-        "encoder.heads: has no effect here: levels recurrent have no such setting",
+        "encoder.heads: has no effect here: only encoder.levels transformer",
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "longest": 9}},

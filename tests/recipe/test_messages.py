@@ -13,7 +13,7 @@ from tests.recipe.refusing import LABEL, ONE, TWO, refused
 
 KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"decodr": {}}, "decodr: unknown key (did you mean 'decoder'?); allowed: task, description, inputs, output, data"),
-    ({"decoder": {"sizes": 3}}, "decoder.sizes: unknown key (did you mean 'size'?); allowed: cell, activation, reset"),
+    ({"decoder": {"sizes": 3}}, "decoder.sizes: unknown key (did you mean 'size'?); allowed: kind, size"),
     (
         {"inputs": {"x": {"tokns": "word"}}},
         "inputs.x.tokns: unknown key (did you mean 'tokens'?); allowed: column, tok",
@@ -42,7 +42,10 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
     ({"decoder": {"size": "big"}}, "decoder.size: should be a whole number, got 'big'"),
     ({"decoder": {"size": 1.5}}, "decoder.size: should be a whole number, got 1.5"),
-    ({"decoder": {"memory": "ten"}}, "decoder.memory: should be a whole number above 0, got 'ten'"),
+    (
+        {"decoder": {"kind": "transformer", "memory": "ten"}},
+        "decoder.memory: should be a whole number above 0, got 'ten'",
+    ),
     ({"decoder": {"dropout": "much"}}, "decoder.dropout: should be a number, got 'much'"),
     ({"training": {"betas": ["a", 0.9]}}, "training.betas.0: should be a number from 0, below 1, got 'a'"),
     ({"decoder": {"dropout": 1.0}}, "decoder.dropout: should be less than 1, got 1.0"),
@@ -53,14 +56,16 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"training": {"checkpoint_every": 0}}, "training.checkpoint_every: should be greater than 0, got 0"),
     ({"search": {"length_penalty": 1e300}}, "search.length_penalty: should be less than or equal to 10, got 1e+300"),
     ({"search": {"length_penalty": -1}}, "search.length_penalty: should be greater than or equal to 0, got -1"),
-    ({"attention": {"window": 10**20}}, "attention.window: should be less than or equal to 1000000, got 1000000000000"),
-    ({"attention": {"kernel": 10**6}}, "attention.kernel: should be less than or equal to 255, got 1000000"),
+    (
+        {**ONE, "attention": {"scope": "local-monotonic", "window": 10**20}},
+        "attention.window: should be less than or equal to 1000000, got 1000000000000",
+    ),
+    (
+        {**ONE, "attention": {"score": "coverage", "kernel": 10**6}},
+        "attention.kernel: should be less than or equal to 255, got 1000000",
+    ),
     ({"attention": {"temperature": 1e-300}}, "attention.temperature: should be greater than or equal to 0.001, got 1e"),
     ({"attention": {"over": 3}}, "attention.over: should be text or list of texts, got 3"),
-    (
-        {"attention": {"options": {"slope": [1]}}},
-        "attention.options.slope: should be true or false, whole number, number or text, got [1]",
-    ),
     ({"attention": {"over": [1]}}, "attention.over: should be text or list of texts, got [1]"),
     (
         {"loss": {"class_weights": "x"}},
@@ -94,12 +99,12 @@ COMBINATIONS: list[tuple[dict[str, Any], str]] = [
     (
         {**ONE, "attention": "adittive"},
         (
-            "attention.score: unknown score 'adittive' (did you mean 'additive'?); allowed: dot, scaled-dot, cosine, "
+            "attention.score: 'adittive' is not allowed (did you mean 'additive'?); allowed: dot, scaled-dot, cosine, "
             "general, additive, concat, deep, location, coverage, static, uniform, none"
         ),
     ),
     ({"attention": "dot"}, "attention.score: dot has nothing to look at in a model without inputs; allowed: none"),
-    ({"attention": {"size": 9}}, "attention.size: has no effect here: a model without inputs has nothing to look at"),
+    ({"attention": {"size": 9}}, "attention.size: has no effect here: attention.score is none"),
     ({**ONE, "attention": {"over": []}, "decoder": {"start": "source"}}, "attention.over: names no input; to switch"),
     (
         {**ONE, "attention": {"over": "sorce"}, "decoder": {"start": "source"}},
@@ -233,11 +238,11 @@ def test_what_cannot_work_together_is_named(raw: dict[str, Any], message: str) -
 
 
 def test_all_problems_are_said_at_once() -> None:
-    said = refused({"decodr": 1, "decoder": {"cell": "x", "size": -1}, "output": {"kind": "label", "case": "lower"}})
+    said = refused({"decodr": 1, "decoder": {"join": "x", "size": -1}, "output": {"kind": "label", "case": "lower"}})
     assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
         "output.case",
-        "decoder.cell",
         "decoder.size",
+        "decoder.join",
         "decodr",
     ]
     assert said.startswith("recipe: 4 problems\n")

@@ -9,7 +9,7 @@ import pytest
 from seq2see.errors import UserError
 from seq2see.modalities.image import ImageOutput
 from seq2see.recipe import load_recipe
-from seq2see.recipe.numbers import activation_of, channels_of, hidden_of, output_of
+from seq2see.recipe.resolve import activation_of, channels_of, hidden_of, output_of
 
 VECTOR: dict[str, Any] = {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector", "column": "x"}}
 PICTURE: dict[str, Any] = {

@@ -22,7 +22,7 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
     ("recipe", "said"),
     [
         ({**COPYING, "attention": "none"}, "decoder.copy_from: has no effect here: without attention no place"),
-        ({**COPYING, **LABEL}, "decoder.copy_from: has no effect here: a label has no symbols"),
+        ({**COPYING, **LABEL}, "decoder.copy_from: has no effect here: only decoder.kind recurrent, transformer"),
         (
             {"inputs": {"source": {"kind": "texts"}}, "attention": {"over": "source"}, **NESTED},
             "decoder.copy_from: has no effect here: its words are not looked at .attention.over=source.words",

@@ -8,7 +8,8 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import SCORES, declare, own_options
+from seq2see.settings.attention import SCORE_KEYS, SCORES, ScoreSettings
+from seq2see.settings.plugins import settings_from_constructor
 
 ONE = {"inputs": {"source": {}}}
 SLOPED = {**ONE, "attention": {"score": "sloped", "size": 9, "options": {"slope": 0.5}}}
@@ -16,18 +17,25 @@ SLOPED = {**ONE, "attention": {"score": "sloped", "size": 9, "options": {"slope"
 pytestmark = pytest.mark.usefixtures("_sloped")
 
 
+class Sloped:
+    def __init__(self, query: int, key: int, size: int = 3, slope=None, curved=None): ...
+
+
 @pytest.fixture
 def _sloped() -> Iterator[None]:
     known = dict(SCORES)
-    declare("sloped", {"slope", "curved", "size"})
+    given = ("query", "key")
+    SCORES["sloped"] = settings_from_constructor(
+        "sloped", Sloped, ScoreSettings, given=given, keys=SCORE_KEYS, named=False
+    )
     yield
     SCORES.clear()
     SCORES.update(known)
 
 
 def test_options_are_the_scores_own_where_no_key_stands_for_them() -> None:
-    assert own_options("sloped") == ["curved", "slope"]
-    assert own_options("additive") == []
+    assert SCORES["sloped"].known_keys() == ["size", "options"]
+    assert "options" not in SCORES["additive"].known_keys()
 
 
 def test_own_options_stand_beside_the_known_ones() -> None:
@@ -45,10 +53,10 @@ def test_an_option_is_set_as_any_key_and_keeps_its_type(text: str, value: object
 
 
 def test_an_option_the_score_does_not_have_is_refused() -> None:
-    with pytest.raises(UserError, match=r"options\.slop: .*own \(did you mean 'slope'\?\); allowed: curved, slope"):
+    with pytest.raises(UserError, match=r"options\.slop: .*\(did you mean 'slope'\?\); allowed: curved, slope"):
         load_recipe(SLOPED, overrides=["attention.options.slop=1"])
 
 
 def test_another_score_leaves_the_options_behind() -> None:
     for score in ("additive", "none"):
-        assert load_recipe(SLOPED, overrides=[f"attention.score={score}"]).attention.options == {}
+        assert load_recipe(SLOPED, overrides=[f"attention.score={score}"]).attention.score == score

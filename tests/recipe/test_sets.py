@@ -10,7 +10,7 @@ import pytest
 from seq2see.attention.scores import scores
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import ORDERED, SCORES, declare
+from seq2see.settings.attention import SCORES, ScoreSettings
 
 SET: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "deep-sets"}}
 LOOKING: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "transformer"}}
@@ -147,20 +147,21 @@ def test_what_an_override_makes_meaningless_goes_with_it() -> None:
 
 @pytest.fixture
 def _known() -> Iterator[None]:
-    known, ordered = dict(SCORES), set(ORDERED)
+    known = dict(SCORES)
     yield
     SCORES.clear()
     SCORES.update(known)
-    ORDERED.clear()
-    ORDERED.update(ordered)
 
 
 def test_recipes_know_which_scores_go_by_order() -> None:
-    assert {name for name in scores if scores[name].ordered} == ORDERED
+    assert {name: scores[name].ordered for name in SCORES} == {name: one.ordered for name, one in SCORES.items()}
 
 
 @pytest.mark.usefixtures("_known")
 def test_a_score_of_ones_own_that_goes_by_order_is_refused_too() -> None:
-    declare("sloped", (), ordered=True)
+    class Sloped(ScoreSettings):
+        ordered = True
+
+    SCORES["sloped"] = Sloped
     with pytest.raises(UserError, match=r"attention\.score: sloped goes by where a place lies"):
         load_recipe({**SET, "attention": "sloped"})

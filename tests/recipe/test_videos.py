@@ -110,7 +110,7 @@ IDLE: list[tuple[dict[str, Any], str]] = [
     (recipe({"frames": 8, "rate": 5}), r"inputs\.video\.rate: has no effect here: frames: 8 are read"),
     (recipe({"every": 2, "rate": 5}), r"inputs\.video\.every: has no effect here: rate: 5 frames a second"),
     (recipe(encoder={"spans": [3]}), r"encoder\.spans"),
-    (recipe(encoder={"over_time": "none", "layers": 2}), r"encoder\.layers: has no effect here: .*over_time is none"),
+    (recipe(encoder={"over_time": "none", "layers": 2}), r"encoder\.layers: has no effect here: only .*over_time"),
     (recipe(encoder={"appearance": False, "motion": [4], "channels": [4]}), r"encoder\.channels: has no effect here"),
     (recipe(encoder={"tuned": True}), r"encoder\.tuned: has no effect here: backbone small is trained"),
     (recipe(encoder={"regions": True}, attention={"over": "video"}), r"encoder\.regions: has no effect here: nobody"),

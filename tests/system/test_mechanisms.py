@@ -15,9 +15,9 @@ from seq2see.decoders import Conditions, LabelDecoder, Ready, SoftmaxHead, Step
 from seq2see.memory import Memory, Places, View
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
+from seq2see.settings.decoders import LabelDecoderSettings
 from tests.objectives import objective_of
+from tests.settings import attention_of
 
 DIRECTIONS = pytest.mark.parametrize(
     "reverse", [pytest.param(False, id="copy"), pytest.param(True, id="reverse", marks=pytest.mark.slow)]
@@ -121,8 +121,8 @@ class Finder(nn.Module):
     def __init__(self, **attention: Any):
         super().__init__()
         self.answer, self.mark = nn.Embedding(CLASSES, SIZE), nn.Embedding(2, SIZE)
-        settings = AttentionSettings.model_validate({"size": SIZE, **attention})
-        self.decoder = LabelDecoder(DecoderSettings(size=SIZE), settings, Conditions(looks={"source": View(SIZE)}))
+        settings = attention_of(**{"size": SIZE, **attention})
+        self.decoder = LabelDecoder(LabelDecoderSettings(size=SIZE), settings, Conditions(looks={"source": View(SIZE)}))
         self.head = SoftmaxHead(self.decoder.features_size, CLASSES)
 
     def look(self, ids: Tensor, mask: Tensor) -> tuple[Step, Ready]:

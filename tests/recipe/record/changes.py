@@ -24,11 +24,106 @@ class Change:
         return fnmatchcase(case, self.cases) and fnmatchcase(was, self.was) and fnmatchcase(now, self.now)
 
 
+KEYS_OF_OTHERS = "keys that a kind of decoder has not are refused before their values are looked at"
+
 EXCEPTIONS: list[Change] = [
     Change("* | inputs.*.encoder=[[]*", "refused: ", "refused: inputs.*.encoder", "the message was '0 problems'"),
+    Change("*decoder.reconstruction.*", "refused: *", "refused: *decoder.reconstruction*", KEYS_OF_OTHERS),
+    Change("*decoder.embedding.*", "refused: *", "refused: *decoder.embedding*", KEYS_OF_OTHERS),
+    Change("*decoder.layers=*", "refused: *decoder, decoder.layers*", "refused: *decoder.layers*", KEYS_OF_OTHERS),
+    Change("*", "refused: attention.over", "refused: attention.over, *", "what has no inputs has no attention.over"),
+    Change("tried *", "refused: attention.options", "refused: attention.options.*", "each option is named"),
+    Change("*decoder.every_step=*", "refused: *decoder.every_step*", "refused: *decoder.every_step*", KEYS_OF_OTHERS),
+    Change("video* | *encoder.*", "refused: inputs.video.encoder.*", "refused: encoder.*", "named where it is"),
     Change("*", "refused: *dict[[]str,*", "refused: loss.class_weights*", "the path was one of pydantic's own"),
 ]
 """A case that one of these covers is not compared. Those above are for messages that were at fault already."""
+
+OTHER_KINDS: dict[str, dict[str, object]] = {
+    "attention": {
+        "size": 128,
+        "layers": 2,
+        "learned_temperature": False,
+        "filters": 16,
+        "kernel": 5,
+        "positions": 200,
+        "window": 5,
+        "gaussian": True,
+        "estimator": "score-function",
+        "gumbel_temperature": 1.0,
+        "options": {},
+        "over": None,
+        "scope": "global",
+        "normaliser": "softmax",
+        "temperature": 1.0,
+        "choice": "soft",
+        "through": None,
+        "heads": 1,
+        "query": "previous",
+        "input_feeding": True,
+    },
+    "decoder": {
+        "cell": "gru",
+        "activation": "tanh",
+        "reset": "after",
+        "layers": 1,
+        "output": "all",
+        "readout": 0,
+        "heads": 4,
+        "feedforward": 1024,
+        "positions": "sinusoidal",
+        "longest": 512,
+        "memory": None,
+        "options": {},
+        "every_step": None,
+        "tied": False,
+        "copy_from": None,
+        **{f"embedding.{key}": value for key, value in {"kind": "learned", "size": 128, "dropout": 0.0}.items()},
+        "embedding.path": None,
+        "embedding.tuned": True,
+        **{f"reconstruction.{key}": "mirrored" for key in ("hidden", "activation", "channels")},
+        "reconstruction.pixels": "dense",
+        "reconstruction.output": None,
+    },
+    "encoder": {
+        "cell": "gru",
+        "activation": "tanh",
+        "reset": "after",
+        "layers": 1,
+        "bidirectional": True,
+        "heads": 4,
+        "feedforward": 1024,
+        "positions": "sinusoidal",
+        "longest": 512,
+        "embedding.size": 128,
+        "embedding.path": None,
+        "embedding.tuned": True,
+        "options": {},
+        **{f"recurrent.{key}": value for key, value in {"activation": "tanh", "reset": "after"}.items()},
+    },
+}
+"""Keys that only some kinds of these groups have: recipes of other kinds had them too, at these values, and no more."""
+
+
+def may_be_of_another_kind(path: str) -> bool:
+    """Whether that key is told of at once, whatever else is wrong: it is no matter of combinations any more."""
+    parts = path.split(".")
+    group, *inside = parts[2:] if parts[0] == "inputs" and len(parts) > 2 else parts
+    known = OTHER_KINDS.get(group, {})
+    return any(one == ".".join(inside) or one.startswith(f"{'.'.join(inside)}.") for one in known)
+
+
+def of_another_kind(path: str, value: object) -> bool:
+    """Whether a recipe had that key without a use for it.
+
+    >>> of_another_kind("inputs.x.encoder.heads", 4), of_another_kind("attention.size", 64)
+    (True, False)
+    """
+    parts = path.split(".")
+    group, *inside = parts[2:] if parts[0] == "inputs" and len(parts) > 2 else parts
+    known = OTHER_KINDS.get(group, {})
+    return ".".join(inside) in known and (known[".".join(inside)] == value or value == "none")
+
 
 GONE: set[str] = set()
 """Paths, or beginnings of paths up to a dot, that accepted recipes no longer have where they had them:

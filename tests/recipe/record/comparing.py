@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.recipe.record import adapter
-from tests.recipe.record.changes import ADDED, EXCEPTIONS, GONE, listed
+from tests.recipe.record.changes import ADDED, EXCEPTIONS, GONE, listed, may_be_of_another_kind, of_another_kind
 from tests.recipe.record.storage import Case, Outcome, Record, dump_of, leaves_of, outcome_of, same
 
 SHOWN = 12
@@ -50,6 +50,8 @@ def difference(case: Case, was: Outcome, now: Outcome) -> Difference | None:
 def _refused(case: Case, was: Outcome, now: Outcome) -> Difference | None:
     if was.paths == now.paths or not (was.all_told and now.all_told):
         return None
+    if {*was.paths} < {*now.paths} and all(map(may_be_of_another_kind, {*now.paths} - {*was.paths})):
+        return None
     lost, new = sorted({*was.paths} - {*now.paths}), sorted({*now.paths} - {*was.paths})
     what = "; ".join([f"no longer named: {', '.join(map(_general, lost))}"] * bool(lost)
                      + [f"now named: {', '.join(map(_general, new))}"] * bool(new))  # fmt: skip
@@ -73,7 +75,7 @@ def _leaves(was: Outcome, now: Outcome) -> dict[str, str]:
         return {}
     wrong = {}
     for path, value in was.leaves.items():
-        if path not in now.leaves and not listed(path, GONE):
+        if path not in now.leaves and not listed(path, GONE) and not of_another_kind(path, value):
             wrong[path] = f"is gone: {value!r}"
         elif path in now.leaves and not same(value, now.leaves[path]):
             wrong[path] = f"has another value: was {value!r}, is {now.leaves[path]!r}"

@@ -189,7 +189,7 @@ class Record:
         content = json.loads(gzip.decompress(path.read_bytes()))
         sources = {name: Source(text, way) for name, (text, way) in content["sources"].items()}
         outcomes: dict[Case, Outcome] = {}
-        for source, overrides, kind, *packed in content["cases"]:
+        for source, overrides, kind, *packed in sorted(content["cases"], key=lambda one: bool(one[1])):
             case = Case(source, tuple(overrides))
             base: Leaves = {}
             if overrides and kind == "accepted":

@@ -1,0 +1,306 @@
+"""Rules about attention: what can be looked at, sizes that meet, copying, alignments and CTC, which go by looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seq2see.modalities.text import TextOutput
+from seq2see.modalities.vector import VectorInput
+from seq2see.recipe.schema import Recipe
+from seq2see.registry import Problem, rule
+from seq2see.settings.attention import SCORES, HardSettings, MonotonicSettings, ScoreSettings
+from seq2see.settings.base import TextSettings, no_effect
+from seq2see.settings.decoders import (
+    RecurrentDecoderSettings,
+    SeenSettings,
+    SymbolSettings,
+    TransformerDecoderSettings,
+)
+
+IN_A_ROW = ("text", "set")
+"""Kinds of inputs whose symbols are their places, one by one."""
+
+LINES = ("tokens", "frames", "grid")
+"""Layouts whose places are read one after the other; those of a grid column by column."""
+
+
+@rule("attention")
+def check_attention(recipe: Recipe) -> Iterator[Problem]:
+    """There is something to look at, and what is seen there goes somewhere."""
+    attention = recipe.attention
+    score = attention.score
+    if score == "none":
+        return
+    if not recipe.inputs:
+        said = f"{score} has nothing to look at in a model without inputs; allowed: none"
+        yield Problem("attention.score", said)
+    elif not recipe.with_places:
+        said = f"{score} has nothing to look at: a vector is a single place, at which every look is the same"
+        yield Problem("attention.score", f"{said}; allowed: none")
+    elif not recipe.looked_at:
+        yield Problem("attention.over", "names no input; to switch attention off, set attention.score to none")
+    elif recipe.output.one_step and isinstance(attention, ScoreSettings) and attention.remembers:
+        allowed = ", ".join([*(name for name, one in SCORES.items() if not one.remembers), "none"])
+        said = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
+        yield Problem("attention.score", f"{said}; allowed: {allowed} (additive is the same there)")
+    elif not _reaches_the_output(recipe):
+        recurrent = isinstance(recipe.decoder, RecurrentDecoderSettings)
+        allowed = "all, or attention.input_feeding true" if recurrent else "all"
+        yield Problem("decoder.output", f"state leaves the context unseen; allowed: {allowed}")
+
+
+def _reaches_the_output(recipe: Recipe) -> bool:
+    """Whether what is looked at goes into the output layer, or into the recurrence."""
+    decoder = recipe.decoder
+    if decoder.own or not isinstance(decoder, SeenSettings) or decoder.output == "all":
+        return True
+    recurrence = recipe.attention.query == "previous" or recipe.attention.input_feeding
+    return recurrence and isinstance(decoder, RecurrentDecoderSettings)
+
+
+@rule("single-places")
+def check_single_places(recipe: Recipe) -> Iterator[Problem]:
+    """What is looked at has more than one place."""
+    for name in recipe.looked_at:
+        if name in recipe.inputs and recipe.one_place(name):
+            what = "a vector" if isinstance(recipe.inputs[name], VectorInput) else "made into one vector"
+            others = ", ".join(recipe.with_places)
+            allowed = f"attention.over {others}" if others else "attention.score none"
+            yield Problem(
+                "attention.over",
+                f"'{name}' is {what}, a single place: every look at it is the same; allowed: {allowed}, and "
+                f"decoder.start {name}",
+            )
+
+
+@rule("attention-sizes")
+def check_sizes(recipe: Recipe) -> Iterator[Problem]:
+    """Heads divide the places' size; queries and places have one size where they are multiplied as they are."""
+    sizes = {name: recipe.view_of(name)[0] for name in recipe.looked_at}
+    places = {name: size for name, size in sizes.items() if size is not None}
+    attention, state = recipe.attention, recipe.state_size
+    if attention.heads > 1:
+        for name, size in places.items():
+            if size % attention.heads:
+                said = f"{attention.heads} heads cannot share the {size} numbers of the places of '{name}'"
+                yield Problem("attention.heads", f"{said}; allowed: what divides {size}")
+    elif attention.score in ("dot", "scaled-dot", "cosine") and state is not None:
+        asking = "decoder.size" if state == recipe.decoder.size else "the code's size"
+        for name, size in (places | _larger_places(recipe)).items():
+            if size != state:
+                instead = f", or set decoder.size={size}" if asking == "decoder.size" else ""
+                yield Problem(
+                    "attention.score",
+                    f"{attention.score} needs {asking} equal to the size of the places of '{name}', got {state} and "
+                    f"{size}; use general or additive{instead}",
+                )
+
+
+def _larger_places(recipe: Recipe) -> dict[str, int]:
+    """Larger places that are asked too, where others are looked at through them, and the numbers in each."""
+    if recipe.attention.through is None:
+        return {}
+    sizes = {name.partition(".")[0]: recipe.encoder_of(name.partition(".")[0]).places_size for name in recipe.looked_at}
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+@rule("attention-settings", stage="no-effect")
+def check_attention_settings(recipe: Recipe) -> Iterator[Problem]:
+    settings, path = recipe.attention, "attention"
+    if settings.score == "none":
+        return
+    if not any("." in name for name in recipe.looked_at):
+        yield from no_effect(settings, path, ["through"], "nothing that is looked at lies inside larger places")
+    asking = ["query", "input_feeding"]
+    if recipe.output.one_step:
+        yield from no_effect(settings, path, asking, f"{recipe.output.said} is decoded in one step")
+    elif isinstance(recipe.decoder, TransformerDecoderSettings):
+        yield from no_effect(settings, path, asking, "in a transformer each layer asks with its own state")
+    elif isinstance(recipe.decoder, RecurrentDecoderSettings) and settings.query == "previous":
+        yield from no_effect(settings, path, ["input_feeding"], "with query previous the context always enters")
+    if settings.constant:
+        yield from no_effect(settings, path, ["estimator", "gumbel_temperature"], "uniform weights are not learned")
+        if not isinstance(settings, MonotonicSettings) or not settings.gaussian:
+            yield from no_effect(settings, path, ["normaliser", "temperature"], "uniform weights are what they are")
+
+
+@rule("look-losses", stage="no-effect")
+def check_look_losses(recipe: Recipe) -> Iterator[Problem]:
+    """Losses of looks, where there are looks that can be learned."""
+    attention, loss = recipe.attention, recipe.loss
+    looks = bool(recipe.looked_at)
+    if not looks:
+        keys = ["doubly_stochastic", "entropy", "coverage"]
+        yield from no_effect(loss, "loss", keys, "without attention there are no looks")
+    elif recipe.output.one_step:
+        yield from no_effect(loss, "loss", ["coverage"], f"{recipe.output.said} is decoded in one step")
+    if not looks or not attention.by_score:
+        keys = ["exploration", "baseline_decay"]
+        yield from no_effect(loss, "loss", keys, "nothing is drawn and learned by its score")
+    if looks and attention.constant:
+        keys = ["doubly_stochastic", "entropy", "coverage", "exploration", "baseline_decay"]
+        yield from no_effect(loss, "loss", keys, "uniform weights are not learned")
+    if looks and attention.score == "static" and attention.scope == "global":
+        yield from no_effect(loss, "loss", ["coverage"], "static looks are the same at every step")
+
+
+@rule("consistency-loss", stage="no-effect")
+def check_consistency(recipe: Recipe) -> Iterator[Problem]:
+    """Reading a row twice tells nothing where both readings are the same."""
+    if recipe.data.stream:
+        yield from no_effect(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
+        return
+    readers, decoder = [recipe.encoder_of(name) for name in recipe.inputs], recipe.decoder
+    shares = [decoder.dropout, *(getattr(one, "dropout", None) for one in readers)]
+    shares += [one.symbols.dropout for one in readers if one.symbols is not None]
+    if isinstance(decoder, SymbolSettings) and recipe.output.kind == "text":
+        shares.append(decoder.embedding.dropout)
+    drawn = bool(recipe.looked_at) and isinstance(recipe.attention, HardSettings)
+    if not (any(shares) or drawn or decoder.own or any(one.own for one in readers)):
+        yield from no_effect(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")
+
+
+@rule("unknown-words", stage="no-effect")
+def check_replacing(recipe: Recipe) -> Iterator[Problem]:
+    """An input symbol can stand in for an unknown one where symbols are looked at."""
+    yield from no_effect(recipe.search, "search", ["replace_unknown"], _nothing_to_put_in(recipe))
+
+
+def _nothing_to_put_in(recipe: Recipe) -> str:
+    """Why no input symbol can stand in for an unknown one; nothing where it can."""
+    if not recipe.looked_at:
+        return "without attention no place is looked at"
+    if recipe.search.avoid_unknown:
+        return "search.avoid_unknown: <unk> is never written"
+    first = recipe.looked_at[0]
+    layout = recipe.view_of(first)[1]
+    if layout in ("tokens", "set", None):  # None: only the built encoder knows
+        return ""
+    words = f"; attention.over {first}.words has some" if layout == "sentences" else ""
+    places = "sentences" if layout == "sentences" else "no symbols"
+    return f"the places of '{first}' are {places}, no words to put in{words}"
+
+
+# --- Copying, and alignments to learn from: both point from symbols of the output to places of an input
+
+
+@rule("pointing-settings", stage="no-effect")
+def check_pointing(recipe: Recipe) -> Iterator[Problem]:
+    """There is something to point from and something to point at."""
+    alignment, reason = recipe.loss.alignment, ""
+    if recipe.output.one_step:
+        reason = f"{recipe.output.said} has no symbols"
+    elif not recipe.looked_at:
+        reason = "without attention no place is looked at"
+    if recipe.copied_from is not None and (reason or _at_sentences_alone(recipe)):
+        alone = f"its words are not looked at (attention.over={recipe.copied_places})"
+        yield Problem("decoder.copy_from", reason or alone)
+    if reason and alignment.column is not None:
+        yield Problem("loss.alignment.column", reason)
+    if alignment.column is None:
+        yield from no_effect(alignment, "loss.alignment", ["weight"], "loss.alignment.column is not given")
+
+
+def _at_sentences_alone(recipe: Recipe) -> bool:
+    """Whether a document is looked at whose words could be copied, but not at them."""
+    name = recipe.copied_from
+    return recipe.copied_places != name in recipe.looked_at and recipe.copied_places not in recipe.looked_at
+
+
+@rule("copying")
+def check_copying(recipe: Recipe) -> Iterator[Problem]:
+    """Words that are copied are those of the output."""
+    name, path, output = recipe.copied_from, "decoder.copy_from", recipe.output
+    if not recipe.looked_at or not isinstance(output, TextOutput) or name is None or name not in recipe.inputs:
+        return
+    looked_at = [one.removesuffix(".words") for one in recipe.looked_at]
+    texts = [one for one in looked_at if one in recipe.texts]
+    if name not in texts:
+        said = f"'{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"
+        yield Problem(path, said)
+        return
+    separator, tokens = getattr(recipe.inputs[name], "separator", None), recipe.texts[name].tokens
+    if separator is not None:
+        said = f"elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"
+        yield Problem(path, said)
+    elif tokens != output.tokens:
+        said = f"tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"
+        yield Problem(path, said)
+    elif tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):
+        said = f"pieces (bpe) are those of the output only where they are shared; set output.share={name}"
+        yield Problem(path, said)
+
+
+@rule("alignment")
+def check_alignment(recipe: Recipe) -> Iterator[Problem]:
+    """Links count the words of the first input that is looked at, and looks can be learned from them."""
+    alignment, output, path = recipe.loss.alignment, recipe.output, "loss.alignment.column"
+    if not recipe.looked_at or not isinstance(output, TextOutput) or alignment.column is None:
+        return
+    first = recipe.looked_at[0]
+    read = recipe.texts.get(first) if first in recipe.inputs and recipe.inputs[first].kind in IN_A_ROW else None
+    if read is None:
+        said = f"links count the words of a text, and '{first}', the first input looked at, is none"
+        yield Problem(path, said)
+    elif "bpe" in (read.tokens, output.tokens):
+        said = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
+        yield Problem(path, said)
+    if alignment.weight:
+        yield from _unteachable(recipe)
+    columns = {f"inputs.{name}": one.column or name for name, one in recipe.inputs.items()}
+    columns["output"] = output.column or "output"
+    taken = next((key for key, column in columns.items() if column == alignment.column), None)
+    if taken is not None:
+        yield Problem(path, f"'{alignment.column}' is the column of {taken}")
+
+
+def _unteachable(recipe: Recipe) -> Iterator[Problem]:
+    """Looks that links cannot change."""
+    path, attention = "loss.alignment.weight", recipe.attention
+    if attention.constant:
+        said = f"{recipe.loss.alignment.weight:g}, and uniform weights are not learned; allowed: 0"
+        yield Problem(path, said)
+    elif attention.zeros:
+        instead = "attention.normaliser softmax and attention.scope global"
+        yield Problem(path, f"{attention.zeros}, which has no logarithm to learn from; allowed: 0, or {instead}")
+
+
+def copying_notes(recipe: Recipe) -> list[str]:
+    """What holds of copying with such looks, and is better known than found out."""
+    if recipe.copied_from is None or not recipe.attention.zeros:
+        return []
+    where = f"at such a place of {recipe.copied_from}"
+    return [f"{recipe.attention.zeros}: a word that only copying can write, {where}, has no probability to learn from"]
+
+
+# --- CTC
+
+
+@rule("ctc")
+def check_ctc(recipe: Recipe) -> Iterator[Problem]:
+    """The places that a text is read off lie one after the other."""
+    name = recipe.read_along
+    if name is None or list(check_ctc_settings(recipe)):
+        return
+    layout = recipe.view_of(name)[1]
+    if recipe.search.ctc and recipe.copied_from is not None:
+        yield Problem("search.ctc", "words that are copied cannot be read along the places; allowed: 0")
+    elif layout not in (*LINES, None):  # None: only the built encoder knows
+        yield Problem("loss.ctc", f"the places of '{name}' lie as {layout}, not one after the other; allowed: 0")
+
+
+@rule("ctc-settings", stage="no-effect")
+def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
+    """There is a text, and places to read it off."""
+    if not recipe.loss.ctc:
+        yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
+    elif recipe.output.kind != "text":
+        said = f"a {recipe.output.kind} has no symbols to be read one after the other"
+        yield Problem("loss.ctc", said)
+    elif not recipe.inputs:
+        yield Problem("loss.ctc", "a model without inputs has no places to read")
+
+
+def in_a_row(recipe: Recipe) -> dict[str, TextSettings]:
+    """The inputs whose symbols are their places."""
+    return {name: one for name, one in recipe.texts.items() if recipe.inputs[name].kind in IN_A_ROW}
