@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import torch
 
-from seq2see.data.columns import OUTPUT, Values, group
+from seq2see.data.columns import OUTPUT, Values, group_references
 from seq2see.data.records import Data, is_frame, is_path
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
@@ -148,7 +148,7 @@ class Model:
         """
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
-        tell(self._noticed([question.inputs for question in group(rows)]))
+        tell(self._noticed([question.inputs for question in group_references(rows)]))
         tell(unknown_labels(self.bundles[0], rows))
         seen = self.seen(rows)
         turned = backwards(self.bundles[0], rows) if reverse else []

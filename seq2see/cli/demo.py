@@ -45,13 +45,13 @@ def write_table(path: Path, words: Iterable[Entry]) -> None:
 
 def held_out(words: Iterable[Entry], recipe: Recipe) -> dict[str, list[str]]:
     """{word: its pronunciations} of the words that training holds out for dev, by the same rule."""
-    from seq2see.data.split import number_of, set_aside
+    from seq2see.data.split import hold_out, row_hash
 
     rows = [{"source": word, "output": phonemes} for word, phonemes in words]
     names = list(recipe.inputs)
-    split = set_aside(rows, names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    split = hold_out(rows, names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     words_aside: dict[str, list[str]] = {}
-    for row in sorted(split.dev(rows), key=lambda row: number_of(row, names)):
+    for row in sorted(split.dev(rows), key=lambda row: row_hash(row, names)):
         words_aside.setdefault(row["source"], []).append(row["output"])
     return words_aside
 

@@ -140,7 +140,7 @@ class Nested:
         return self.mask.any(-1)
 
 
-def flattened(sentences: Iterable[Sequence[int]]) -> list[int]:
+def flatten_document(sentences: Iterable[Sequence[int]]) -> list[int]:
     """A document as a stored row: sentences separated by `<eos>`.
 
     >>> flattened([[5, 6], [7]])

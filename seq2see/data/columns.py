@@ -61,21 +61,21 @@ class Resolution:
             try:
                 values = {name: self._value(table, row, name) for name in self.mapping}
             except NumbersError as error:
-                table.set_aside(NUMBERS, str(error))
+                table.mark_unusable(NUMBERS, str(error))
                 continue
             except RowError as error:
                 table.bad(error)
                 continue
             blank = next((name for name in filled if name in values and not values[name].strip()), None)
             if blank is not None:
-                table.leave_out(self.mapping[blank], row.line)
+                table.skip_blank(self.mapping[blank], row.line)
                 continue
             written = {name: values[name] for name in self.files if name in values}
             if not self._valid_numbers(table, row, values) or not self._resolve_files(table, row, values):
                 continue
             used += 1
             yield Values({**values, **self.known}, table, row.line, written=written)
-        table.judge()
+        table.check_unusable()
         if not used:
             raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
@@ -84,7 +84,7 @@ class Resolution:
         for name, check in self.numbers.items():
             reason = check(values[name]) if values.get(name, "").strip() else None
             if reason is not None:
-                table.set_aside(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
+                table.mark_unusable(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
         return True
 
@@ -100,7 +100,7 @@ class Resolution:
             if reason is not None:
                 bad[column] = f"column '{column}': {path}: {reason}"
         if bad:
-            table.set_aside(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
+            table.mark_unusable(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
 
     def _value(self, table: Table, row: Row, name: str) -> str:
@@ -108,7 +108,7 @@ class Resolution:
         value = row.values.get(column)
         if name in self.lists and isinstance(value, list):
             try:
-                return joined(value, self.lists[name])
+                return join_texts(value, self.lists[name])
             except UserError as error:
                 kind = NumbersError if name in self.numbers else RowError
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
@@ -144,7 +144,7 @@ def place_of(row: Mapping[str, str], number: int) -> str:
     return getattr(row, "where", f"row {number}")
 
 
-def joined(items: Sequence[Any], by: Joined) -> str:
+def join_texts(items: Sequence[Any], by: Joined) -> str:
     """A list of texts as one text."""
     texts = [_as_text(item) for item in items]
     for item, text in zip(items, texts, strict=True):
@@ -196,7 +196,7 @@ def _base(column: str) -> str:
     return item[1] if item else column
 
 
-def present(column: str, table_columns: Sequence[str]) -> bool:
+def has_column(column: str, table_columns: Sequence[str]) -> bool:
     """Whether a table has a column, or the lists that `history[-1]` is an item of."""
     return column in table_columns or _base(column) in table_columns
 
@@ -235,7 +235,7 @@ def resolve(
     needed = [name for name in names if name not in optional]
     if given is not None:
         return _from_option(table_columns, names, given, path=path, least=len(needed))
-    named = {name: column for name, column in wanted if present(column, table_columns)}
+    named = {name: column for name, column in wanted if has_column(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
     for chosen in (names, needed):
@@ -253,11 +253,11 @@ def _from_option(
     if not least <= len(given) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
-            f"--columns {pasted(given)}: {len(given)} columns given, {number} expected,"
+            f"--columns {as_option(given)}: {len(given)} columns given, {number} expected,"
             f" in this order: {', '.join(names)}{_comma_hint(table_columns[: len(names)], table_columns)}"
         )
     for column in given:
-        if not present(column, table_columns):
+        if not has_column(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
                 f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(given)], table_columns)}"
@@ -279,7 +279,7 @@ def quoted(names: Sequence[str], *, between: str = ", ") -> str:
     return listing(map(quote, names), between=between)
 
 
-def pasted(names: Sequence[str]) -> str:
+def as_option(names: Sequence[str]) -> str:
     """Names as a value of --columns, quoted for the shell.
 
     >>> print(pasted(["heard", "spelt"]), pasted(["age, village", "spelt"]))
@@ -292,7 +292,7 @@ def _comma_hint(example: Sequence[str], table_columns: Sequence[str]) -> str:
     """How to write names with commas, if there are any; example: as many names as are expected."""
     if not any("," in name for name in table_columns):
         return ""
-    return f"; quote names that contain commas, for example --columns {pasted(example)}"
+    return f"; quote names that contain commas, for example --columns {as_option(example)}"
 
 
 def _note(mapping: dict[str, str]) -> str:
@@ -306,9 +306,9 @@ def _note(mapping: dict[str, str]) -> str:
 def _not_found(
     table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
 ) -> str:
-    missing = [column for name, column in wanted if name in needed and not present(column, table_columns)]
+    missing = [column for name, column in wanted if name in needed and not has_column(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
-    example = pasted(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
+    example = as_option(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
         f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
@@ -325,7 +325,7 @@ class Question:
     rows: list[int] = field(default_factory=list)
 
 
-def group(rows: Iterable[Mapping[str, str]]) -> list[Question]:
+def group_references(rows: Iterable[Mapping[str, str]]) -> list[Question]:
     """Distinct inputs in order of first occurrence, each with its references: rows with equal inputs are references
     of each other.
 

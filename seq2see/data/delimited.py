@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data.formats import Format, Row, as_text, formats
-from seq2see.data.sources import MOST_CELL, MOST_COLUMNS, MOST_ROW, RowError, lines
+from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_ROW, RowError, read_lines
 from seq2see.errors import UserError, listing
 from seq2see.files import text_file
 
 Numbered = tuple[int, str]
 Record = tuple[int, list[str], int]
 """The line where it starts, its fields, and its length in characters."""
-MOST_FIELDS = 10 * MOST_COLUMNS
+MAX_FIELDS = 10 * MAX_COLUMNS
 """Fields that a line is split into: enough to report that there are too many."""
 TOO_LONG = "record too long"
 
 # The csv module has one field size limit per process, by default 131,072 characters. It is raised on import, before any
 # thread reads, so that our own limits apply (`_quoted_records`); a larger limit set by the user stays.
-csv.field_size_limit(max(csv.field_size_limit(), MOST_ROW))
+csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW))
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 """Delimiters and their names; if several fit a .csv equally well, the first is used."""
@@ -97,7 +97,7 @@ class Delimited(Format):
 
     def _records(self) -> Iterator[Record]:
         """Records with the line where each starts; empty lines are skipped unless there is only one column."""
-        numbered = lines(self.path, encoding=self.settings.encoding, bad=self.bad)
+        numbered = read_lines(self.path, encoding=self.settings.encoding, bad=self.bad)
         first = next(((number, text) for number, text in numbered if text.strip()), None)
         if first is None:
             return
@@ -126,7 +126,7 @@ class Delimited(Format):
     def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         delimiter = self.delimiter
         for number, text in chain([first], rest):
-            yield number, text.split(delimiter, MOST_FIELDS), len(text)
+            yield number, text.split(delimiter, MAX_FIELDS), len(text)
 
     def _quoted_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         feed = _LineFeed(chain([first], rest))
@@ -135,7 +135,7 @@ class Delimited(Format):
             feed.begin()
             try:
                 values = next(reader)
-                if feed.characters > MOST_CELL and max(map(len, values)) > MOST_CELL:
+                if feed.characters > MAX_CELL and max(map(len, values)) > MAX_CELL:
                     raise csv.Error(TOO_LONG)
             except StopIteration:
                 return
@@ -147,8 +147,8 @@ class Delimited(Format):
     def _broken_quotes(self, start: int, latest: int, error: str) -> str:
         if error == TOO_LONG:
             return (
-                f"{self.path}, lines {start} to {latest}: a record of more than {MOST_CELL:,} characters in a field or "
-                f"{MOST_ROW:,} in all; is a quote opened at line {start} and never closed?"
+                f"{self.path}, lines {start} to {latest}: a record of more than {MAX_CELL:,} characters in a field or "
+                f"{MAX_ROW:,} in all; is a quote opened at line {start} and never closed?"
             )
         if "unexpected end" in error:
             return f"{self.path}, line {start}: a quote is opened and never closed"
@@ -177,7 +177,7 @@ class _LineFeed:
         number, text = next(self._numbered)
         self.start, self.latest = self.start or number, number
         self.characters += len(text) + 1
-        if self.characters > MOST_ROW:
+        if self.characters > MAX_ROW:
             raise csv.Error(TOO_LONG)
         return text + "\n"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seq2see.data.sources import RowError, lines
+from seq2see.data.sources import RowError, read_lines
 from seq2see.errors import UserError, imported, listing, nearest
 from seq2see.files import text_file
 from seq2see.registry import Registry
@@ -86,12 +86,12 @@ class Plain(Format):
     named = False
 
     def columns(self) -> list[str]:
-        if not any(text.strip() for _, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad)):
+        if not any(text.strip() for _, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad)):
             raise UserError(f"{self.path}: the file is empty")
         return [COLUMN]
 
     def rows(self) -> Iterator[Row]:
-        for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+        for line, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad):
             yield Row({COLUMN: text}, line, len(text))
 
     @staticmethod
@@ -137,7 +137,7 @@ class JsonLines(Format):
     def _objects(self) -> Iterator[tuple[int, dict[str, Any], int]]:
         """(line, object, its size: of one with lists or objects in it, which take more than they are written with, it
         is not known)."""
-        for line, text in lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+        for line, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad):
             if not text or text.isspace():
                 continue
             try:

@@ -18,7 +18,7 @@ from pydantic import Field
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.settings.base import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side
 
-MOST_PIXELS = 65_000_000
+MAX_PIXELS = 65_000_000
 """Pixels of an image, as many as phone cameras take. A single-coloured image four times as large is a file of
 kilobytes that takes gigabytes to decode."""
 
@@ -50,7 +50,7 @@ class ImageInput(MediaSettings):
         "crop", description="how to fit another aspect ratio: crop to the middle, stretch, or pad"
     )
     colour: Literal["rgb", "grey"] = Field("rgb", description="three channels or one")
-    largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MOST_PIXELS:,} in all")
+    largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MAX_PIXELS:,} in all")
     widest: Count = Field(
         0, description="with width 0: maximum width in pixels, wider images are squeezed; 0: no limit"
     )
@@ -65,7 +65,7 @@ class ImageInput(MediaSettings):
         return 3 if self.colour == "rgb" else 1
 
     def decode(self, path: str) -> list[NDArray[Any]]:
-        return [read_picture(path, self)]
+        return [read_image(path, self)]
 
 
 Pixels = NDArray[np.uint8]
@@ -74,22 +74,22 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Supported formats, whatever the file name. Pillow reads many more: some start other programs (EPS), others are
 rare and poorly maintained. A phone's MPO file is a JPEG."""
 
-MOST_BYTES = 4 * MOST_PIXELS
-"""Bytes of a decoded image: MOST_PIXELS of 8 bits in four channels."""
+MOST_BYTES = 4 * MAX_PIXELS
+"""Bytes of a decoded image: MAX_PIXELS of 8 bits in four channels."""
 
-MOST_SIZED = 16_000_000
+MAX_SIZED = 16_000_000
 """Pixels of an image of natural width at the input height."""
 
 
-def read_picture(path: str | Path, settings: ImageInput, random: np.random.Generator | None = None) -> Pixels:
+def read_image(path: str | Path, settings: ImageInput, random: np.random.Generator | None = None) -> Pixels:
     """One image as (channels, height, width), from 0 to 255; random: augment it.
 
     Rotated by its EXIF data, transparent parts on white.
     """
     with decoding():
-        picture = _decoded(path, settings)
+        picture = _decode(path, settings)
         if random is not None:
-            picture = augmented(picture, settings.augment, random)
+            picture = augment(picture, settings.augment, random)
         pixels = np.asarray(_resize(picture, settings))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
@@ -103,7 +103,7 @@ def read_picture(path: str | Path, settings: ImageInput, random: np.random.Gener
 def problem_of(path: str | Path, settings: ImageInput) -> str | None:
     """Why an image cannot be used, or None. It is decoded completely, so that nothing fails later."""
     try:
-        picture = _decoded(path, settings)
+        picture = _decode(path, settings)
         if not settings.width:
             _natural_width(picture.height, picture.width, settings)
     except MediaError as error:
@@ -115,7 +115,7 @@ def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
     """(height, width) of an image as a model reads it; only the header is read."""
     if settings.width:
         return settings.height, settings.width
-    with _opened(path, settings) as picture, decoding():
+    with _open(path, settings) as picture, decoding():
         width, height = picture.size
         rotated = picture.getexif().get(0x0112) in range(5, 9)
     if rotated:
@@ -123,7 +123,7 @@ def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
     return settings.height, _natural_width(height, width, settings)
 
 
-def augmented(picture: Image.Image, settings: AugmentSettings, random: np.random.Generator) -> Image.Image:
+def augment(picture: Image.Image, settings: AugmentSettings, random: np.random.Generator) -> Image.Image:
     """The image augmented at random."""
     if settings.flip and random.random() < 0.5:
         picture = ImageOps.mirror(picture)
@@ -160,7 +160,7 @@ def _shear(picture: Image.Image, degrees: float) -> Image.Image:
 
 
 @contextmanager
-def _opened(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
+def _open(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
     """The open file, its format, size and frames checked before decoding."""
     file = check_file(path, "image")
     with decoding("cannot be read as a picture"):
@@ -169,7 +169,7 @@ def _opened(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
         except UnidentifiedImageError:
             raise MediaError(f"not an image in a supported format; allowed: {', '.join(FORMATS)}") from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise MediaError(f"too many pixels; allowed: at most {MOST_PIXELS:,} in all") from None
+            raise MediaError(f"too many pixels; allowed: at most {MAX_PIXELS:,} in all") from None
     with picture, decoding():
         _check(picture, settings)
         yield picture
@@ -182,8 +182,8 @@ def _check(picture: Image.Image, settings: ImageInput) -> None:
     size, depth = f"{width:,} x {height:,} pixels", _depth(picture)
     if max(width, height) > settings.largest:
         raise MediaError(f"{size}; allowed: at most {settings.largest:,} on a side (`largest`)")
-    if width * height > MOST_PIXELS:
-        raise MediaError(f"{size}; allowed: at most {MOST_PIXELS:,} in all")
+    if width * height > MAX_PIXELS:
+        raise MediaError(f"{size}; allowed: at most {MAX_PIXELS:,} in all")
     if width * height * depth > MOST_BYTES:
         raise MediaError(f"{size} of {depth} bytes each; allowed: at most {MOST_BYTES:,} bytes in all")
     frames = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
@@ -200,9 +200,9 @@ def _depth(picture: Image.Image) -> int:
     return max(width * len(picture.getbands()), 1 if picture.mode in ("1", "L", "P") else 4)
 
 
-def _decoded(path: str | Path, settings: ImageInput) -> Image.Image:
+def _decode(path: str | Path, settings: ImageInput) -> Image.Image:
     """The whole image in its colours, rotated by its EXIF data."""
-    with _opened(path, settings) as picture:
+    with _open(path, settings) as picture:
         if not settings.augment.crop and settings.width:  # JPEG decodes faster at a half or a quarter of its size
             picture.draft(None, (2 * settings.width, 2 * settings.height))
         picture.load()
@@ -229,10 +229,10 @@ def _resize(picture: Image.Image, settings: ImageInput) -> Image.Image:
     if not settings.width:
         width = _natural_width(picture.height, picture.width, settings)
         return picture.resize((width, settings.height), Image.Resampling.BILINEAR)
-    return fitted(picture, settings.height, settings.width, settings.fit)
+    return fit_image(picture, settings.height, settings.width, settings.fit)
 
 
-def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Image:
+def fit_image(picture: Image.Image, height: int, width: int, fit: str) -> Image.Image:
     """The image at that size: cropped (crop), distorted (stretch) or with borders (pad)."""
     resampling, size = Image.Resampling.BILINEAR, (width, height)
     if picture.size == size:
@@ -247,9 +247,9 @@ def fitted(picture: Image.Image, height: int, width: int, fit: str) -> Image.Ima
 def _natural_width(height: int, width: int, settings: ImageInput) -> int:
     natural = max(round(width * settings.height / max(height, 1)), 1)
     sized = min(natural, settings.widest) if settings.widest else natural
-    if sized * settings.height > MOST_SIZED:
+    if sized * settings.height > MAX_SIZED:
         size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the input height"
-        raise MediaError(f"{size}; allowed: at most {MOST_SIZED:,} in all (set `widest` to squeeze it)")
+        raise MediaError(f"{size}; allowed: at most {MAX_SIZED:,} in all (set `widest` to squeeze it)")
     return sized
 
 

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from seq2see.data.formats import UNKNOWN, Format, Row, formats
-from seq2see.data.sources import MOST_CELL, MOST_ROW, RowError, opened
+from seq2see.data.sources import MAX_CELL, MAX_ROW, RowError, open_bytes
 from seq2see.errors import UserError, imported, listing
 
 TEXT = "BYTE_ARRAY"
 _ROWS = 4096
-MOST_BATCH = 1 << 26
+MAX_BATCH = 1 << 26
 """Bytes of rows that are converted to Python values together."""
-MOST_EXPANSION = 1_000
-"""How many times larger than in the file a column may be, beyond MOST_BATCH."""
-MOST_VALUES = 1_000_000
+MAX_EXPANSION = 1_000
+"""How many times larger than in the file a column may be, beyond MAX_BATCH."""
+MAX_VALUES = 1_000_000
 """Values in the lists of a row, on average over a row group."""
-MOST_UNPACKED = 100
-"""How many times larger than a .gz file its content may be, beyond MOST_BATCH."""
+MAX_UNPACKED = 100
+"""How many times larger than a .gz file its content may be, beyond MAX_BATCH."""
 PROBE_SECONDS = 60
 LONGEST_REASON = 200
 PROBE = """
@@ -61,7 +61,7 @@ class Parquet(Format):
         with self._file() as file:
             for batch in file.iter_batches(batch_size=self._rows_at_once(file.metadata)):
                 size = _size(batch)
-                if size <= MOST_BATCH and (rows := _values(batch)) is not None:
+                if size <= MAX_BATCH and (rows := _values(batch)) is not None:
                     mean = _mean_size(batch, size)
                     for line, values in enumerate(rows, start=number + 1):
                         yield Row(values, line, mean)
@@ -74,8 +74,8 @@ class Parquet(Format):
         for i in range(batch.num_rows):
             row, place = batch.slice(i, 1), f"{self.path}, row {before + i + 1}"
             size = _size(row)
-            if size > MOST_ROW:
-                self.bad(RowError(f"{place}: {size:,} bytes, at most {MOST_ROW:,} in a row"))
+            if size > MAX_ROW:
+                self.bad(RowError(f"{place}: {size:,} bytes, at most {MAX_ROW:,} in a row"))
             elif (values := _values(row)) is not None:
                 yield Row(values[0], before + i + 1)
             else:
@@ -95,21 +95,21 @@ class Parquet(Format):
                 self._check_chunk(group.column(i), group.num_rows)
         for i in range(metadata.num_columns):
             width = metadata.schema.column(i).length
-            if width > MOST_CELL:
-                raise UserError(f"{self.path}: values of {width:,} bytes, at most {MOST_CELL:,}")
+            if width > MAX_CELL:
+                raise UserError(f"{self.path}: values of {width:,} bytes, at most {MAX_CELL:,}")
             widest = max(widest, width)
-        return max(1, min(_ROWS, MOST_BATCH // widest))
+        return max(1, min(_ROWS, MAX_BATCH // widest))
 
     def _check_chunk(self, chunk: Any, rows: int) -> None:
         name, size = chunk.path_in_schema, chunk.total_uncompressed_size
-        if size > max(MOST_BATCH, MOST_EXPANSION * chunk.total_compressed_size):
+        if size > max(MAX_BATCH, MAX_EXPANSION * chunk.total_compressed_size):
             raise UserError(
                 f"{self.path}, column '{name}': {chunk.total_compressed_size:,} bytes unpack to {size:,}, more than "
-                f"{MOST_EXPANSION:,} times as many"
+                f"{MAX_EXPANSION:,} times as many"
             )
-        if chunk.num_values > MOST_VALUES * max(rows, 1):
+        if chunk.num_values > MAX_VALUES * max(rows, 1):
             raise UserError(
-                f"{self.path}, column '{name}': {chunk.num_values:,} values in {rows:,} rows, at most {MOST_VALUES:,} "
+                f"{self.path}, column '{name}': {chunk.num_values:,} values in {rows:,} rows, at most {MAX_VALUES:,} "
                 "in each"
             )
 
@@ -118,7 +118,7 @@ class Parquet(Format):
         """The open file. A .gz file is unpacked to disk first, because Parquet is read from its end."""
         arrow, parquet = _pyarrow()
         packed = self.path.suffix == ".gz"
-        with opened(self.path) as source, tempfile.TemporaryFile() as unpacked:
+        with open_bytes(self.path) as source, tempfile.TemporaryFile() as unpacked:
             if packed:
                 self._unpack(source, unpacked)
             place = unpacked if packed else source
@@ -154,11 +154,11 @@ class Parquet(Format):
         self._probed = True
 
     def _unpack(self, source: BinaryIO, unpacked: IO[bytes]) -> None:
-        limit = max(MOST_BATCH, MOST_UNPACKED * self.path.stat().st_size)
+        limit = max(MAX_BATCH, MAX_UNPACKED * self.path.stat().st_size)
         while piece := source.read(1 << 20):
             unpacked.write(piece)
             if unpacked.tell() > limit:
-                raise UserError(f"{self.path}: unpacks to more than {MOST_UNPACKED} times its own size")
+                raise UserError(f"{self.path}: unpacks to more than {MAX_UNPACKED} times its own size")
         unpacked.seek(0)
 
     @staticmethod
@@ -203,7 +203,7 @@ def _mean_size(rows: Any, size: int) -> int:
     long. Numbers and nulls count 8 bytes."""
     size += 8 * rows.num_rows * sum(not hasattr(column, "dictionary_decode") for column in rows.columns)
     nested = any(column.type.num_fields for column in rows.columns)
-    return UNKNOWN if nested or size > MOST_CELL else -(-size // max(rows.num_rows, 1))
+    return UNKNOWN if nested or size > MAX_CELL else -(-size // max(rows.num_rows, 1))
 
 
 def _decoded_size(array: Any) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.sources import check_exists, lines, stop
+from seq2see.data.sources import check_exists, raise_error, read_lines
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 
@@ -81,7 +81,7 @@ def _entries(path: Path) -> Iterator[tuple[int, str, int, str]]:
     """(line, word, size, numbers as text) of each vector. A word may contain spaces; the first vector determines the
     size."""
     size = 0
-    for line, text in lines(path, encoding="utf-8", bad=stop):
+    for line, text in read_lines(path, encoding="utf-8", bad=raise_error):
         text = text.rstrip().replace("\t", " ")
         fields = text.count(" ")
         if line == 1 and _is_header(text):

@@ -74,7 +74,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
     return bool(_ABBREVIATION.fullmatch(word) or _INITIAL.fullmatch(word))
 
 
-def cut(text: str, by: str) -> list[str]:
+def split_texts(text: str, by: str) -> list[str]:
     """The sentences of a value, by rule or separator; empty ones are dropped.
 
     >>> cut("good film ||| see it", "|||")
@@ -84,7 +84,7 @@ def cut(text: str, by: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def together(sentences: Iterable[str], by: str) -> str:
+def join_texts(sentences: Iterable[str], by: str) -> str:
     """Join sentences to one value, which `cut` splits again; a separator inside a sentence becomes a space.
 
     (By rule, a sentence may still be split if it contains several.)

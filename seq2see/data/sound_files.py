@@ -79,7 +79,7 @@ class SoundInput(MediaSettings):
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """The samples, and their rate."""
-        samples, rate = decoded(path, self)
+        samples, rate = read_sound(path, self)
         return [samples, np.asarray(rate, dtype=np.int64)]
 
 
@@ -99,9 +99,9 @@ UNKNOWN = 0x7FFF0000
 """Programs that write to a pipe cannot know the length of a sound: they write about this value, all ones, or zero."""
 
 
-def decoded(path: str | Path, settings: SoundInput) -> tuple[Samples, int]:
+def read_sound(path: str | Path, settings: SoundInput) -> tuple[Samples, int]:
     """(samples (number,) from -1 to 1, their rate): the mean of the channels."""
-    with _opened(path, settings) as file:
+    with _open(path, settings) as file:
         samples, number = np.empty(file.frames, dtype=np.float32), 0
         while number < len(samples):
             block = file.read(max(BLOCK // file.channels, 1), dtype="float32", always_2d=True)
@@ -118,7 +118,7 @@ def decoded(path: str | Path, settings: SoundInput) -> tuple[Samples, int]:
 def problem_of(path: str | Path, settings: SoundInput) -> str | None:
     """Why a sound cannot be used, or None. It is decoded completely, so that nothing fails later."""
     try:
-        decoded(path, settings)
+        read_sound(path, settings)
     except MediaError as error:
         return str(error)
     return None
@@ -126,12 +126,12 @@ def problem_of(path: str | Path, settings: SoundInput) -> str | None:
 
 def samples_of(path: str | Path, settings: SoundInput) -> tuple[int, int]:
     """(number of samples, their rate); only the header is read."""
-    with _opened(path, settings) as file:
+    with _open(path, settings) as file:
         return int(file.frames), int(file.samplerate)
 
 
 @contextmanager
-def _opened(path: str | Path, settings: SoundInput) -> Iterator[Any]:
+def _open(path: str | Path, settings: SoundInput) -> Iterator[Any]:
     """The open file, its format, rate and length checked before decoding.
 
     libsndfile gets an open file and no name: for some names it would look for other files, or trust their suffix.

@@ -34,13 +34,13 @@ _BLOCK, _PIECE = 1 << 16, 1 << 20
 """Bytes read at once: initially, and at most for long lines."""
 
 
-MOST_ROW = 1 << 24
+MAX_ROW = 1 << 24
 """Bytes of a line, quoted record or row: about 2.5 million words. A small file may unpack without end, so no line is
 read without a limit."""
-MOST_CELL = 1 << 23
+MAX_CELL = 1 << 23
 """Characters of one value."""
-MOST_COLUMNS = 10_000
-LONGEST_NAME = 1_000
+MAX_COLUMNS = 10_000
+MAX_NAME = 1_000
 """Characters of a column name."""
 
 
@@ -48,7 +48,7 @@ class RowError(UserError):
     """An error in one row: with `data.on_error: skip` the row is dropped and counted, otherwise reading stops."""
 
 
-def stop(error: RowError) -> None:
+def raise_error(error: RowError) -> None:
     """Raise the error: the handler of bad rows where none may be skipped."""
     raise error
 
@@ -77,7 +77,7 @@ def check_encoding(encoding: str) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked if its name ends in .gz; problems of the file become UserErrors."""
     try:
         if path.suffix == ".gz":
@@ -96,10 +96,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
     """Numbered lines (from 1) without line ends. Undecodable lines go to `bad`, which raises or skips."""
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
-    with opened(path) as file:
+    with open_bytes(path) as file:
         start = file.read(_PROBE)
         _refuse_binary(path, start, wide=wide)
         file.seek(0)
@@ -116,16 +116,16 @@ def _ends_in_returns(start: str) -> bool:
 
 
 def _too_long(path: Path, number: int) -> str:
-    return f"{path}, line {number}: longer than {MOST_ROW:,} bytes, the limit of a row"
+    return f"{path}, line {number}: longer than {MAX_ROW:,} bytes, the limit of a row"
 
 
 def _pieces(path: Path, readline: Callable[[int], str], bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
     """Numbered lines with their ends. A line that is too long goes to `bad`; if that returns, its rest is skipped in
     pieces, so that memory stays bounded."""
     number = 0
-    while line := readline(MOST_ROW + 1):
+    while line := readline(MAX_ROW + 1):
         number += 1
-        if len(line) <= MOST_ROW or line.endswith("\n"):
+        if len(line) <= MAX_ROW or line.endswith("\n"):
             yield number, line
             continue
         bad(RowError(_too_long(path, number)))
@@ -160,10 +160,10 @@ def _narrow_lines(
 def _blocks(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
     """Blocks of complete lines with the number of the first. A line that is too long goes to `bad`; if that returns,
     its rest is skipped, so that memory stays bounded."""
-    number, rest, most = 1, b"", min(_PIECE, MOST_ROW)
+    number, rest, most = 1, b"", min(_PIECE, MAX_ROW)
     while piece := file.read(min(max(_BLOCK, len(rest)), most)):
         rest += piece
-        if len(rest) > MOST_ROW and rest.find(b"\n", 0, MOST_ROW + 1) < 0:
+        if len(rest) > MAX_ROW and rest.find(b"\n", 0, MAX_ROW + 1) < 0:
             bad(RowError(_too_long(path, number)))
             number += 1
             while (end := rest.find(b"\n")) < 0 and rest:

@@ -31,7 +31,7 @@ class Split:
     held: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def is_dev(self, row: Mapping[str, str]) -> bool:
-        return number_of(row, self.names) < self.threshold
+        return row_hash(row, self.names) < self.threshold
 
     def train(self, rows: Iterable[Values]) -> Iterator[Values]:
         return (row for row in rows if not self.is_dev(row))
@@ -46,7 +46,7 @@ class Split:
         return f"{self.dev_rows:,} of {counted(self.rows, 'row')} set aside for dev"
 
 
-def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:
+def row_hash(row: Mapping[str, str], names: Sequence[str]) -> int:
     """A hash below 2 ** 64 of the values alone, the same on every machine, in every folder and run."""
     digest = blake2b(digest_size=8)
     for name in names:
@@ -55,7 +55,7 @@ def number_of(row: Mapping[str, str], names: Sequence[str]) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:
+def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:
     """Find the threshold that holds out about `share` of the rows and at most `most`, in one streaming pass.
 
     names: the inputs, or the output if there are none. The rows with the lowest hashes are held out: at least one if
@@ -67,7 +67,7 @@ def set_aside(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share:
     lowest, lowest_rows, highest = _RANGE, 0, -1
     for row in rows:
         total += 1
-        number = number_of(row, names)
+        number = row_hash(row, names)
         highest = max(highest, number)
         if number <= lowest:
             lowest, lowest_rows = number, lowest_rows + 1 if number == lowest else 1
@@ -124,7 +124,7 @@ class Tail:
         return f"the last {self.dev_characters:,} of {self.characters:,} characters set aside for dev"
 
 
-def set_tail_aside(lines: Callable[[], Iterable[str]], *, share: float) -> Tail:
+def hold_out_tail(lines: Callable[[], Iterable[str]], *, share: float) -> Tail:
     """Hold out the last `share` of a text, from the start of a line; a single line is cut inside. Two streaming
     passes.
 

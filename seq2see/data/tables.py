@@ -12,7 +12,7 @@ from typing import Any
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Format, Row, formats
-from seq2see.data.sources import LONGEST_NAME, MOST_CELL, MOST_COLUMNS, RowError, check_encoding, check_exists
+from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 from seq2see.settings.data import DataSettings
 
@@ -21,7 +21,7 @@ MAX_LISTED = 50
 MAX_KEPT = 1_000
 """Unusable rows whose reason is kept; the others are counted."""
 SKIPPED = "skipped"
-MOST_EXPANSION, MOST_UNPACKED = 200, 1 << 28
+MAX_EXPANSION, MAX_UNPACKED = 200, 1 << 28
 """Limits of what a compressed table may unpack to: relative to its file size, and in characters. Text compresses to
 a tenth; a file that unpacks to a thousand times its size is an attack."""
 
@@ -48,13 +48,11 @@ class Table:
         self._reset()
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
-        if len(self.columns) > MOST_COLUMNS:
-            raise UserError(
-                f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MOST_COLUMNS:,}"
-            )
+        if len(self.columns) > MAX_COLUMNS:
+            raise UserError(f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MAX_COLUMNS:,}")
         for name in self.columns:
-            if len(name) > LONGEST_NAME:
-                raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {LONGEST_NAME:,}")
+            if len(name) > MAX_NAME:
+                raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {MAX_NAME:,}")
 
     def _reset(self) -> None:
         self.skipped: list[str] = []
@@ -75,14 +73,14 @@ class Table:
         """The folder that paths in the table are relative to."""
         return self.path if self.path.is_dir() else self.path.parent
 
-    def set_aside(self, what: str, reason: str) -> None:
+    def mark_unusable(self, what: str, reason: str) -> None:
         """Record a row with something unusable."""
         self._dropped[what] += 1
         kept = self.unusable.setdefault(what, [])
         if len(kept) < MAX_KEPT:
             kept.append(reason)
 
-    def judge(self) -> None:
+    def check_unusable(self) -> None:
         """Raise an error that lists all unusable rows, if the settings say so; call it after the last row."""
         if self.unusable and self.settings.on_error == "stop":
             advice = "fix them, or skip these rows: --set data.on_error=skip in training, --on-error skip elsewhere"
@@ -96,7 +94,7 @@ class Table:
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
-    def leave_out(self, column: str, line: int) -> None:
+    def skip_blank(self, column: str, line: int) -> None:
         """Count a row that was skipped because this column is empty."""
         self.blanks.setdefault(column, Blanks(0, line)).rows += 1
 
@@ -130,17 +128,17 @@ class Table:
     def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
         longest = max(sizes)
         name = list(row.values)[sizes.index(longest)]
-        return f"{self.place(row.line)}, column '{name}': {longest:,} characters, at most {MOST_CELL:,}"
+        return f"{self.place(row.line)}, column '{name}': {longest:,} characters, at most {MAX_CELL:,}"
 
     def __iter__(self) -> Iterator[Row]:
         self._reset()
         row, characters = None, 0
-        limit = math.inf if self._format.in_memory else max(MOST_UNPACKED, MOST_EXPANSION * _bytes(self.path))
+        limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * _bytes(self.path))
         for row in self._format.rows():
             size = row.size
-            if not 0 <= size <= MOST_CELL:
+            if not 0 <= size <= MAX_CELL:
                 sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
-                if max(sizes, default=0) > MOST_CELL:
+                if max(sizes, default=0) > MAX_CELL:
                     self.bad(RowError(self._too_long(row, sizes)))
                     continue
                 size = sum(sizes)
@@ -148,7 +146,7 @@ class Table:
             if characters > limit:
                 raise UserError(
                     f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
-                    f"bytes; at most {MOST_EXPANSION} times as many, beyond {MOST_UNPACKED:,}"
+                    f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
                 )
             yield row
         if row is None:
@@ -180,7 +178,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     settings = settings or DataSettings()
     check_exists(path)
     check_encoding(settings.encoding)
-    table = Table(path, settings, formats["folder"] if path.is_dir() else kind_of(path))
+    table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
 
@@ -188,7 +186,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
 def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Write a table in the format of its suffix. The file appears complete or not at all."""
     path = Path(path)
-    kind = kind_of(path)
+    kind = format_of(path)
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder {path.parent} does not exist")
     part = path.with_name(f".{path.name}.part")
@@ -201,7 +199,7 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
         part.unlink(missing_ok=True)
 
 
-def kind_of(path: Path) -> type[Format]:
+def format_of(path: Path) -> type[Format]:
     """The format of a file's suffix."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     name = suffix.lower().removeprefix(".")

@@ -225,7 +225,7 @@ class SpaceSplitter(Splitter):
         return " ".join(symbols).replace(" \n ", "\n").replace(" \n", "\n").replace("\n ", "\n")
 
 
-def make(tokens: str) -> Splitter:
+def make_splitter(tokens: str) -> Splitter:
     """A splitter by its name in a recipe."""
     return splitters[tokens]()
 

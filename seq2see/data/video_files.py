@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import Field
 
-from seq2see.data.image_files import Pixels, fitted
+from seq2see.data.image_files import Pixels, fit_image
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.errors import imported
 from seq2see.settings.base import Amount, Count, Positive, Settings, Share, Side, Weight
@@ -87,10 +87,10 @@ FORMATS = {
 PICTURES, SOUNDS = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"II*\0", b"MM\0*"), (b"fLaC", b"ID3")
 """How image and sound files begin."""
 
-MOST_FRAMES = 200_000
+MAX_FRAMES = 200_000
 """Frames of a file, however few are selected: an hour at 50 per second."""
 
-MOST_DECODED = 20_000_000_000
+MAX_DECODED = 20_000_000_000
 """Pixels that may be decoded up to the last selected frame: five minutes of 1920 x 1080 at 30 per second. A file of
 megabytes may contain a thousand times as many."""
 
@@ -113,8 +113,8 @@ def read_video(path: str | Path, settings: VideoInput) -> Clip:
     A file is decoded from its start: most frames are differences from the one before, so skipping some saves only their
     conversion.
     """
-    with _opened(path, settings) as (container, stream):
-        wanted = chosen(_frame_times(container, stream, settings), settings)
+    with _open(path, settings) as (container, stream):
+        wanted = select_frames(_frame_times(container, stream, settings), settings)
         if not len(wanted):
             raise MediaError(f"no frame from {settings.start:g} s on{_until(settings)}")
         _check_pixels(stream.codec_context, int(wanted[-1]) + 1)
@@ -136,9 +136,9 @@ def read_video(path: str | Path, settings: VideoInput) -> Clip:
 
 def times_in(path: str | Path, settings: VideoInput) -> NDArray[np.float64]:
     """(frames,), the times in seconds of the frames that a model reads; nothing is decoded."""
-    with _opened(path, settings) as (container, stream):
+    with _open(path, settings) as (container, stream):
         times = _frame_times(container, stream, settings)
-        return times[chosen(times, settings)]
+        return times[select_frames(times, settings)]
 
 
 def frames_in(path: str | Path, settings: VideoInput) -> int:
@@ -155,7 +155,7 @@ def problem_of(path: str | Path, settings: VideoInput) -> str | None:
     return None
 
 
-def chosen(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -> NDArray[np.int64]:
+def select_frames(times: Sequence[float] | NDArray[np.float64], settings: VideoInput) -> NDArray[np.int64]:
     """The indices of the selected frames, given the times of all frames in seconds.
 
     >>> times = np.arange(10) / 5
@@ -198,7 +198,7 @@ def _convert_frame(frame: Any, settings: VideoInput) -> Pixels:
     part = turned[rows, columns]
     if part.shape[:2] != (settings.height, settings.width):
         picture = Image.fromarray(np.ascontiguousarray(part))
-        part = np.asarray(fitted(picture, settings.height, settings.width, settings.fit))
+        part = np.asarray(fit_image(picture, settings.height, settings.width, settings.fit))
     return np.ascontiguousarray(part[None] if part.ndim == 2 else part.transpose(2, 0, 1))
 
 
@@ -210,9 +210,9 @@ def _check_side(size: Any, settings: VideoInput) -> None:
 
 
 def _check_pixels(size: Any, frames: int) -> None:
-    if frames * size.width * size.height > MOST_DECODED:
+    if frames * size.width * size.height > MAX_DECODED:
         pixels = f"{frames:,} frames of {size.width:,} x {size.height:,} pixels to decode"
-        raise MediaError(f"{pixels}; allowed: at most {MOST_DECODED:,} pixels in all")
+        raise MediaError(f"{pixels}; allowed: at most {MAX_DECODED:,} pixels in all")
 
 
 def _frame_times(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:
@@ -222,8 +222,8 @@ def _frame_times(container: Any, stream: Any, settings: VideoInput) -> NDArray[n
         if not packet.size:
             continue
         number += 1
-        if number > MOST_FRAMES:
-            raise MediaError(f"more than {MOST_FRAMES:,} frames; allowed: at most that")
+        if number > MAX_FRAMES:
+            raise MediaError(f"more than {MAX_FRAMES:,} frames; allowed: at most that")
         if not packet.is_discard:
             times_shown.append(packet.pts)
     if not times_shown:
@@ -259,7 +259,7 @@ def _promised_frames(container: Any, stream: Any) -> int:
 
 
 @contextmanager
-def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]:
+def _open(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]:
     """The open file and its first video stream, decoded in the calling thread, because many files are read at once.
 
     FFmpeg may open only this file: no other protocol, no format that names other files.
@@ -282,11 +282,11 @@ def _opened(path: str | Path, settings: VideoInput) -> Iterator[tuple[Any, Any]]
         yield container, stream
 
 
-MOST = 2 << 30
+MAX_CACHE = 2 << 30
 """Bytes of cached clips, however much memory there is."""
 
 
-class KeptClips:
+class ClipCache:
     """A cache of the latest clips, up to a number of bytes; a changed file is read again."""
 
     def __init__(self, most: int):
@@ -328,9 +328,9 @@ def _cache_size() -> int:
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        whole = 4 * MOST
-    return min(MOST, whole // 4)
+        whole = 4 * MAX_CACHE
+    return min(MAX_CACHE, whole // 4)
 
 
-KEPT = KeptClips(_cache_size())
+CLIP_CACHE = ClipCache(_cache_size())
 """The cache of this process: training need not decode again what the check of a table decoded."""

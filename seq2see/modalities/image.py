@@ -20,12 +20,12 @@ from torch import Tensor
 
 from seq2see.data.batches import Numbers
 from seq2see.data.image_files import (
-    MOST_SIZED,
+    MAX_SIZED,
     AugmentSettings,
     ImageInput,
     data_url,
     problem_of,
-    read_picture,
+    read_image,
     size_of,
 )
 from seq2see.data.media_files import Job, MediaError
@@ -169,7 +169,7 @@ class ImageField(MediaField):
         times = SHOWN // max(settings.height, settings.width) if settings.width else SHOWN_LINE // settings.height
         times = max(times, 1)
         height = settings.height * times
-        widest = min(settings.widest * times or MOST_SIZED, MOST_SIZED // height)
+        widest = min(settings.widest * times or MAX_SIZED, MAX_SIZED // height)
         return settings.model_copy(update={"height": height, "width": settings.width * times, "widest": widest})
 
     def pad(self, store: Ragged, rows: Chosen) -> Pictures:
@@ -207,7 +207,7 @@ class ImageField(MediaField):
     ) -> NDArray[np.uint8]:
         try:
             if random is not None:
-                return read_picture(value, self.settings, random)
+                return read_image(value, self.settings, random)
             return self.decoder.arrays(value, settings or self.settings)[0]
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None

@@ -78,7 +78,7 @@ class TextField(Modality):
 
     def __init__(self, settings: TextSettings, *, output: bool = False):
         super().__init__(settings, output=output)
-        self.splitter = tokens.make(settings.tokens)
+        self.splitter = tokens.make_splitter(settings.tokens)
         self.vocabulary = Vocabulary([])
         self._counts: Counter[str] = Counter()
         self._owner = self

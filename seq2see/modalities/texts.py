@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Nested, flattened, nest, pad_lists
-from seq2see.data.sentences import cut, together
+from seq2see.data.batches import Nested, flatten_document, nest, pad_lists
+from seq2see.data.sentences import join_texts, split_texts
 from seq2see.data.store import Ragged
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
 from seq2see.modalities.text import GivenText, TextField
@@ -53,14 +53,14 @@ class TextsField(TextField):
     settings: TextsInput
 
     def from_list(self, items: Sequence[str]) -> str:
-        return together(items, by=self.settings.sentences)
+        return join_texts(items, by=self.settings.sentences)
 
     def normalise(self, value: str) -> str:
         """Sentences are found first: the rule goes by capital letters."""
         return " ".join(self._texts(value))
 
     def _texts(self, value: str) -> list[str]:
-        return [super(TextsField, self).normalise(text) for text in cut(value, self.settings.sentences)]
+        return [super(TextsField, self).normalise(text) for text in split_texts(value, self.settings.sentences)]
 
     def observe(self, value: str) -> None:
         self._counts.update(self.whole(value))
@@ -87,7 +87,7 @@ class TextsField(TextField):
         return self.symbols(value) if part == "words" else [self.join(row) for row in self.sentences(value)]
 
     def ids(self, value: str) -> list[int]:
-        return flattened(map(self.vocabulary.encode, self.sentences(value)))
+        return flatten_document(map(self.vocabulary.encode, self.sentences(value)))
 
     @property
     def limit(self) -> str:
@@ -106,7 +106,7 @@ class TextsField(TextField):
     def read(self, value: str) -> Example:
         sentences = list(map(self.splitter.split, self._texts(value)))
         read = self._shortened(sentences)
-        ids = flattened(map(self.vocabulary.encode, read))
+        ids = flatten_document(map(self.vocabulary.encode, read))
         return Example(self, value, ids, read, sum(map(len, sentences)))
 
     def row_of(self, example: Example) -> list[str]:
@@ -191,7 +191,7 @@ def _kept(column: Nested, kept: Tensor) -> Nested:
     """
     chosen = kept.tolist()
     documents = [_filled(*pair) for pair in zip(column.ids.tolist(), chosen, strict=True)]
-    rows = [flattened(document) for document in documents]
+    rows = [flatten_document(document) for document in documents]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     made = nest(np.array([i for row in rows for i in row], dtype=np.int64), np.cumsum(lengths) - lengths, lengths)
     if column.symbols is not None:
@@ -205,8 +205,8 @@ def _kept(column: Nested, kept: Tensor) -> Nested:
 
 def _filled(sentences: list[list[Word]], kept: list[list[bool]]) -> list[list[Word]]:
     """The words that are kept, by sentence; sentences that keep none are left out. Padding has no words to zip with."""
-    cut = [
+    split_texts = [
         [word for word, stays in zip(sentence, row, strict=False) if stays]
         for sentence, row in zip(sentences, kept, strict=False)
     ]
-    return [sentence for sentence in cut if sentence]
+    return [sentence for sentence in split_texts if sentence]

@@ -18,7 +18,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from seq2see.data.image_files import Pixels, data_url
 from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
-from seq2see.data.video_files import KEPT, Clip, VideoAugmentSettings, VideoInput, times_in
+from seq2see.data.video_files import CLIP_CACHE, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Video
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
@@ -246,7 +246,7 @@ class VideoField(MediaField):
         if not self.decoder.here:
             return Clip(*self.decoder.arrays(path, self.settings))
         how = self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
-        return KEPT.get(path, how, lambda: Clip(*self.decoder.arrays(path, self.settings)))
+        return CLIP_CACHE.get(path, how, lambda: Clip(*self.decoder.arrays(path, self.settings)))
 
     def _clip(self, value: str) -> Clip:
         path = forwards(value)

@@ -8,8 +8,8 @@ from functools import partial
 
 import torch
 
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group, place_of
-from seq2see.data.split import number_of
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group_references, place_of
+from seq2see.data.split import row_hash
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.labels import Aligned
@@ -136,12 +136,12 @@ def _counter(progress: Progress | None, what: str) -> OnProgress | None:
 def choose_questions(rows: Sequence[Row], most: int) -> list[Question]:
     """At most so many distinct inputs of the rows (0: all), chosen by a hash of their content, as tables are often
     sorted."""
-    questions = group(rows)
+    questions = group_references(rows)
     if not most or len(questions) <= most:
         return questions
 
     def number(question: Question) -> int:
-        return number_of(rows[question.rows[0]], sorted(question.inputs) or [OUTPUT])
+        return row_hash(rows[question.rows[0]], sorted(question.inputs) or [OUTPUT])
 
     return sorted(questions, key=number)[:most]
 
@@ -221,7 +221,7 @@ def predict_rows(
     if metric == PERPLEXITY:
         return _scored(bundles, rows, progress)
     recipe = bundles[0].recipe
-    questions = group(rows)
+    questions = group_references(rows)
     options = enough_hypotheses(options_of(recipe, beam=beam), [metric])
     counter = _counter(progress, "inputs answered")
     predictions = predict(bundles, [question.inputs for question in questions], options, on_progress=counter)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, present, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, has_column, resolve
 from seq2see.data.records import Data, as_lines, records_of, table_of
-from seq2see.data.split import set_aside, set_tail_aside
+from seq2see.data.split import hold_out, hold_out_tail
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
@@ -34,7 +34,7 @@ ON_DISK_FROM = 256 << 20
 
 IN_MEMORY_TO = 16 << 20
 """Tables of at most so many bytes are read once, and their rows held in memory until they are encoded."""
-MOST_EXPANSION = 4
+MAX_EXPANSION = 4
 """... unless they are so many times as long once they are unpacked."""
 
 DEV_CHARACTERS = 1 << 21
@@ -238,7 +238,7 @@ class _Reader:
         rows, characters = list[Mapping[str, str]](), 0
         for row in self._resolution.rows(self._table, filled=filled(self._recipe)):
             characters += sum(map(len, row.values())) if small else 0
-            small = small and characters <= MOST_EXPANSION * IN_MEMORY_TO
+            small = small and characters <= MAX_EXPANSION * IN_MEMORY_TO
             if small:
                 rows.append(row)
             yield row
@@ -259,7 +259,7 @@ def _dev_reader(
     if dev is None:
         return None, None
     header = read(dev, settings=recipes[0].data).columns
-    fitting = (one for one in recipes if all(present(column, header) for _, column in wanted_columns(one)))
+    fitting = (one for one in recipes if all(has_column(column, header) for _, column in wanted_columns(one)))
     recipe = next(fitting, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if AER in measures_of(recipe):
@@ -283,7 +283,7 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
     if dev is not None:
         return (lambda: both_ways(recipe, rows())), list(both_ways(recipe, dev())), []
     names = list(recipe.inputs) or [OUTPUT]
-    split = set_aside(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
         raise UserError(
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
@@ -303,7 +303,7 @@ def _read_stream(
     if dev is not None:
         dev_lines, cut = _beginning((row[OUTPUT] for row in dev()), DEV_CHARACTERS)
     else:
-        tail = set_tail_aside(lines, share=recipe.data.dev_share)
+        tail = hold_out_tail(lines, share=recipe.data.dev_share)
         dev_lines, cut = _beginning(tail.dev(lines()), DEV_CHARACTERS)
         notes.append(tail.note)
 

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from seq2see.data.batches import EOS
-from seq2see.data.columns import Question, group
+from seq2see.data.columns import Question, group_references
 from seq2see.data.image_files import data_url
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
@@ -48,7 +48,7 @@ def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> l
     """
     if not bundle.recipe.inputs or bundle.recipe.output.numeric or not number:
         return []
-    asked = [question for question in group(dev[: 4 * CONSIDERED]) if any(question.references)][:CONSIDERED]
+    asked = [question for question in group_references(dev[: 4 * CONSIDERED]) if any(question.references)][:CONSIDERED]
     files = {name for name, given in bundle.recipe.inputs.items() if given.file}
 
     def length(question: Question) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from seq2see.data.columns import pasted
+from seq2see.data.columns import as_option
 from seq2see.data.records import Data, is_path
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
@@ -129,7 +129,7 @@ def check_sources(
     options = {
         "--data": (None if data is None else str(Path(data).resolve()), before.data),
         "--dev": (None if dev is None else str(Path(dev).resolve()), before.dev),
-        "--columns": (pasted(columns) if columns else None, pasted(before.columns) if before.columns else None),
+        "--columns": (as_option(columns) if columns else None, as_option(before.columns) if before.columns else None),
     }
     for option, (now, then) in options.items():
         if now is not None and now != then:

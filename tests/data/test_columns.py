@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.data.columns import group, resolve
+from seq2see.data.columns import group_references, resolve
 from seq2see.data.tables import read
 from tests.data.helpers import Put, error_of, skipping
 
@@ -150,7 +150,7 @@ def test_distinct_inputs_in_order_with_all_their_references() -> None:
         {"word": "A", "output": "EY"},
         {"word": "A", "output": "AH"},
     ]
-    found = group(rows)
+    found = group_references(rows)
     assert [question.inputs for question in found] == [{"word": "A"}, {"word": "B"}]
     assert [question.references for question in found] == [["AH", "EY", "AH"], ["B IY"]]
     assert [question.rows for question in found] == [[0, 2, 3], [1]]
@@ -158,9 +158,9 @@ def test_distinct_inputs_in_order_with_all_their_references() -> None:
 
 def test_all_inputs_count() -> None:
     rows = [{"a": "x", "b": "y", "output": "1"}, {"a": "x", "b": "z", "output": "2"}]
-    assert len(group(rows)) == 2
+    assert len(group_references(rows)) == 2
 
 
 def test_without_outputs_or_without_inputs() -> None:
-    assert [question.references for question in group([{"word": "A"}, {"word": "A"}])] == [[]]
-    assert len(group([{"output": "same"}, {"output": "same"}])) == 2
+    assert [question.references for question in group_references([{"word": "A"}, {"word": "A"}])] == [[]]
+    assert len(group_references([{"output": "same"}, {"output": "same"}])) == 2

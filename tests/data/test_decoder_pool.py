@@ -18,9 +18,9 @@ from PIL import Image
 
 from seq2see.data.decoder_pool import COMMAND as REAL_COMMAND
 from seq2see.data.decoder_pool import START_SECONDS, DecoderPool, Unavailable
-from seq2see.data.image_files import ImageInput, read_picture
+from seq2see.data.image_files import ImageInput, read_image
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import SoundInput, decoded
+from seq2see.data.sound_files import SoundInput, read_sound
 from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import UserError
 from tests.clips import written as filmed
@@ -86,10 +86,10 @@ def test_results_are_those_of_this_process_to_the_bit(tmp_path: Path) -> None:
         made.close()
     for (found,), job in zip(pictures, jobs, strict=False):
         assert isinstance(job.settings, ImageInput)
-        wanted = read_picture(job.path, job.settings)
+        wanted = read_image(job.path, job.settings)
         assert found.dtype == wanted.dtype
         assert np.array_equal(found, wanted)
-    wanted_samples, wanted_rate = decoded(tmp_path / "a.flac", sound)
+    wanted_samples, wanted_rate = read_sound(tmp_path / "a.flac", sound)
     assert (samples.dtype, int(rate)) == (np.float32, wanted_rate)
     assert np.array_equal(samples, wanted_samples)
     clip = read_video(tmp_path / "a.mp4", video)
@@ -128,7 +128,7 @@ def test_whatever_a_file_does_to_its_decoder_is_that_files_problem(
 def test_a_picture_that_takes_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
     Image.new("1", (8000, 8000)).save(tmp_path / "large.png")
     large = Job(str(tmp_path / "large.png"), IMAGE)
-    assert read_picture(large.path, IMAGE).shape == (3, 16, 16), "which is not too large by itself"
+    assert read_image(large.path, IMAGE).shape == (3, 16, 16), "which is not too large by itself"
     made = pool(processes=1, memory=200_000_000, command=REAL_COMMAND)
     try:
         refused, after = made.submit([large, good(tmp_path)])

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from seq2see.data.decoder_pool import COMMAND as REAL_COMMAND
-from seq2see.data.image_files import ImageInput, read_picture, size_of
+from seq2see.data.image_files import ImageInput, read_image, size_of
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.sound_files import SoundInput, decoded, samples_of
+from seq2see.data.sound_files import SoundInput, read_sound, samples_of
 from seq2see.data.video_files import VideoInput, read_video, times_in
 from tests.clips import written
 from tests.hostile.mutations import SEED, mutate_bytes
@@ -89,8 +89,8 @@ def videos(folder: Path) -> Iterator[bytes]:
 def read(kind: str, path: Path) -> None:
     """All that is done with a file."""
     calls: dict[str, list[Callable[[], object]]] = {
-        "image": [lambda: read_picture(path, IMAGE), lambda: read_picture(path, LINE), lambda: size_of(path, LINE)],
-        "sound": [lambda: decoded(path, SOUND), lambda: samples_of(path, SOUND)],
+        "image": [lambda: read_image(path, IMAGE), lambda: read_image(path, LINE), lambda: size_of(path, LINE)],
+        "sound": [lambda: read_sound(path, SOUND), lambda: samples_of(path, SOUND)],
         "video": [lambda: read_video(path, VIDEO), lambda: times_in(path, VIDEO)],
     }
     for call in calls[kind]:
@@ -111,9 +111,9 @@ def test_whole_files_are_read(tmp_path: Path, kind: str) -> None:
     for number, content in enumerate(made[kind]()):
         (tmp_path / f"{number}.bin").write_bytes(content)
         if kind == "image":
-            read_picture(tmp_path / f"{number}.bin", IMAGE)
+            read_image(tmp_path / f"{number}.bin", IMAGE)
         elif kind == "sound":
-            decoded(tmp_path / f"{number}.bin", SOUND)
+            read_sound(tmp_path / f"{number}.bin", SOUND)
         else:
             read_video(tmp_path / f"{number}.bin", VIDEO)
 

@@ -108,7 +108,7 @@ def test_a_film_of_more_pixels_than_anybody_films_is_refused_before_it_is_decode
 
 def test_a_film_of_too_many_frames_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a.avi", counted(12))
-    monkeypatch.setattr(video_files, "MOST_FRAMES", 10)
+    monkeypatch.setattr(video_files, "MAX_FRAMES", 10)
     assert "10 frames" in (video_files.problem_of(path, VIDEO) or "")
 
 
@@ -185,10 +185,10 @@ def test_a_line_is_not_stretched_without_end(tmp_path: Path) -> None:
     with pytest.raises(MediaError):
         image_files.size_of(tmp_path / "line.png", settings)
     with pytest.raises(MediaError):
-        image_files.read_picture(tmp_path / "line.png", settings)
+        image_files.read_image(tmp_path / "line.png", settings)
     Image.new("L", (12_000, 40)).save(tmp_path / "long.png")
     field = ImageField(ImageInput(height=10, width=0))
-    assert field.shown(str(tmp_path / "long.png")).size <= 3 * image_files.MOST_SIZED, "nor is what is shown of it"
+    assert field.shown(str(tmp_path / "long.png")).size <= 3 * image_files.MAX_SIZED, "nor is what is shown of it"
 
 
 @pytest.mark.parametrize("form", ["VOC", "CAF", "W64", "SVX", "IRCAM", "PAF", "MAT4"])
@@ -207,9 +207,9 @@ def test_allowed_sounds_are_read_whatever_they_are_called(tmp_path: Path, form: 
 def test_many_channels_take_no_more_memory_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = np.random.default_rng(0).uniform(-1, 1, (5000, 70)).astype(np.float32)
     soundfile.write(tmp_path / "a.wav", samples, 8000, subtype="FLOAT")
-    whole, _ = sound_files.decoded(tmp_path / "a.wav", SOUND)
+    whole, _ = sound_files.read_sound(tmp_path / "a.wav", SOUND)
     monkeypatch.setattr(sound_files, "BLOCK", 1000)
-    parts, _ = sound_files.decoded(tmp_path / "a.wav", SOUND)
+    parts, _ = sound_files.read_sound(tmp_path / "a.wav", SOUND)
     assert np.array_equal(whole, parts)
     assert np.array_equal(whole, samples.mean(1))
 
@@ -242,7 +242,7 @@ def test_reading_pictures_in_threads_leaves_warnings_as_they_are(tmp_path: Path)
     before, pixels = list(warnings.filters), Image.MAX_IMAGE_PIXELS
     with ThreadPoolExecutor(8) as threads:
         for _ in range(20):
-            list(threads.map(lambda path: image_files.read_picture(path, IMAGE), paths))
+            list(threads.map(lambda path: image_files.read_image(path, IMAGE), paths))
             list(threads.map(lambda path: image_files.size_of(path, ImageInput(width=0)), paths))
             assert warnings.filters == before
     assert pixels is not None, "which is every other program's that uses Pillow in this process"

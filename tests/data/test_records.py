@@ -177,8 +177,8 @@ def test_half_of_a_pair_of_surrogates_is_refused(tmp_path: Path) -> None:
 
 def test_rows_in_memory_may_be_as_many_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no file that they could have been unpacked from; a value too long is one here too."""
-    monkeypatch.setattr(tables, "MOST_UNPACKED", 1_000)
-    monkeypatch.setattr(tables, "MOST_CELL", 500)
+    monkeypatch.setattr(tables, "MAX_UNPACKED", 1_000)
+    monkeypatch.setattr(tables, "MAX_CELL", 500)
     rows = [{"x": [0.5] * 20, "y": "b" * 100}] * 50
     assert len(list(table_of(rows, settings=DataSettings()))) == 50
     with pytest.raises(UserError, match="row 2, column 'y': 501 characters, at most 500"):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from seq2see.data.sentences import cut, split_sentences, together
+from seq2see.data.sentences import join_texts, split_sentences, split_texts
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,16 @@ def test_the_rule_finds_the_sentences(sentences: list[str]) -> None:
 
 
 def test_marks_of_scripts_without_spaces_end_sentences_alone() -> None:
-    assert cut("第一句。第二句！「第三句？」第四句", "rule") == ["第一句。", "第二句！", "「第三句？」", "第四句"]
+    assert split_texts("第一句。第二句！「第三句？」第四句", "rule") == [
+        "第一句。",
+        "第二句！",
+        "「第三句？」",
+        "第四句",
+    ]
 
 
 def test_an_empty_line_ends_a_sentence_and_a_single_newline_does_not() -> None:
-    assert cut("A heading\n\nsome text that\nruns over lines", "rule") == [
+    assert split_texts("A heading\n\nsome text that\nruns over lines", "rule") == [
         "A heading",
         "some text that\nruns over lines",
     ]
@@ -43,11 +48,11 @@ def test_an_empty_line_ends_a_sentence_and_a_single_newline_does_not() -> None:
 @pytest.mark.parametrize("by", ["newline", "tab", "|||", "<s>"])
 def test_a_mark_cuts_where_it_stands_and_nowhere_else(by: str) -> None:
     given = ["Hello. How are you?", "Fine", "bye"]
-    assert cut(together(given, by), by) == given
+    assert split_texts(join_texts(given, by), by) == given
 
 
 def test_a_mark_inside_a_sentence_does_not_make_two_of_it() -> None:
-    assert cut(together(["a ||| b", "c"], "|||"), "|||") == ["a   b", "c"]
+    assert split_texts(join_texts(["a ||| b", "c"], "|||"), "|||") == ["a   b", "c"]
 
 
 def test_a_long_document_takes_time_in_proportion() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from seq2see.data.split import Split, number_of, set_aside, set_tail_aside
+from seq2see.data.split import Split, hold_out, hold_out_tail, row_hash
 from tests.data.helpers import error_of
 
 Row = dict[str, str]
@@ -16,7 +16,7 @@ def rows(count: int, *, references: int = 1) -> list[Row]:
 
 
 def parted(given: Sequence[Row], *, share: float = 0.05, most: int = 2000) -> tuple[Split, list[Row], list[Row]]:
-    split = set_aside(iter(given), names=["word"], share=share, most=most)
+    split = hold_out(iter(given), names=["word"], share=share, most=most)
     return split, list(split.train(given)), list(split.dev(given))
 
 
@@ -55,7 +55,7 @@ def test_at_most_so_many() -> None:
         split, _, dev = parted(rows(20_000), most=most)
         assert len(dev) == split.dev_rows == most
     assert len(parted(rows(20_000, references=7), most=100)[2]) == 98, "whole groups of seven"
-    lowest = sorted(rows(20_000), key=lambda row: number_of(row, ["word"]))[:100]
+    lowest = sorted(rows(20_000), key=lambda row: row_hash(row, ["word"]))[:100]
     assert {row["word"] for row in parted(rows(20_000), most=100)[2]} == {row["word"] for row in lowest}
 
 
@@ -86,13 +86,13 @@ def test_a_group_that_is_larger_than_the_most_does_not_hide_the_others() -> None
 
 
 def test_the_rule_is_the_same_on_every_machine() -> None:
-    assert number_of({"word": "india"}, ["word"]) == 12163713123017056657
-    assert number_of({"a": "x", "b": "yz"}, ["a", "b"]) != number_of({"a": "xy", "b": "z"}, ["a", "b"])
+    assert row_hash({"word": "india"}, ["word"]) == 12163713123017056657
+    assert row_hash({"a": "x", "b": "yz"}, ["a", "b"]) != row_hash({"a": "xy", "b": "z"}, ["a", "b"])
 
 
 def test_the_tail_of_a_text_begins_with_a_line() -> None:
     lines = [f"line {i}" for i in range(1000)]
-    tail = set_tail_aside(lambda: lines, share=0.05)
+    tail = hold_out_tail(lambda: lines, share=0.05)
     train, dev = list(tail.train(lines)), list(tail.dev(lines))
     assert train + dev == lines
     assert 40 <= len(dev) <= 60
@@ -102,7 +102,7 @@ def test_the_tail_of_a_text_begins_with_a_line() -> None:
 
 def test_a_text_of_one_line_is_cut_inside_it() -> None:
     text = ["x" * 99 + "y" * 100]
-    tail = set_tail_aside(lambda: text, share=0.5)
+    tail = hold_out_tail(lambda: text, share=0.5)
     assert "".join(tail.train(text)) + "".join(tail.dev(text)) == text[0]
     assert "".join(tail.dev(text)) == "y" * 99
-    assert "too short" in error_of(lambda: set_tail_aside(lambda: ["x"], share=0.5))
+    assert "too short" in error_of(lambda: hold_out_tail(lambda: ["x"], share=0.5))

@@ -190,7 +190,7 @@ def test_lines_read_in_blocks_are_those_read_one_by_one(
     draw, path = random.Random(3), tmp_path / "x.txt"
     monkeypatch.setattr(sources, "_BLOCK", 7)
     monkeypatch.setattr(sources, "_PIECE", 16)
-    monkeypatch.setattr(sources, "MOST_ROW", 20)
+    monkeypatch.setattr(sources, "MAX_ROW", 20)
     pieces = [b"a", b"bcd", "ä\u2028é".encode(), b"\xff", b"\r", b"\n", b"\r\n", b"\n\n", b"x" * 15, b"+2AA-", b"\x82"]
     for _ in range(300):
         content = b"start\n" + b"".join(draw.choices(pieces, k=draw.randrange(30)))
@@ -208,7 +208,8 @@ def test_lines_read_in_blocks_are_those_read_one_by_one(
             else:
                 expected.append((number, text.rstrip("\r\n")))
         assert (
-            list(sources.lines(path, encoding=encoding, bad=lambda error, found=found: found.append(error))) == expected
+            list(sources.read_lines(path, encoding=encoding, bad=lambda error, found=found: found.append(error)))
+            == expected
         )
         assert [str(error).split("line ")[1].split(":")[0].split(",")[0] for error in found] == list(map(str, wrong))
 

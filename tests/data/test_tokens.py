@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seq2see.data.tables import read
-from seq2see.data.tokens import LearnedSplitter, make, normalise, splitters
+from seq2see.data.tokens import LearnedSplitter, make_splitter, normalise, splitters
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from tests.data.helpers import error_of
@@ -17,7 +17,7 @@ CORPUS = ["the lower the slower, the newest!", "lowest and newest; wide and wide
 
 
 def learned(*, size: int = 120, texts: list[str] = CORPUS) -> LearnedSplitter:
-    splitter = make("bpe")
+    splitter = make_splitter("bpe")
     assert isinstance(splitter, LearnedSplitter)
     splitter.learn(texts, size=size, min_count=1)
     return splitter
@@ -42,7 +42,7 @@ def learned(*, size: int = 120, texts: list[str] = CORPUS) -> LearnedSplitter:
     ],
 )
 def test_words_and_punctuation_part_and_meet_again(text: str, symbols: list[str]) -> None:
-    words = make("word")
+    words = make_splitter("word")
     assert words.split(text) == symbols
     if not {"«", "👍"} & set(text):  # French puts spaces inside its quotes, German none: no rule holds for both;
         # and emoji written side by side are set apart.
@@ -50,7 +50,7 @@ def test_words_and_punctuation_part_and_meet_again(text: str, symbols: list[str]
 
 
 def test_words_join_by_rules_that_know_no_language() -> None:
-    join = make("word").join
+    join = make_splitter("word").join
     assert join(['"', "a", '"', "and", '"', "b", '"', "."]) == '"a" and "b".'
     assert join(["either", "/", "or"]) == "either/or"
     assert join(["50", "%", "of", "$", "5"]) == "50% of $5"
@@ -61,17 +61,17 @@ def test_words_join_by_rules_that_know_no_language() -> None:
 
 
 def test_most_real_sentences_survive_words(data_folder: Path) -> None:
-    words = make("word")
+    words = make_splitter("word")
     texts = [row.values[side] for row in read(data_folder / "multi30k" / "dev.tsv") for side in ("en", "de")]
     same = sum(words.join(words.split(text)) == " ".join(text.split()) for text in texts)
     assert same / len(texts) > 0.98
 
 
 def test_characters_and_symbols() -> None:
-    assert make("character").split(" a b ") == ["a", " ", "b"]
-    assert make("character").join(["a", " ", "b"]) == "a b"
-    assert make("symbol").split("K  AE T") == ["K", "AE", "T"]
-    assert make("symbol").join(["K", "AE", "\n", "T"]) == "K AE\nT"
+    assert make_splitter("character").split(" a b ") == ["a", " ", "b"]
+    assert make_splitter("character").join(["a", " ", "b"]) == "a b"
+    assert make_splitter("symbol").split("K  AE T") == ["K", "AE", "T"]
+    assert make_splitter("symbol").join(["K", "AE", "\n", "T"]) == "K AE\nT"
 
 
 def test_an_unknown_kind_of_tokens_is_named() -> None:
@@ -114,7 +114,7 @@ def test_special_names_in_the_text_are_not_special() -> None:
 
 
 def test_bpe_saved_and_loaded_splits_alike(tmp_path: Path) -> None:
-    splitter, again = learned(), make("bpe")
+    splitter, again = learned(), make_splitter("bpe")
     assert isinstance(again, LearnedSplitter)
     splitter.save(tmp_path / "bpe.json")
     again.load(tmp_path / "bpe.json")

@@ -90,7 +90,7 @@ def test_bombs_are_refused_in_little_memory(bombs: list[Path]) -> None:
 @pytest.fixture
 def low(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sources, delimited, tables, parquet):
-        for name, value in {"MOST_ROW": 4000, "MOST_CELL": 2000, "MOST_COLUMNS": 30}.items():
+        for name, value in {"MAX_ROW": 4000, "MAX_CELL": 2000, "MAX_COLUMNS": 30}.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, value)
 
@@ -160,12 +160,12 @@ def test_a_row_of_a_million_cells_gives_a_short_message(tmp_path: Path) -> None:
 
 
 def test_a_table_that_unpacks_to_hundreds_of_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_UNPACKED", 100_000)
+    monkeypatch.setattr(tables, "MAX_UNPACKED", 100_000)
     path = tmp_path / "t.tsv.gz"
     path.write_bytes(gzip.compress(b"a\tb\n" + b"x\ty\n" * 200_000))
     assert "times as many" in refused(path)
     packed = tmp_path / "t.parquet.gz"
-    monkeypatch.setattr(parquet, "MOST_BATCH", 1000)
+    monkeypatch.setattr(parquet, "MAX_BATCH", 1000)
     packed.write_bytes(gzip.compress(b"PAR1" + b"\0" * MEBIBYTE))
     assert "unpacks to more than 100 times its own size" in refused(packed)
 
@@ -242,7 +242,7 @@ def test_a_parquet_file_whose_description_is_damaged(tmp_path: Path) -> None:
 
 def test_the_documentation_names_the_limits() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "tables.md").read_text("utf-8")
-    limits = [sources.MOST_ROW, sources.MOST_CELL, sources.MOST_COLUMNS, tables.MOST_EXPANSION, tables.MOST_UNPACKED]
+    limits = [sources.MAX_ROW, sources.MAX_CELL, sources.MAX_COLUMNS, tables.MAX_EXPANSION, tables.MAX_UNPACKED]
     assert [limit for limit in limits if f"{limit:,}" not in page] == []
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_picture, size_of
+from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_image, size_of
 from seq2see.data.media_files import MediaError
 from seq2see.modalities.image import ImageField
 
@@ -27,7 +27,7 @@ SMALL = ImageInput(height=10, width=20, fit="stretch")
 
 @pytest.mark.parametrize(("name", "mode"), [("a.png", "RGB"), ("a.jpg", "CMYK"), ("a.png", "P"), ("a.tif", "RGB")])
 def test_pictures_of_every_mode_become_red_green_and_blue(tmp_path: Path, name: str, mode: str) -> None:
-    pixels = read_picture(drawn(tmp_path / name, mode=mode), SMALL)
+    pixels = read_image(drawn(tmp_path / name, mode=mode), SMALL)
     assert pixels.shape == (3, 10, 20)
     assert pixels[0, 5, 3] > 180 > 90 > pixels[2, 5, 3]
     assert pixels[2, 5, 16] > 180 > 90 > pixels[0, 5, 16]
@@ -37,7 +37,7 @@ def test_what_lies_on_its_side_is_turned(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned a quarter clockwise
     path = drawn(tmp_path / "a.jpg", exif=exif, quality=95)
-    pixels = read_picture(path, ImageInput(height=20, width=10, fit="stretch"))
+    pixels = read_image(path, ImageInput(height=20, width=10, fit="stretch"))
     assert pixels[0, 3, 5] > 180
     assert pixels[2, 16, 5] > 180
     assert size_of(path, ImageInput(height=40, width=0)) == (40, 20)
@@ -45,21 +45,21 @@ def test_what_lies_on_its_side_is_turned(tmp_path: Path) -> None:
 
 def test_transparent_parts_are_white(tmp_path: Path) -> None:
     Image.new("RGBA", (8, 8), (0, 0, 0, 0)).save(tmp_path / "a.png")
-    assert (read_picture(tmp_path / "a.png", ImageInput(height=8, width=8)) == 255).all()
+    assert (read_image(tmp_path / "a.png", ImageInput(height=8, width=8)) == 255).all()
 
 
 def test_sixteen_bits_become_eight(tmp_path: Path) -> None:
     values = np.linspace(0, 65535, 64).reshape(8, 8).astype(np.uint16)
     Image.fromarray(values).save(tmp_path / "a.png")
-    pixels = read_picture(tmp_path / "a.png", ImageInput(height=8, width=8, colour="grey"))
+    pixels = read_image(tmp_path / "a.png", ImageInput(height=8, width=8, colour="grey"))
     assert np.abs(pixels[0].astype(int) - (values / 65535 * 255).astype(int)).max() <= 1
 
 
 def test_three_ways_to_fit(tmp_path: Path) -> None:
     path = drawn(tmp_path / "a.png")
-    crop = read_picture(path, ImageInput(height=20, width=20, fit="crop"))
-    stretch = read_picture(path, ImageInput(height=20, width=20, fit="stretch"))
-    pad = read_picture(path, ImageInput(height=20, width=20, fit="pad"))
+    crop = read_image(path, ImageInput(height=20, width=20, fit="crop"))
+    stretch = read_image(path, ImageInput(height=20, width=20, fit="stretch"))
+    pad = read_image(path, ImageInput(height=20, width=20, fit="pad"))
     assert crop.shape == stretch.shape == pad.shape == (3, 20, 20)
     assert (pad[:, 0] == 255).all()
     assert not (stretch[:, 0] == 255).all()
@@ -67,9 +67,9 @@ def test_three_ways_to_fit(tmp_path: Path) -> None:
 
 def test_lines_keep_their_proportions_and_are_squeezed_at_most(tmp_path: Path) -> None:
     path = drawn(tmp_path / "a.png", (400, 20))
-    assert read_picture(path, ImageInput(height=40, width=0, colour="grey")).shape == (1, 40, 800)
+    assert read_image(path, ImageInput(height=40, width=0, colour="grey")).shape == (1, 40, 800)
     limited = ImageInput(height=40, width=0, widest=100)
-    assert read_picture(path, limited).shape == (3, 40, 100)
+    assert read_image(path, limited).shape == (3, 40, 100)
     assert size_of(path, limited) == (40, 100)
 
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         assert found is not None, name
         assert reason in found, (name, found)
         with pytest.raises(MediaError):
-            read_picture(tmp_path / name, SMALL)
+            read_image(tmp_path / name, SMALL)
         if name != "cut.jpg":  # whose head tells its size
             with pytest.raises(MediaError):
                 size_of(tmp_path / name, ImageInput(height=10, width=0))
@@ -116,7 +116,7 @@ def test_of_a_phones_pictures_in_one_file_the_first_is_read(tmp_path: Path) -> N
     with Image.open(path) as opened:
         assert opened.format == "MPO"
     assert problem_of(path, SMALL) is None
-    pixels = read_picture(path, SMALL)
+    pixels = read_image(path, SMALL)
     assert pixels[0, 5, 3] > 180 > 90 > pixels[2, 5, 3]
     assert size_of(path, ImageInput(height=40, width=0)) == (40, 80)
 
@@ -125,7 +125,7 @@ def test_of_a_phones_pictures_in_one_file_the_first_is_read(tmp_path: Path) -> N
 def test_an_orientation_that_is_none_turns_nothing(tmp_path: Path, given: bytes) -> None:
     path = drawn(tmp_path / "a.png", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\1\x01\x12" + given + bytes(4))
     settings = ImageInput(height=40, width=0)
-    assert read_picture(path, settings).shape[1:] == size_of(path, settings) == (40, 80)
+    assert read_image(path, settings).shape[1:] == size_of(path, settings) == (40, 80)
 
 
 def test_a_damaged_exif_head_is_said(tmp_path: Path) -> None:
@@ -144,10 +144,10 @@ def test_a_damaged_exif_head_is_said(tmp_path: Path) -> None:
 def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, augment: dict[str, object]) -> None:
     path = drawn(tmp_path / "a.png")
     settings = ImageInput(height=20, width=40, augment=augment)  # type: ignore[arg-type]
-    plain = read_picture(path, settings)
-    drawn_at = [read_picture(path, settings, np.random.default_rng(seed)) for seed in range(6)]
+    plain = read_image(path, settings)
+    drawn_at = [read_image(path, settings, np.random.default_rng(seed)) for seed in range(6)]
     assert any((one != plain).any() for one in drawn_at)
-    assert (drawn_at[3] == read_picture(path, settings, np.random.default_rng(3))).all()
+    assert (drawn_at[3] == read_image(path, settings, np.random.default_rng(3))).all()
 
 
 def test_lines_are_stretched_and_slanted_without_losing_ink(tmp_path: Path) -> None:
@@ -156,12 +156,12 @@ def test_lines_are_stretched_and_slanted_without_losing_ink(tmp_path: Path) -> N
     line.paste(0, (196, 0, 200, 40))
     line.save(tmp_path / "line.png")
     stretched = ImageInput(height=40, width=0, colour="grey", augment=AugmentSettings(stretch=0.3))
-    widths = {read_picture(tmp_path / "line.png", stretched, np.random.default_rng(i)).shape[2] for i in range(20)}
+    widths = {read_image(tmp_path / "line.png", stretched, np.random.default_rng(i)).shape[2] for i in range(20)}
     assert len(widths) > 10
     assert all(140 <= width <= 260 for width in widths)
     slanted = ImageInput(height=40, width=0, colour="grey", augment=AugmentSettings(shear=30))
     for seed in range(6):
-        pixels = read_picture(tmp_path / "line.png", slanted, np.random.default_rng(seed))[0]
+        pixels = read_image(tmp_path / "line.png", slanted, np.random.default_rng(seed))[0]
         assert pixels.shape[1] <= 200 + 24
         assert (255 - pixels.astype(float)).sum() == pytest.approx(255 * 8 * 40, rel=0.05)
 
@@ -175,7 +175,7 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     field = ImageField(ImageInput(height=30, width=30, fit=fit))
     shown = field.shown(str(tmp_path / "a.png"))
     assert shown.shape == (480, 480, 3)
-    given = read_picture(tmp_path / "a.png", field.settings)
+    given = read_image(tmp_path / "a.png", field.settings)
     small = shown.reshape(30, 16, 30, 16, 3).mean((1, 3)).transpose(2, 0, 1)
     assert np.median(np.abs(small - given)) < 2  # the edge of what is padded falls between pixels
     assert np.abs(small - given).mean() < 8

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seq2see.data.log_mel import log_mels
-from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, decoded, problem_of, resample, samples_of
+from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, problem_of, read_sound, resample, samples_of
 from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.files import MediaField
@@ -31,13 +31,13 @@ def written(path: Path, samples: np.ndarray, rate: int = 8000, **saving: object)
 
 
 def read_sound(path: Path, settings: SoundInput, random: np.random.Generator | None = None) -> torch.Tensor:
-    return heard(*decoded(path, settings), settings, random)
+    return heard(*read_sound(path, settings), settings, random)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg"])
 def test_channels_are_mixed_whatever_the_file(tmp_path: Path, name: str) -> None:
     left, right = tone(500, 0.5, 8000), tone(900, 0.5, 8000)
-    samples, rate = decoded(written(tmp_path / name, np.stack([left, right], 1) / 2), SMALL)
+    samples, rate = read_sound(written(tmp_path / name, np.stack([left, right], 1) / 2), SMALL)
     assert rate == 8000
     assert samples.shape == (4000,)
     assert np.abs(samples - (left + right) / 4)[200:-200].max() < (0.1 if name == "a.ogg" else 1e-3)

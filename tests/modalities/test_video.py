@@ -14,13 +14,13 @@ from seq2see.data.feature_store import FeatureStore
 from seq2see.data.store import RaggedWriter
 from seq2see.data.video_files import (
     Clip,
-    KeptClips,
+    ClipCache,
     VideoAugmentSettings,
     VideoInput,
-    chosen,
     frames_in,
     problem_of,
     read_video,
+    select_frames,
 )
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.video import VideoField, changed, jittered, turned
@@ -63,7 +63,7 @@ def test_frames_are_those_of_the_rule(tmp_path: Path, rule: dict[str, float], wa
 
 def test_a_rule_by_time_goes_by_the_times_that_frames_have() -> None:
     slow_then_fast = [0.0, 1.0, 2.0, 2.1, 2.2, 2.3, 3.0]
-    assert chosen(slow_then_fast, VideoInput(rate=1)).tolist() == [0, 1, 2, 6]
+    assert select_frames(slow_then_fast, VideoInput(rate=1)).tolist() == [0, 1, 2, 6]
 
 
 @pytest.mark.parametrize("name", ["a.mp4", "a.avi", "a.mkv", "a.mov"])
@@ -281,7 +281,7 @@ def test_clips_are_kept_while_there_is_room_and_read_anew_when_they_change(tmp_p
         return Clip(np.zeros((1, 1, 10, 10), np.uint8), np.zeros(1, np.float32))
 
     path.write_bytes(b"1")
-    kept = KeptClips(most=250)
+    kept = ClipCache(most=250)
     for name in ("a", "a", "b", "c", "a"):
         kept.get(str(path), name, lambda name=name: read(name))
     assert reads == ["a", "b", "c", "a"], "two of 104 bytes each fit"

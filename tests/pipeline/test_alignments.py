@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seq2see.data.columns import group
+from seq2see.data.columns import group_references
 from seq2see.errors import UserError
 from seq2see.pipeline.alignments import parse
 from seq2see.recipe import load_recipe
@@ -81,5 +81,5 @@ def test_links_to_what_is_cut_off_are_left(tmp_path: Path) -> None:
 
 def test_links_do_not_tell_inputs_apart() -> None:
     rows = [{"source": "a", "output": "x", "output.alignment": links} for links in ("0-0", "")]
-    assert len(group(rows)) == 1
-    assert group(rows)[0].inputs == {"source": "a"}
+    assert len(group_references(rows)) == 1
+    assert group_references(rows)[0].inputs == {"source": "a"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from seq2see import api
-from seq2see.data.video_files import Clip, KeptClips, VideoInput, read_video
+from seq2see.data.video_files import Clip, ClipCache, VideoInput, read_video
 from seq2see.modalities import files
 from seq2see.modalities.video import VideoField
 from seq2see.studio.inputs import InputReader
@@ -74,7 +74,7 @@ def test_a_client_that_hangs_up_while_its_files_are_written_leaves_none(
 
 
 def test_a_clip_that_goes_while_it_is_read_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = KeptClips(most=1 << 20)
+    kept = ClipCache(most=1 << 20)
     path = written(tmp_path / "a.mp4", counted(5))
 
     def late(path: str, settings: VideoInput) -> Clip:
