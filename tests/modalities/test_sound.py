@@ -30,7 +30,7 @@ def written(path: Path, samples: np.ndarray, rate: int = 8000, **saving: object)
     return path
 
 
-def read_sound(path: Path, settings: SoundInput, random: np.random.Generator | None = None) -> torch.Tensor:
+def features(path: Path, settings: SoundInput, random: np.random.Generator | None = None) -> torch.Tensor:
     return heard(*read_sound(path, settings), settings, random)
 
 
@@ -90,13 +90,13 @@ def test_frames_are_counted_as_they_are_made_however_short_a_sound_is(number: in
 def test_a_file_of_an_odd_rate_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "odd.wav", tone(440, 0.5, 192_001), 192_001)
     assert problem_of(path, SMALL) is None
-    assert len(read_sound(path, SMALL)) == frames_of(*samples_of(path, SMALL), SMALL)
+    assert len(features(path, SMALL)) == frames_of(*samples_of(path, SMALL), SMALL)
 
 
 def test_files_of_two_rates_sound_alike(tmp_path: Path) -> None:
     settings = SMALL.model_copy(update={"normalise": "none"})
-    low = read_sound(written(tmp_path / "low.wav", tone(700, 1, 8000) / 2, 8000), settings)
-    high = read_sound(written(tmp_path / "high.wav", tone(700, 1, 44_100) / 2, 44_100), settings)
+    low = features(written(tmp_path / "low.wav", tone(700, 1, 8000) / 2, 8000), settings)
+    high = features(written(tmp_path / "high.wav", tone(700, 1, 44_100) / 2, 44_100), settings)
     assert low.shape == high.shape == (frames_of(*samples_of(tmp_path / "high.wav", settings), settings), 20)
     assert (low.argmax(1) == high.argmax(1)).all()
     loud = low > low.max() - 6
@@ -193,8 +193,8 @@ def test_a_higher_voice_is_heard_in_the_bands_of_a_higher_tone() -> None:
 def test_voices_are_drawn_between_deeper_and_higher(tmp_path: Path) -> None:
     settings = SoundInput(rate=16_000, mels=80, augment=SoundAugmentSettings(voice=0.3))
     path = written(tmp_path / "a.wav", tone(1000, 0.3, 16_000), 16_000)
-    bands = {int(read_sound(path, settings, np.random.default_rng(seed))[10].argmax()) for seed in range(20)}
-    plain = int(read_sound(path, settings)[10].argmax())
+    bands = {int(features(path, settings, np.random.default_rng(seed))[10].argmax()) for seed in range(20)}
+    plain = int(features(path, settings)[10].argmax())
     assert len(bands) > 5
     assert min(bands) < plain < max(bands)
 
@@ -212,8 +212,8 @@ def test_a_filter_bends_all_frames_alike_and_smoothly() -> None:
 
 def test_filters_are_drawn_where_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path / "a.wav", tone(1000, 0.3, 16_000), 16_000)
-    bent = read_sound(path, SoundInput(augment=SoundAugmentSettings(filter=0.4)), np.random.default_rng(1))
-    assert not torch.equal(bent, read_sound(path, SoundInput()))
+    bent = features(path, SoundInput(augment=SoundAugmentSettings(filter=0.4)), np.random.default_rng(1))
+    assert not torch.equal(bent, features(path, SoundInput()))
 
 
 def stored(field: MediaField, paths: list[Path]) -> object:
