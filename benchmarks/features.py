@@ -27,11 +27,11 @@ from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image_files import ImageInput
 from seq2see.encoders.convolutional import ConvolutionalEncoder
 from seq2see.modalities.image import ImageField
-from seq2see.pipeline.frozen_features import AT_ONCE, make_features
+from seq2see.pipeline.frozen_features import BATCH_FILES, make_features
 from seq2see.recipe import load_recipe
 from seq2see.settings.encoders import ConvolutionalEncoderSettings
 
-NUMBER = 2 * AT_ONCE
+NUMBER = 2 * BATCH_FILES
 GOAL = 0.85
 
 
@@ -58,7 +58,7 @@ def ways(files: list[str], folder: Path) -> dict[str, Callable[[], object]]:
     assert isinstance(settings.encoder, ConvolutionalEncoderSettings)
     field, encoder = ImageField(settings), ConvolutionalEncoder(settings.encoder).eval()
     encoder.fetch()
-    parts = [field.batch(files[start : start + AT_ONCE]) for start in range(0, len(files), AT_ONCE)]
+    parts = [field.batch(files[start : start + BATCH_FILES]) for start in range(0, len(files), BATCH_FILES)]
 
     def alone() -> list[Tensor]:
         with torch.inference_mode():
@@ -69,7 +69,7 @@ def ways(files: list[str], folder: Path) -> dict[str, Callable[[], object]]:
     def kept() -> None:
         with tempfile.TemporaryDirectory(dir=folder) as made:
             store = FeatureStore(Path(made), shape)
-            make_features(store, field, encoder, files, device=torch.device("cpu"), told=lambda done, of: None)
+            make_features(store, field, encoder, files, device=torch.device("cpu"), on_progress=lambda done, of: None)
             assert len(store) == len(files)
 
     return {"alone": alone, "kept": kept}

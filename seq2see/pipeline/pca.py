@@ -1,4 +1,4 @@
-"""An autoencoder beside principal components of the same code size, on the same rows."""
+"""An autoencoder beside PCA with the same code size, on the same rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class BesidePca:
-    """size: numbers of the code; given, made, principal: rows as the table has them, as the autoencoder and as PCA
-    give them back; mean (numbers,): of the rows that PCA was fitted to; shape: of a row that is a picture;
-    angles: degrees between what the autoencoder can write and the principal subspace, where it is linear; why_not: why
-    there are none elsewhere."""
+class PcaComparison:
+    """The reconstructions of an autoencoder and of PCA.
+
+    size: of the code; given, made, principal (rows, numbers): the rows of the table, and as the autoencoder and PCA
+    reconstruct them; mean (numbers,): of the rows that PCA was fitted to; shape: of a row that is an image;
+    angles: degrees between the subspace of the autoencoder's outputs and the principal subspace, where it is linear;
+    why_not: why there are none otherwise.
+    """
 
     size: int
     given: Matrix
@@ -41,75 +44,78 @@ class BesidePca:
     why_not: str = ""
 
     def errors(self) -> dict[str, Float[np.ndarray, " rows"]]:
-        """Mean squared error of each row, by who made it; the mean stands for a code of no numbers."""
-        told = {"autoencoder": self.made, "PCA": self.principal, "the mean (no code)": self.mean[None]}
-        return {name: np.square(made - self.given).mean(1) for name, made in told.items()}
+        """The mean squared error of each row by method; the mean stands for a code of no numbers."""
+        outputs = {"autoencoder": self.made, "PCA": self.principal, "the mean (no code)": self.mean[None]}
+        return {name: np.square(output - self.given).mean(1) for name, output in outputs.items()}
 
 
 def check_autoencoder(recipe: Recipe) -> str:
-    """The name of the input that is to be given back, or an error that says why there is none."""
+    """The name of the input that is reconstructed; a UserError where the recipe is no autoencoder."""
     if not recipe.output.numeric:
         raise UserError(f"PCA is of numbers, and this model gives {recipe.output.said}")
-    given_back = recipe.output.column or OUTPUT
-    if len(recipe.inputs) != 1 or next((one.column or name) for name, one in recipe.inputs.items()) != given_back:
-        read = ", ".join(one.column or name for name, one in recipe.inputs.items())
-        raise UserError(f"no autoencoder: it reads {read} and gives {given_back}; PCA gives back what it reads")
+    target = recipe.output.column or OUTPUT
+    columns = [settings.column or name for name, settings in recipe.inputs.items()]
+    if columns != [target]:
+        raise UserError(
+            f"no autoencoder: it reads {', '.join(columns)} and gives {target}; PCA gives back what it reads"
+        )
     return next(iter(recipe.inputs))
 
 
-def as_learned(field: NumericOutput, values: Sequence[str]) -> Matrix:
-    """Rows as the loss sees them (standardised, where the recipe says so): there PCA is what a linear code comes to."""
+def model_scale(field: NumericOutput, values: Sequence[str]) -> Matrix:
+    """Rows as the loss sees them (standardised, where the recipe says so), where PCA is the best linear code."""
     return np.asarray(field.batch(values).values.double().numpy())
 
 
-def restored(field: NumericOutput, principal: Pca, rows: Matrix, size: int) -> Matrix:
-    """Rows, as learned, through so many components and back, as plain numbers."""
-    return field.restored(principal.reconstruct(rows, size))
+def reconstruct(field: NumericOutput, pca: Pca, rows: Matrix, size: int) -> Matrix:
+    """Rows on the model's scale, reconstructed by so many components, on the scale of the table."""
+    return field.restored(pca.reconstruct(rows, size))
 
 
-def beside_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row]) -> BesidePca:
-    """fitted: the rows whose components are taken, best those that the model learned from; rows: to be given back."""
+def compare_with_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row]) -> PcaComparison:
+    """Compare the reconstructions of an autoencoder and of PCA. fitted: the rows that PCA is fitted to, best the
+    training rows; rows: to be reconstructed."""
     name = check_autoencoder(bundle.recipe)
     field = bundle.fields.numeric_output
     size = bundle.network.encoder(name).summary_size
-    principal = Pca.fit(as_learned(field, [row[OUTPUT] for row in fitted]))
-    if size > len(principal.mean):
+    pca = Pca.fit(model_scale(field, [row[OUTPUT] for row in fitted]))
+    if size > len(pca.mean):
         raise UserError(
-            f"the code has {size:,} numbers and the rows have {len(principal.mean):,}: PCA with as many gives back all"
+            f"the code has {size:,} numbers and the rows have {len(pca.mean):,}: PCA with as many gives back all"
         )
     values = [row[OUTPUT] for row in rows]
-    angles, why_not = _angles(bundle, principal, fitted, size)
-    return BesidePca(
+    angles, why_not = _angles(bundle, pca, fitted, size)
+    return PcaComparison(
         size,
         given=np.stack([field.numbers(value) for value in values]),
-        made=_given_back(bundle, rows),
-        principal=restored(field, principal, as_learned(field, values), size),
-        mean=field.restored(principal.mean[None])[0],
+        made=_reconstructions(bundle, rows),
+        principal=reconstruct(field, pca, model_scale(field, values), size),
+        mean=field.restored(pca.mean[None])[0],
         shape=getattr(field.settings, "shape", None),
         angles=angles,
         why_not=why_not,
     )
 
 
-def _given_back(bundle: Bundle, rows: Sequence[Row]) -> Matrix:
+def _reconstructions(bundle: Bundle, rows: Sequence[Row]) -> Matrix:
     inputs = [{name: row[name] for name in bundle.recipe.inputs} for row in rows]
-    return np.stack([plain_numbers(one) for one in predict([bundle], inputs, options_of(bundle.recipe))])
+    return np.stack([plain_numbers(prediction) for prediction in predict([bundle], inputs, options_of(bundle.recipe))])
 
 
-def _angles(bundle: Bundle, principal: Pca, rows: Sequence[Row], size: int) -> tuple[tuple[float, ...], str]:
-    """What a linear autoencoder writes lies in a subspace of as many dimensions as its code has: the first so many
-    directions of what it gives back span it."""
+def _angles(bundle: Bundle, pca: Pca, rows: Sequence[Row], size: int) -> tuple[tuple[float, ...], str]:
+    """(principal angles, why there are none): the outputs of a linear autoencoder lie in a subspace of as many
+    dimensions as its code has, which their first components span."""
     field = bundle.fields.numeric_output
     why_not = _not_linear(bundle.recipe)
     if why_not or bundle.recipe.output.file:
         return (), why_not or "it gives pictures, whose pixels are bounded"
-    made = Pca.fit(as_learned(field, [written(row) for row in _given_back(bundle, rows)]))
-    found = principal_angles(made.components[:size], principal.components[:size])
-    return tuple(found.tolist()), ""
+    own = Pca.fit(model_scale(field, [written(row) for row in _reconstructions(bundle, rows)]))
+    angles = principal_angles(own.components[:size], pca.components[:size])
+    return tuple(angles.tolist()), ""
 
 
 def _not_linear(recipe: Recipe) -> str:
-    """Why a model is not linear; nothing where it is."""
+    """Why a model is not linear; empty where it is."""
     encoder = recipe.encoder_of(next(iter(recipe.inputs)))
     if not isinstance(encoder, DenseEncoderSettings):
         return f"its encoder is {encoder.kind}"

@@ -13,14 +13,12 @@ from torch.nn.functional import normalize
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Pca
 
-# ---------------- Which vectors lie in nearly the same direction
-
-ROWS = 1024
-"""Rows compared with all others at once, so that memory grows with their number and not with its square."""
+BLOCK_ROWS = 1024
+"""Rows compared with all others at once, so that memory does not grow with the square of their number."""
 
 
 def nearest_others(vectors: Sequence[Sequence[float]], k: int) -> list[list[tuple[int, float]]]:
-    """For each vector the k others of largest cosine, as (number, cosine), nearest first.
+    """The k nearest neighbours of each vector by cosine, as (index, cosine), nearest first.
 
     >>> nearest_others([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1)
     [[(2, 0.70711)], [(2, 0.70711)], [(0, 0.70711)]]
@@ -30,36 +28,36 @@ def nearest_others(vectors: Sequence[Sequence[float]], k: int) -> list[list[tupl
     if len(vectors) < 2:
         raise UserError("neighbours are looked for among the inputs given: give at least two")
     unit = normalize(torch.tensor(vectors, dtype=torch.float64), dim=-1)
-    found: list[list[tuple[int, float]]] = []
-    for start in range(0, len(unit), ROWS):
-        cosines = unit[start : start + ROWS] @ unit.T
+    neighbours: list[list[tuple[int, float]]] = []
+    for start in range(0, len(unit), BLOCK_ROWS):
+        cosines = unit[start : start + BLOCK_ROWS] @ unit.T
         rows = torch.arange(len(cosines))
         cosines[rows, start + rows] = -torch.inf
         best = cosines.topk(min(k, len(unit) - 1), dim=1)
         for numbers, values in zip(best.indices.tolist(), best.values.tolist(), strict=True):
-            found.append(list(zip(numbers, values, strict=True)))
-    return found
-
-
-# ---------------- Vectors laid flat
+            neighbours.append(list(zip(numbers, values, strict=True)))
+    return neighbours
 
 
 @dataclass(frozen=True)
 class VectorMap:
-    """points (inputs, 2); shares of the variance that each axis holds; neighbours: for each input the nearest others
-    by the cosine of the whole vectors, as (number, cosine): what is near on the map need not be near."""
+    """A map of vectors in two dimensions.
+
+    points (inputs, 2); shares of the variance that each axis explains; neighbours: the nearest neighbours of each input
+    by the cosine of the whole vectors, as (index, cosine), which may differ from those on the map.
+    """
 
     points: Float[np.ndarray, "inputs 2"]
     shares: tuple[float, float]
     neighbours: list[list[tuple[int, float]]]
 
 
-def map_of(vectors: Sequence[Sequence[float]], *, neighbours: int = 0) -> VectorMap:
-    """The map of at least three vectors; neighbours: how many of each are looked for (0: none)."""
+def vector_map(vectors: Sequence[Sequence[float]], *, neighbours: int = 0) -> VectorMap:
+    """The map of at least three vectors by PCA; neighbours: how many nearest ones of each to find (0: none)."""
     if len(vectors) < 3:
         raise UserError(f"a map needs three different inputs or more, got {len(vectors)}")
     rows = np.asarray(vectors, dtype=np.float64)
-    found = Pca.fit(rows)
-    first, second = [*found.shares.tolist(), 0.0][:2]
+    pca = Pca.fit(rows)
+    first, second = [*pca.shares.tolist(), 0.0][:2]
     near = nearest_others(vectors, neighbours) if neighbours else [[] for _ in vectors]
-    return VectorMap(found.transform(rows, 2), (first, second), near)
+    return VectorMap(pca.transform(rows, 2), (first, second), near)

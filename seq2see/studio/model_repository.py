@@ -28,7 +28,7 @@ from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.schemas import InvalidRequest
 from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.dataset import open_table
-from seq2see.training.reports import EXAMPLES, METRICS, MOST, parted
+from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, split_inputs
 from seq2see.training.resuming import SOURCES
 
 Record = dict[str, Any]
@@ -269,7 +269,7 @@ def find_examples(model: Model, folder: Path, files: Sequence[Path] = ()) -> Exa
             continue  # a model is complete without the data it was trained on
         allowed = [row for row in rows if finder.is_allowed(row)]
         if allowed:
-            return Examples(allowed[:MOST])
+            return Examples(allowed[:MOST_EXAMPLES])
     return Examples(outside=finder.outside)
 
 
@@ -300,7 +300,7 @@ class _ExampleFinder:
             inputs = tuple(row[name] for name in self.model.recipe.inputs)
             if all(value.strip() for value in inputs):
                 rows.setdefault(inputs, self._row(row))
-            if len(rows) == MOST:
+            if len(rows) == MOST_EXAMPLES:
                 break
         return list(rows.values())
 
@@ -309,7 +309,8 @@ class _ExampleFinder:
         names = list(self.model.recipe.inputs)
         last = json.loads((self.folder / METRICS).read_bytes().splitlines()[-1])
         samples = [
-            (parted(str(sample["input"]), len(names)), str(sample["reference"])) for sample in last.get("samples", [])
+            (split_inputs(str(sample["input"]), len(names)), str(sample["reference"]))
+            for sample in last.get("samples", [])
         ]
         return [
             dict(zip(names, parts, strict=True)) | {OUTPUT: output} for parts, output in samples if parts is not None

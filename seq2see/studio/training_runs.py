@@ -22,7 +22,7 @@ from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.studio.request_body import DEPTH
 from seq2see.training.film import FILM
-from seq2see.training.reports import JOINED, METRICS, Report, UpdateStatus
+from seq2see.training.reports import METRICS, SEPARATOR, Report, UpdateStatus
 
 # ---------------------------------------------------------------- files that grow
 
@@ -286,10 +286,10 @@ def _without_folders(report: Record, is_file: list[bool] | None) -> Record:
     for sample in samples:
         if not isinstance(sample, dict):
             continue
-        parts = str(sample.get("input", "")).split(JOINED)
+        parts = str(sample.get("input", "")).split(SEPARATOR)
         known = is_file is not None and len(parts) == len(is_file)
         flags = is_file if known and is_file is not None else [Path(part).is_absolute() for part in parts]
-        sample["input"] = JOINED.join(
+        sample["input"] = SEPARATOR.join(
             Path(part).name if is_path else part for part, is_path in zip(parts, flags, strict=True)
         )
     return report

@@ -1,4 +1,4 @@
-"""What a code of so many numbers can hold: the error of autoencoders against the size of their code, beside PCA."""
+"""Reconstruction error of autoencoders against the size of their code, beside PCA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Pca
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.pca import as_learned, check_autoencoder, restored
+from seq2see.pipeline.pca import check_autoencoder, model_scale, reconstruct
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import read_corpus
@@ -24,8 +24,8 @@ SIZE, METRIC = "encoder.size", "mse"
 
 @dataclass(frozen=True)
 class CodeSize:
-    """The mean squared error of one variant ("PCA" is one) with a code of so many numbers, on the dev rows; low, high:
-    the interval over seeds, where there are several."""
+    """The mean squared error of one variant (or of PCA) with a code of that size, on the dev rows; low, high: the
+    interval over seeds, where there are several."""
 
     model: str
     size: int
@@ -49,9 +49,9 @@ def code_sizes(
     listeners: Sequence[Listener] | None = None,
 ) -> list[CodeSize]:
     """Train the recipe with each size (and each variant, as `compare` takes them); finished runs are kept in `out`."""
-    made = load_recipe(recipe, overrides=[*overrides, f"{SIZE}={sizes[0]}"])
-    check_autoencoder(made)
-    if METRIC not in made.evaluation.metrics and made.evaluation.metrics:
+    base = load_recipe(recipe, overrides=[*overrides, f"{SIZE}={sizes[0]}"])
+    check_autoencoder(base)
+    if METRIC not in base.evaluation.metrics and base.evaluation.metrics:
         raise UserError(f"evaluation.metrics: {METRIC} is what codes are compared by, and it is not among them")
     ranking = compare(
         recipe,
@@ -65,29 +65,29 @@ def code_sizes(
         out=out,
         listeners=listeners,
     )
-    found = _principal(made, data, sizes=sizes, dev=dev, columns=columns)
-    for one in ranking.contenders:
-        others = [f"{key}={value}" for key, value in one.changes.items() if key != SIZE]
-        interval = one.interval(METRIC)
+    errors = _pca_errors(base, data, sizes=sizes, dev=dev, columns=columns)
+    for contender in ranking.contenders:
+        others = [f"{key}={value}" for key, value in contender.changes.items() if key != SIZE]
+        interval = contender.interval(METRIC)
         bounds = (None, None) if interval is None else (interval.low, interval.high)
         name = ", ".join(others) or "autoencoder"
-        found.append(CodeSize(name, int(one.changes[SIZE]), one.mean(METRIC), *bounds))
-    return found
+        errors.append(CodeSize(name, int(contender.changes[SIZE]), contender.mean(METRIC), *bounds))
+    return errors
 
 
-def _principal(
+def _pca_errors(
     recipe: Recipe, data: str | Path, *, sizes: Sequence[int], dev: str | Path | None, columns: Sequence[str] | None
 ) -> list[CodeSize]:
-    """PCA fitted to the rows that models learn from, measured on those that they are measured on."""
+    """The errors of PCA, fitted to the training rows and measured on the dev rows."""
     corpus = read_corpus(recipe, data, dev=dev, columns=columns)
     field, train = corpus.fields.numeric_output, corpus.train
     assert isinstance(train, Dataset)
-    values = field.pad(train.stores[OUTPUT], np.arange(len(train))).values
-    principal = Pca.fit(np.asarray(values.double().numpy()))
-    told = [row[OUTPUT] for row in corpus.dev]
-    given, learned = np.stack([field.numbers(value) for value in told]), as_learned(field, told)
-    fitting = [size for size in sizes if size <= len(principal.mean)]
+    targets = field.pad(train.stores[OUTPUT], np.arange(len(train))).values
+    pca = Pca.fit(np.asarray(targets.double().numpy()))
+    values = [row[OUTPUT] for row in corpus.dev]
+    true, scaled = np.stack([field.numbers(value) for value in values]), model_scale(field, values)
+    possible = [size for size in sizes if size <= len(pca.mean)]
     return [
-        CodeSize("PCA", size, float(np.square(restored(field, principal, learned, size) - given).mean()))
-        for size in fitting
+        CodeSize("PCA", size, float(np.square(reconstruct(field, pca, scaled, size) - true).mean()))
+        for size in possible
     ]

@@ -1,7 +1,7 @@
-"""film.jsonl in a run's folder: how the attention of a few dev examples changes while the model learns.
+"""The film of a run: how the attention of a few dev examples changes while the model learns, as film.jsonl.
 
-The first line tells the examples, each further one is a frame. Which updates have a frame follows from their numbers
-alone: a run that was killed and resumed has the film of one that was not.
+The first line has the examples, each further one is a frame. Which updates have a frame depends on their numbers alone,
+so that a resumed run has the same film.
 """
 
 from __future__ import annotations
@@ -29,39 +29,38 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import given_ids
 from seq2see.training.reports import update_of
 
-# ---------------- One frame of a film
-
 CONSIDERED = 100
 PLACES, STEPS, CELLS = 256, 48, 6000
-"""Of one map: the first so many columns and rows, and their product."""
+"""The largest attention map: columns, rows, and cells."""
 LETTERS, PIXELS = 400, 160
 FREELY = 10
-"""Steps that a model may speak on beyond the longest reference."""
+"""Steps of a free output beyond the longest reference."""
 
 Record = dict[str, Any]
 
 
 def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> list[Question]:
-    """So many of the first dev inputs, from the shorter to the longer ones; none where there is nothing to see.
+    """Some of the first dev inputs, from short to long; none where there is no attention to see.
 
-    The same rows give the same examples, so that a film goes on where it was left.
+    The same rows give the same examples, so that a resumed run continues its film.
     """
     if not bundle.recipe.inputs or bundle.recipe.output.numeric or not number:
         return []
-    asked = [question for question in group_references(dev[: 4 * CONSIDERED]) if any(question.references)][:CONSIDERED]
+    grouped = group_references(dev[: 4 * CONSIDERED])
+    questions = [question for question in grouped if any(question.references)][:CONSIDERED]
     files = {name for name, given in bundle.recipe.inputs.items() if given.file}
 
     def length(question: Question) -> int:
         texts = [value for name, value in question.inputs.items() if name not in files]
         return sum(map(len, texts)) + len(question.references[0])
 
-    ordered = sorted(asked, key=length)
+    ordered = sorted(questions, key=length)
     number = min(number, len(ordered))
-    return [ordered[(2 * one + 1) * len(ordered) // (2 * number)] for one in range(number)]
+    return [ordered[(2 * index + 1) * len(ordered) // (2 * number)] for index in range(number)]
 
 
 class Camera:
-    """Takes the frames of some examples; what never changes is told once, by `scene`."""
+    """Takes frames of some examples; what never changes is in the scenes."""
 
     def __init__(self, bundle: Bundle, shown: Sequence[Question]):
         self.bundle, self.shown = bundle, shown
@@ -70,23 +69,24 @@ class Camera:
         self.longest = 1 if self.label else max(len(ids) for ids in self._targets())
 
     def take(self) -> tuple[list[Record], list[Record]]:
-        """(what stays, what this frame shows), each with one record for every example."""
+        """(scenes, frames): what stays, and what this frame shows, with one record for every example."""
         if self.label:
             labels = len(self.bundle.fields.output.vocabulary.symbols)
-            said = followed = predict([self.bundle], self.rows, options_of(self.bundle.recipe, n_best=labels))
+            free = forced = predict([self.bundle], self.rows, options_of(self.bundle.recipe, n_best=labels))
         else:
-            said, followed = self._said(), self._followed()
+            free, forced = self._free(), self._forced()
         scenes, frames = [], []
-        for question, free, forced in zip(self.shown, said, followed, strict=True):
-            scenes.append(self._scene(question, forced))
-            frames.append(finite(_frame_of(question, free, forced)))
+        for question, own, reference in zip(self.shown, free, forced, strict=True):
+            scenes.append(self._scene(question, reference))
+            frames.append(finite(_frame_of(question, own, reference)))
         return scenes, frames
 
     def _targets(self) -> list[list[int]]:
-        made = [[*given_ids(self.bundle, one.inputs, one.references[0]), EOS] for one in self.shown]
-        return [ids[:STEPS] for ids in made]
+        targets = [[*given_ids(self.bundle, shown.inputs, shown.references[0]), EOS] for shown in self.shown]
+        return [ids[:STEPS] for ids in targets]
 
-    def _followed(self) -> list[Prediction]:
+    def _forced(self) -> list[Prediction]:
+        """Predictions of the references (teacher forcing)."""
         options = options_of(
             self.bundle.recipe,
             beam=1,
@@ -98,62 +98,62 @@ class Camera:
         )
         return predict([self.bundle], self.rows, options, replace_unknown=False)
 
-    def _said(self) -> list[Prediction]:
-        """Greedy, and cut where it rambles: a model that has not learned to end would cost the most time of all."""
+    def _free(self) -> list[Prediction]:
+        """Greedy predictions of limited length, as a model that has not learned to end takes the most time."""
         search = self.bundle.recipe.search
         most = min(search.max_length, self.longest + FREELY)
         least = min(search.min_length, most)
         options = options_of(self.bundle.recipe, beam=1, n_best=1, min_length=least, max_length=most, runners_up=0)
         return predict([self.bundle], self.rows, options)
 
-    def _scene(self, question: Question, one: Prediction) -> Record:
-        inputs = {name: self._told(name, value) for name, value in question.inputs.items()}
-        outputs = [question.references[0]] if self.label else [token.text for token in one.tokens]
-        told: Record = {"inputs": inputs, "reference": _short(question.references[0]), "outputs": outputs}
-        looks = one.looks
+    def _scene(self, question: Question, prediction: Prediction) -> Record:
+        inputs = {name: self._show(name, value) for name, value in question.inputs.items()}
+        outputs = [question.references[0]] if self.label else [token.text for token in prediction.tokens]
+        record: Record = {"inputs": inputs, "reference": _short(question.references[0]), "outputs": outputs}
+        looks = prediction.looks
         if not looks.maps:
-            return told | {"reason": looks.reason}
-        steps, places = _seen(looks)
-        told["outputs"] = looks.rows.get(looks.name, outputs)[:steps]
-        told |= {"map": looks.name, "places": looks.inputs[looks.name][:places], "layout": looks.layouts[looks.name]}
+            return record | {"reason": looks.reason}
+        steps, places = _shown_size(looks)
+        record["outputs"] = looks.rows.get(looks.name, outputs)[:steps]
+        record |= {"map": looks.name, "places": looks.inputs[looks.name][:places], "layout": looks.layouts[looks.name]}
         if looks.weights.shape != (steps, places):
-            told["of"] = list(looks.weights.shape)
+            record["of"] = list(looks.weights.shape)
         picture = looks.picture(looks.name)
-        return told if picture is None else told | {"picture": data_url(_small(picture))}
+        return record if picture is None else record | {"picture": data_url(_small(picture))}
 
-    def _told(self, name: str, value: str) -> str:
-        """Of a file its name: a film is shown to others, and where files lie is nobody's business."""
+    def _show(self, name: str, value: str) -> str:
+        """The value of an input; of a file its name alone, as a film may be shown to others."""
         return Path(value).name if self.bundle.recipe.inputs[name].file else _short(value)
 
 
 def _frame_of(question: Question, free: Prediction, forced: Prediction) -> Record:
     """log_probability: of the reference; probabilities: of its symbols; weights: of the places, step by step."""
-    told: Record = {"says": _short(str(free.answer))}
+    record: Record = {"says": _short(str(free.answer))}
     if free.label is not None:
-        found = [(free.label, free.log_probability)] + [(one.text, one.log_probability) for one in free.alternatives]
-        log_probability = dict(found).get(question.references[0], -np.inf)
-        told |= {
+        labels = {free.label: free.log_probability} | {other.text: other.log_probability for other in free.alternatives}
+        log_probability = labels.get(question.references[0], -np.inf)
+        record |= {
             "log_probability": round(log_probability, 4),
             "probabilities": [round(float(np.exp(log_probability)), 3)],
         }
     else:
         if free.tokens and free.tokens[-1].text != SPECIALS[EOS]:
-            told["says"] += " …"
-        told["log_probability"] = round(forced.log_probability, 4)
-        told["probabilities"] = [round(token.probability, 3) for token in forced.tokens]
+            record["says"] += " …"
+        record["log_probability"] = round(forced.log_probability, 4)
+        record["probabilities"] = [round(token.probability, 3) for token in forced.tokens]
     if not forced.looks.maps:
-        return told
-    steps, places = _seen(forced.looks)
-    told["probabilities"] = told["probabilities"][:steps]
-    if forced.looks.name in forced.looks.rows:  # an encoder's own look, whose rows are no outputs
-        del told["probabilities"]
+        return record
+    steps, places = _shown_size(forced.looks)
+    record["probabilities"] = record["probabilities"][:steps]
+    if forced.looks.name in forced.looks.rows:  # self-attention of an encoder, whose rows are not outputs
+        del record["probabilities"]
     shown = np.round(forced.looks.weights[:steps, :places].astype(np.float64), 3)
-    told["weights"] = [[value or 0 for value in row] for row in shown.tolist()]
-    return told
+    record["weights"] = [[value or 0 for value in row] for row in shown.tolist()]
+    return record
 
 
-def _seen(looks: Looks) -> tuple[int, int]:
-    """How many steps and places of a map are shown."""
+def _shown_size(looks: Looks) -> tuple[int, int]:
+    """(steps, places) of a map that are shown."""
     steps, places = looks.weights.shape
     places = min(places, PLACES)
     return min(steps, STEPS, max(1, CELLS // max(places, 1))), places
@@ -164,7 +164,7 @@ def _short(text: str) -> str:
 
 
 def _small(picture: Pixels) -> Pixels:
-    """A picture (height, width, channels), at most so many pixels wide and high."""
+    """A picture (height, width, channels) as a thumbnail."""
     flat = picture[..., 0] if picture.shape[2] == 1 else picture
     image = Image.fromarray(np.ascontiguousarray(flat))
     image.thumbnail((PIXELS, PIXELS))
@@ -174,12 +174,12 @@ def _small(picture: Pixels) -> Pixels:
 FILM = "film.jsonl"
 VERSION = 1
 GROWTH, AT_REPORTS = 1.3, 1.1
-"""A frame is due once there are so many times as many updates as at the last one; a little sooner at reports. So early
-changes, which are the largest, are seen one by one, and a long run has a few dozen frames."""
+"""A frame is due when there are so many times as many updates as at the last one; a little sooner at reports. So early
+changes, which are the largest, are all there, and a long run has a few dozen frames."""
 
 
 def due(update: int, last: int, *, reported: bool) -> bool:
-    """Whether a frame is to be taken now, the last one being of update `last`.
+    """Whether a frame is due, where the last one is of update `last`.
 
     >>> taken = [0]
     >>> for update in range(1, 10_001):
@@ -192,7 +192,7 @@ def due(update: int, last: int, *, reported: bool) -> bool:
 
 
 class Film:
-    """Takes frames while a run goes, and writes them down. Nothing in the run depends on whether it is there."""
+    """Writes frames while a run goes, without any effect on the run."""
 
     def __init__(self, bundle: Bundle, dev: Sequence[Mapping[str, str]], *, folder: Path):
         self.path = folder / FILM
@@ -201,11 +201,11 @@ class Film:
         self.camera = Camera(bundle, shown) if shown else None
 
     def begin(self, update: int, *, epoch: float, seconds: float, resumed: bool) -> None:
-        """A new film; or the old one, as far as the checkpoint (of that update) knows of it, if it is of the same
-        examples."""
+        """Start a new film, or on resuming continue the old one from the checkpoint's update, if its examples are the
+        same."""
         if self.camera is None:
             return
-        scenes, frames = self._taken(self.camera)
+        scenes, frames = self._take(self.camera)
         head = _line({"film": VERSION, "examples": scenes})
         kept = _frames(self.path, head, up_to=update) if resumed else []
         lines = kept or [_frame(update, epoch, seconds, frames)]
@@ -213,12 +213,12 @@ class Film:
         self.last = int(update_of(lines[-1]))
 
     def after(self, update: int, *, epoch: float, seconds: float, reported: bool, finished: bool) -> None:
-        """Told after each update; a frame is taken where one is due, and of the last update in any case. Of a model
-        that has just diverged there is nothing to be seen: the training itself tells what happened."""
+        """Called after each update: takes a frame where one is due, and always of the last update. There is none of a
+        model that has just diverged."""
         if self.camera is None or not (due(update, self.last, reported=reported) or finished) or update == self.last:
             return
         try:
-            frame = _frame(update, epoch, seconds, self._taken(self.camera)[1])
+            frame = _frame(update, epoch, seconds, self._take(self.camera)[1])
         except (UserError, ValueError):
             return
         try:
@@ -228,27 +228,27 @@ class Film:
             raise unwritable(self.path, error) from None
         self.last = update
 
-    def _taken(self, camera: Camera) -> tuple[list[Record], list[Record]]:
-        with _unnoticed(self.bundle):
+    def _take(self, camera: Camera) -> tuple[list[Record], list[Record]]:
+        with _no_effect(self.bundle):
             return camera.take()
 
 
 @contextmanager
-def _unnoticed(bundle: Bundle) -> Iterator[None]:
-    """Without dropout, and with the random numbers afterwards that there were before, whatever a network draws."""
-    training, drawn = bundle.network.training, random_state(bundle.device)
+def _no_effect(bundle: Bundle) -> Iterator[None]:
+    """Evaluate without dropout, and restore the random states afterwards."""
+    training, state = bundle.network.training, random_state(bundle.device)
     bundle.network.eval()
     try:
         with torch.random.fork_rng(devices=[]):
             yield
     finally:
-        restore_random_state(bundle.device, drawn)
+        restore_random_state(bundle.device, state)
         bundle.network.train(training)
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    made = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return made.encode("utf-8", "replace") + b"\n"
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _frame(update: int, epoch: float, seconds: float, frames: list[Record]) -> bytes:
@@ -256,7 +256,7 @@ def _frame(update: int, epoch: float, seconds: float, frames: list[Record]) -> b
 
 
 def _frames(path: Path, head: bytes, *, up_to: int) -> list[bytes]:
-    """The whole frames of an earlier sitting; none where its examples were others."""
+    """The complete frames of the run before it was resumed; none where its examples were others."""
     lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
     if lines[:1] != [head]:
         return []

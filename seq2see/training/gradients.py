@@ -1,4 +1,4 @@
-"""Gradients of the three cells, with and without clipping: how far back they reach, and what the optimiser is given."""
+"""Gradient norms through time, with and without clipping, for the plain cell, GRU and LSTM."""
 
 from __future__ import annotations
 
@@ -29,17 +29,14 @@ from seq2see.training.reports import Report
 from seq2see.training.run import seed_everything
 from seq2see.training.trainer import Trainer
 
-# ---------------- How far back a loss is felt
-
 Norms = Float[np.ndarray, " places"]
 
 
 def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) -> list[Norms]:
     """For each row |d -log P(y_T) / d e(x_j)|, from the first symbol that was read to the last.
 
-    The symbols are those of the first input that is text; a language model's are the ones it has written before.
-    Gradients are taken at the embeddings, where what a step is told enters it: the way from there to the loss leads
-    through all later steps, and nothing else does where the decoder looks at no place.
+    The symbols are those of the first text input, or of a language model the earlier symbols of the output. Gradients
+    are those of the embeddings: without attention, the only path from there to the loss leads through all later steps.
     """
     network = bundle.network
     network.eval()
@@ -47,40 +44,40 @@ def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) ->
     name = next(iter(bundle.recipe.texts), None)
     if name is None and bundle.recipe.inputs:
         raise UserError("gradients through time are taken at symbols, and this model reads none")
-    with embedded(network, name) if name else _own(network.decoder) as vectors:
+    with embedded(network, name) if name else _decoder_embeddings(network.decoder) as vectors:
         step, ready = network.forward_batch(batch)
         target = batch.target
         if not isinstance(target, Sequences | Labels):
             raise UserError("gradients through time are those of -log P, and this model gives numbers")
         mask = torch.ones_like(target.ids, dtype=torch.bool) if isinstance(target, Labels) else target.mask
-        given = network.head.target_scores(step, ready, target.ids, mask=mask)
+        log_probs = network.head.target_scores(step, ready, target.ids, mask=mask)
     last = mask.view(len(rows), -1).sum(1).cumsum(0) - 1
-    (slopes,) = torch.autograd.grad(-given[last].sum(), vectors)
+    (slopes,) = torch.autograd.grad(-log_probs[last].sum(), vectors)
     if slopes.ndim != 3 or len(slopes) != len(rows):
         raise UserError(f"'{name}' is a document, whose sentences are read each for itself: there is no one way back")
     real = batch.inputs[name].mask if name else mask
     norms: Tensor = slopes.norm(dim=-1)
-    return [np.asarray(one[keep].double().cpu().numpy()) for one, keep in zip(norms, real, strict=True)]
+    return [np.asarray(row[keep].double().cpu().numpy()) for row, keep in zip(norms, real, strict=True)]
 
 
 def by_steps_back(norms: Sequence[Norms], *, least: int = 1) -> list[tuple[float, int]]:
-    """(mean, rows) of the norms so many steps before the last symbol, from 0 on, as far as `least` rows reach.
+    """(mean norm, rows) at 0, 1, 2, ... steps before the last symbol, as long as there are `least` rows.
 
     >>> by_steps_back([np.array([1.0, 4.0]), np.array([2.0])])
     [(3.0, 2), (1.0, 1)]
     """
-    found: list[tuple[float, int]] = []
+    means: list[tuple[float, int]] = []
     for back in range(max(map(len, norms))):
-        held = [float(row[-1 - back]) for row in norms if len(row) > back]
-        if len(held) < least:
+        values = [float(row[-1 - back]) for row in norms if len(row) > back]
+        if len(values) < least:
             break
-        found.append((float(np.mean(held)), len(held)))
-    return found
+        means.append((float(np.mean(values)), len(values)))
+    return means
 
 
 @contextmanager
-def _own(decoder: nn.Module) -> Iterator[list[Tensor]]:
-    """The vectors e(y) that a decoder reads, where gradients end."""
+def _decoder_embeddings(decoder: nn.Module) -> Iterator[list[Tensor]]:
+    """The embeddings e(y) that a decoder reads, as leaves of the gradient."""
     kept: list[Tensor] = []
 
     def keep(_module: nn.Module, _given: object, vectors: Tensor) -> Tensor:
@@ -101,12 +98,12 @@ METRIC = "perplexity"
 
 
 @dataclass
-class Course:
+class GradientRun:
     """One cell, trained with gradients clipped to a norm (0: not at all).
 
-    through: by the number of updates, the (mean norm, rows) of the gradient at each step back from the end of what was
-    read; norms: of the whole gradient at each update, before clipping; seen: the same as the optimiser was given it.
-    Both are NaN at an update whose gradient was not finite: the optimiser was given none.
+    through: by the number of updates, the (mean norm, rows) of the gradient at each step back from the last symbol;
+    norms: of the whole gradient at each update, before clipping; seen: the same after clipping. Both are NaN at an
+    update whose gradient was not finite.
     """
 
     cell: str
@@ -116,7 +113,7 @@ class Course:
     seen: list[float] = field(default_factory=list)
 
 
-def gradient_courses(
+def gradient_runs(
     recipe: str | Path | Mapping[str, Any] | Recipe,
     data: str | Path,
     *,
@@ -125,24 +122,24 @@ def gradient_courses(
     overrides: Sequence[str] = (),
     updates: int = 100,
     rows: int = 64,
-) -> list[Course]:
+) -> list[GradientRun]:
     """Train the recipe with each cell, clipped (by the recipe's norm, or 1 where it has none) and not, from one seed.
 
-    rows: so many of the dev rows, the longest ones, are asked how far back their last output is felt.
+    rows: the number of dev rows, the longest ones, of which gradients through time are taken.
     """
-    made = load_recipe(recipe, overrides=overrides)
-    _check(made)
-    recipes = {cell: with_cell(made, cell) for cell in CELLS}
-    corpus = read_corpus(made, data, dev=dev, columns=columns)
-    asked = _longest(corpus, rows)
-    found = [Course(cell, clip) for cell in CELLS for clip in (made.training.clip or 1.0, 0.0)]
-    for course in found:
-        _run(_limited(recipes[course.cell], course.clip, updates), corpus, asked, course)
-    return found
+    base = load_recipe(recipe, overrides=overrides)
+    _check(base)
+    recipes = {cell: with_cell(base, cell) for cell in CELLS}
+    corpus = read_corpus(base, data, dev=dev, columns=columns)
+    longest = _longest(corpus, rows)
+    runs = [GradientRun(cell, clip) for cell in CELLS for clip in (base.training.clip or 1.0, 0.0)]
+    for run in runs:
+        _train(_limited(recipes[run.cell], run.clip, updates), corpus, longest, run)
+    return runs
 
 
 def _check(recipe: Recipe) -> None:
-    """Refuse, before any row is read, what has no way through time."""
+    """Refuse recipes without gradients through time, before any row is read."""
     if recipe.data.stream:
         raise UserError("gradients through time are taken of rows, and data.stream makes one text of them")
     if recipe.inputs and not recipe.texts:
@@ -156,7 +153,7 @@ def _check(recipe: Recipe) -> None:
 
 
 def _longest(corpus: Corpus, number: int) -> list[Mapping[str, str]]:
-    """The rows of dev in which there is most to read: gradients have the longest way there."""
+    """The longest rows of dev."""
     names = corpus.fields.inputs or [*corpus.fields.all]
 
     def length(row: Mapping[str, str]) -> int:
@@ -171,24 +168,24 @@ def _limited(recipe: Recipe, clip: float, updates: int) -> Recipe:
     return recipe.model_copy(update={"training": recipe.training.model_copy(update=changes)})
 
 
-def _run(recipe: Recipe, corpus: Corpus, asked: list[Mapping[str, str]], course: Course) -> None:
-    """Train as ever, and watch: the loop reports every norm, a hook before each step of the optimiser what is left."""
+def _train(recipe: Recipe, corpus: Corpus, rows: list[Mapping[str, str]], run: GradientRun) -> None:
+    """Train, and record norms: the trainer reports them before clipping, a hook of the optimiser after it."""
     seed_everything(recipe.training.seed)
     bundle = Bundle.create(recipe, corpus.fields)
-    course.through[0] = _felt(bundle, asked)
+    run.through[0] = _through_time(bundle, rows)
     assert isinstance(corpus.train, Dataset)
     with tempfile.TemporaryDirectory() as folder:
-        feed, watch = RowFeed(corpus.train, recipe.training), _Watch(bundle, asked, course)
-        trainer = Trainer(bundle, feed, _unjudged, metric=METRIC, folder=Path(folder), listeners=[watch])
-        hook = trainer.optimizer.register_step_pre_hook(lambda *_: course.seen.append(_norm(bundle)))
+        feed, listener = RowFeed(corpus.train, recipe.training), _NormListener(bundle, rows, run)
+        trainer = Trainer(bundle, feed, _no_evaluation, metric=METRIC, folder=Path(folder), listeners=[listener])
+        hook = trainer.optimizer.register_step_pre_hook(lambda *_: run.seen.append(_norm(bundle)))
         try:
             trainer.run()
         finally:
             hook.remove()
 
 
-def _felt(bundle: Bundle, asked: list[Mapping[str, str]]) -> list[tuple[float, int]]:
-    return by_steps_back(gradients_through_time(bundle, asked), least=max(1, len(asked) // 4))
+def _through_time(bundle: Bundle, rows: list[Mapping[str, str]]) -> list[tuple[float, int]]:
+    return by_steps_back(gradients_through_time(bundle, rows), least=max(1, len(rows) // 4))
 
 
 def _norm(bundle: Bundle) -> float:
@@ -196,31 +193,31 @@ def _norm(bundle: Bundle) -> float:
     return float(torch.stack(slopes).norm())
 
 
-def _unjudged(_bundle: Bundle) -> Report:
-    """Nobody asks how good the model is here."""
+def _no_evaluation(_bundle: Bundle) -> Report:
+    """A report without metrics, which are not needed here."""
     return Report(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, dev={METRIC: float("nan")})
 
 
-class _Watch:
-    """Writes norms down as they are reported, and after the last update how far back the loss is felt."""
+class _NormListener:
+    """Records norms as they are reported, and after the last update the gradients through time."""
 
-    def __init__(self, bundle: Bundle, asked: list[Mapping[str, str]], course: Course):
-        self.bundle, self.asked, self.course = bundle, asked, course
+    def __init__(self, bundle: Bundle, rows: list[Mapping[str, str]], run: GradientRun):
+        self.bundle, self.rows, self.run = bundle, rows, run
         self.last = bundle.recipe.training.updates
 
     def on_update(self, status: object) -> None:
-        """Told now and then; reports come at every update here."""
+        """Reports come at every update here."""
 
     def on_report(self, report: Report, metric: str) -> None:
-        course, stepped = self.course, len(self.course.seen) > len(self.course.norms)
-        course.norms.append(report.gradient_norm if stepped else math.nan)
+        run, stepped = self.run, len(self.run.seen) > len(self.run.norms)
+        run.norms.append(report.gradient_norm if stepped else math.nan)
         if not stepped:
-            course.seen.append(math.nan)
+            run.seen.append(math.nan)
         if report.update == self.last:
-            self.course.through[report.update] = _felt(self.bundle, self.asked)
+            run.through[report.update] = _through_time(self.bundle, self.rows)
 
     def on_message(self, message: str) -> None:
-        """What a run says of itself is not what is asked here."""
+        """Messages of the run are not shown."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""

@@ -1,4 +1,4 @@
-"""What a run tells while it goes: one line of metrics.jsonl per report, and whoever listens."""
+"""Reports of a run: metrics.jsonl, listeners, TensorBoard, sample outputs and example rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ METRICS = "metrics.jsonl"
 
 @dataclass
 class Report:
-    """dev: metrics on the dev rows; baseline: of the trivial models beside them; samples: input, output, the closest
-    reference and whether the output is right;
-    averaged: how many weights the model is the mean of, at the end of a run; unit: what `tokens_per_second` counts,
-    which is rows where a row has one label and no tokens to write; objective: what the loss carries along (of draws the
-    moving baseline and the variance of what they are learned from)."""
+    """One line of metrics.jsonl.
+
+    dev: metrics on the dev rows; baseline: those of the baselines; samples: input, output, the closest reference and
+    whether the output is right; averaged: how many weights the model is the mean of, at the end of a run; unit: what
+    `tokens_per_second` counts, rows where a row has one label; objective: what the loss carries from update to update
+    (of hard attention the moving baseline and the variance of the returns).
+    """
 
     update: int
     epoch: float
@@ -75,7 +77,7 @@ class Listener(Protocol):
 
 
 class Journal:
-    """metrics.jsonl in the run's folder; on resuming, what was written after the checkpoint is dropped."""
+    """Writes metrics.jsonl in the run's folder; on resuming, lines after the checkpoint are dropped."""
 
     def __init__(self, folder: Path, *, up_to: int | None):
         self.path = folder / METRICS
@@ -87,7 +89,7 @@ class Journal:
 
     def write(self, report: Report) -> None:
         try:
-            # of a path what is no UTF-8 becomes JSON's own escape
+            # bytes of a path that are not UTF-8 become escapes of JSON
             with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
         except OSError as error:
@@ -95,7 +97,7 @@ class Journal:
 
 
 def update_of(line: bytes) -> float:
-    """The update of a line; a line cut short by a kill counts as after everything."""
+    """The update of a line; infinity for a line that was cut short by a kill."""
     try:
         return int(json.loads(line)["update"])
     except (ValueError, KeyError, TypeError):
@@ -103,14 +105,14 @@ def update_of(line: bytes) -> float:
 
 
 def best_report(folder: Path) -> dict[str, Any]:
-    """The report of metrics.jsonl whose weights were kept."""
+    """The report of metrics.jsonl whose weights are the model."""
     lines = (folder / METRICS).read_bytes().splitlines()
     reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})
 
 
 class TensorBoard:
-    """Curves for TensorBoard, where its library is installed."""
+    """A listener that writes curves for TensorBoard."""
 
     def __init__(self, folder: Path):
         imported("tensorboard", extra="tensorboard")
@@ -138,89 +140,88 @@ class TensorBoard:
         self.writer.close()
 
 
-# ---------------- A few outputs beside what they should be, for a person who follows a run
+# ---------------------------------------------------------------- samples
 
-WHOLE = ("exact", "exact_lc", "accuracy", "accuracy_lc")
-"""Metrics that call a whole output right or wrong."""
-JOINED = " | "
+WHOLE_OUTPUT = ("exact", "exact_lc", "accuracy", "accuracy_lc")
+"""Metrics for which a whole output is right or wrong."""
+SEPARATOR = " | "
 """Between the inputs of a sample."""
 
 
 def samples_of(
     recipe: Recipe, questions: Sequence[Question], predictions: Sequence[Prediction], *, metrics: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Input, output, the reference it is closest to, and whether it is `right`, as the metrics of the run see it.
+    """Records of input, output, closest reference, and whether the output is `right` by the metrics of the run.
 
-    Numbers are hardly ever right to the last digit, and a report full of them is hardly ever read: none are told.
+    There are none of outputs that are numbers, which are hardly ever right to the last digit.
     """
     if recipe.output.numeric:
         return []
     unit: Unit = getattr(recipe.output, "tokens", "word")
     whole = recipe.output.correct
-    name = next((name for name in metrics if name in WHOLE), whole)
-    made = []
-    for question, one in zip(questions, predictions, strict=True):
-        said = str(one.answer)
-        made.append(
+    name = next((name for name in metrics if name in WHOLE_OUTPUT), whole)
+    samples = []
+    for question, prediction in zip(questions, predictions, strict=True):
+        output = str(prediction.answer)
+        samples.append(
             {
-                "input": _joined(one.input),
-                "output": said,
-                "reference": closest_to(said, question.references, unit),
-                "right": measure([name], Rows([said], [question.references], unit=unit))[name] == 1.0,
+                "input": _join(prediction.input),
+                "output": output,
+                "reference": closest_reference(output, question.references, unit),
+                "right": measure([name], Rows([output], [question.references], unit=unit))[name] == 1.0,
             }
         )
-    return made
+    return samples
 
 
-def closest_to(said: str, references: Sequence[str], unit: Unit) -> str:
-    """The reference that the fewest edits turn an output into; of equally close ones the first.
+def closest_reference(output: str, references: Sequence[str], unit: Unit) -> str:
+    """The reference with the smallest edit distance from an output; of equally close ones the first.
 
-    >>> closest_to("R EH D", ["R IY D", "R EH D"], "symbol")
+    >>> closest_reference("R EH D", ["R IY D", "R EH D"], "symbol")
     'R EH D'
     """
-    made = symbols(said, unit)
-    return min(references, key=lambda text: edit_distance(made, symbols(text, unit)))
+    own = symbols(output, unit)
+    return min(references, key=lambda text: edit_distance(own, symbols(text, unit)))
 
 
-def parted(joined: str, inputs: int) -> list[str] | None:
-    """The inputs of a sample again; None where it cannot be told, since one of them holds the sign between them.
+def split_inputs(joined: str, inputs: int) -> list[str] | None:
+    """The inputs of a sample; None where that is ambiguous, since one of them contains the separator.
 
-    >>> parted("a | b", 2), parted("a | b", 1), parted("a | b | c", 2), parted("a | | b", 2)
+    >>> split_inputs("a | b", 2), split_inputs("a | b", 1), split_inputs("a | b | c", 2), split_inputs("a | | b", 2)
     (['a', 'b'], ['a | b'], None, None)
     """
     if inputs == 1:
         return [joined]
-    parts = joined.split(JOINED)
+    parts = joined.split(SEPARATOR)
     return parts if len(parts) == inputs and "| |" not in joined else None
 
 
-def _joined(given: object) -> str:
-    return JOINED.join(map(str, given.values())) if isinstance(given, Mapping) else str(given or "")
+def _join(inputs: object) -> str:
+    return SEPARATOR.join(map(str, inputs.values())) if isinstance(inputs, Mapping) else str(inputs or "")
 
 
-# ---------------- Rows to begin with, kept in a model's folder
+# ---------------------------------------------------------------- examples
 
 EXAMPLES = "examples.jsonl"
-MOST = 12
+MOST_EXAMPLES = 12
 
 
-def keep_rows(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) -> None:
-    """Write some dev rows of different inputs; of files the paths alone. None where no samples are to be told
-    (`training.samples`), and none of a language model, which is asked nothing. Bytes of a path that are no UTF-8 are
-    written as JSON escapes them, so that the file is UTF-8 whatever it names."""
-    found: dict[tuple[str, ...], dict[str, str]] = {}
+def write_examples(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) -> None:
+    """Write some dev rows with different inputs into examples.jsonl, for the studio; of files only their paths. There
+    are none where `training.samples` is 0, and none of a language model."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
     if recipe.inputs and recipe.training.samples:
         for row in dev:
             inputs = {name: row[name] for name in recipe.inputs}
             if all(value.strip() and not value.endswith(BACKWARDS) for value in inputs.values()):
-                found.setdefault(tuple(inputs.values()), _whole(recipe, {**inputs, OUTPUT: row[OUTPUT]}))
-            if len(found) == MOST:
+                rows.setdefault(tuple(inputs.values()), _absolute(recipe, {**inputs, OUTPUT: row[OUTPUT]}))
+            if len(rows) == MOST_EXAMPLES:
                 break
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()]
     write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "backslashreplace"))
 
 
-def _whole(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
-    """The same row with paths that do not depend on where the run was begun."""
+def _absolute(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
+    """The row with absolute paths."""
     files = [name for name, given in recipe.inputs.items() if given.file]
     return {name: str(Path(value).absolute()) if name in files else value for name, value in row.items()}

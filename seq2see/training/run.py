@@ -39,7 +39,7 @@ from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
-from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, keep_rows, samples_of
+from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, samples_of, write_examples
 from seq2see.training.resuming import SOURCES, Sources, check_free, has_checkpoint, write_tables
 from seq2see.training.trainer import Trainer
 
@@ -214,7 +214,7 @@ def _train(
         write_bytes(
             folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
         )
-        keep_rows(folder, recipe, corpus.dev)
+        write_examples(folder, recipe, corpus.dev)
     if not resume or recipe != load_recipe(folder / RECIPE) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)

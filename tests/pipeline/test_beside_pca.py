@@ -10,7 +10,7 @@ import pytest
 import seq2see
 from seq2see.errors import UserError
 from seq2see.modalities.vector import written
-from seq2see.pipeline.pca import beside_pca, check_autoencoder
+from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
 from seq2see.recipe import load_recipe
 from seq2see.training.code_sizes import code_sizes
 
@@ -41,7 +41,7 @@ def linear(table: Path) -> seq2see.Model:
 
 def test_a_linear_autoencoder_spans_the_principal_subspace(linear: seq2see.Model, table: Path) -> None:
     rows = linear.rows_of(table)
-    found = beside_pca(linear.bundle, rows, rows)
+    found = compare_with_pca(linear.bundle, rows, rows)
     assert (found.size, found.why_not, len(found.angles)) == (2, "", 2)
     assert max(found.angles) < 6
     errors = {name: float(each.mean()) for name, each in found.errors().items()}
@@ -64,10 +64,10 @@ def test_deep_ones_have_no_angles_and_wide_ones_no_rival(table: Path) -> None:
     few = ["training.updates=1", "training.report_every=1"]
     deep = seq2see.train(RECIPE, table, out=table.parent / "deep", listeners=[], overrides=[*few, "encoder.hidden=[4]"])
     rows = deep.rows_of(table)
-    assert beside_pca(deep.bundle, rows, rows).why_not == "it has hidden layers"
+    assert compare_with_pca(deep.bundle, rows, rows).why_not == "it has hidden layers"
     wide = seq2see.train(RECIPE, table, out=table.parent / "wide", listeners=[], overrides=[*few, "encoder.size=9"])
     with pytest.raises(UserError, match="the code has 9 numbers and the rows have 6"):
-        beside_pca(wide.bundle, rows, rows)
+        compare_with_pca(wide.bundle, rows, rows)
 
 
 def test_errors_fall_with_the_size_of_the_code(table: Path, tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from seq2see.data.tables import VARIABLE
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import find_examples, load_models
-from seq2see.training.reports import EXAMPLES, METRICS, MOST, keep_rows
-from seq2see.training.run import SOURCES
+from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, write_examples
+from seq2see.training.resuming import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
 
 Serve = Callable[..., TestClient]
@@ -182,7 +182,7 @@ def test_a_table_elsewhere_is_told_and_brought_back(serve: Serve, judge: Path, h
     found = find_examples(model, old)
     assert (found.rows, found.outside) == ([], [table])
     assert find_examples(model, old, [home]).outside == []
-    assert [one.keys() for one in rows_of(serve(old, home))] == [{"first", "second"}] * MOST
+    assert [one.keys() for one in rows_of(serve(old, home))] == [{"first", "second"}] * MOST_EXAMPLES
     (old / SOURCES).write_text(json.dumps({"data": str(tmp_path / "gone.tsv")}), "utf-8")
     assert find_examples(model, old).outside == [], "what is gone no folder brings back"
 
@@ -212,7 +212,7 @@ def test_a_path_that_is_no_utf8_hides_no_other(
     Image.new("RGB", (16, 16), "blue").save(folder / "b.png")
     rows = [{"image": path, "output": "a\u2028square"} for path in (picture, str(folder / "b.png"))]
     if written == "now":
-        keep_rows(folder, seq2see.load(folder).recipe, rows)
+        write_examples(folder, seq2see.load(folder).recipe, rows)
         assert (folder / EXAMPLES).read_bytes().decode("utf-8").count("\\udcff") == 1
     else:  # the bytes as they are
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

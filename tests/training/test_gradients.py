@@ -14,7 +14,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.recipe.cells import with_cell
-from seq2see.training.gradients import by_steps_back, gradient_courses, gradients_through_time
+from seq2see.training.gradients import by_steps_back, gradient_runs, gradients_through_time
 
 RECIPE = {
     "task": "verdict",
@@ -78,7 +78,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_clipping_bounds_what_the_optimiser_sees(table: Path) -> None:
-    courses = gradient_courses(RECIPE, table, updates=4)
+    courses = gradient_runs(RECIPE, table, updates=4)
     assert [(course.cell, course.clip) for course in courses] == [
         (cell, clip) for cell in ("rnn", "gru", "lstm") for clip in (0.3, 0.0)
     ]
@@ -90,7 +90,7 @@ def test_clipping_bounds_what_the_optimiser_sees(table: Path) -> None:
     assert max(courses[0].norms) > 0.3
     assert courses[0].through[0] == courses[1].through[0]
     assert courses[0].through[4] != courses[1].through[4]
-    again = gradient_courses(RECIPE, table, updates=4)
+    again = gradient_runs(RECIPE, table, updates=4)
     assert [vars(course) for course in again] == [vars(course) for course in courses]
 
 
@@ -103,7 +103,7 @@ def test_an_update_without_a_finite_gradient_is_a_gap(table: Path, monkeypatch: 
         return norm * float("inf") if len(calls) % 3 == 2 else norm
 
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", second_is_none)
-    courses = gradient_courses(RECIPE, table, updates=3)
+    courses = gradient_runs(RECIPE, table, updates=3)
     for course in courses:
         assert np.isnan(course.norms).tolist() == np.isnan(course.seen).tolist() == [False, True, False]
         assert sorted(course.through) == [0, 3]
@@ -143,6 +143,6 @@ def test_what_has_no_way_back_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "numbers.tsv"
     table.write_text("x\n" + "".join(f"{n} {n + 1}\n" for n in range(30)), encoding="utf-8")
     with pytest.raises(UserError, match=r"at symbols, and this recipe reads none: .*\(vector\); allowed: recipes with"):
-        gradient_courses("autoencoder", table, updates=1)
+        gradient_runs("autoencoder", table, updates=1)
     with pytest.raises(UserError, match=r"this recipe reads none: image \(image\)"):
-        gradient_courses("image-captioning", tmp_path / "none.tsv", updates=1)
+        gradient_runs("image-captioning", tmp_path / "none.tsv", updates=1)

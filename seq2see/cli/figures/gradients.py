@@ -16,7 +16,7 @@ from seq2see.errors import UserError
 
 if TYPE_CHECKING:
     from seq2see.seeing.charts import Chart
-    from seq2see.training.gradients import Course
+    from seq2see.training.gradients import GradientRun
 
 EXAMPLES = (
     "seq2see figure gradients transliteration --data names.csv --set attention=none --updates 200 --out gradients.png",
@@ -49,10 +49,10 @@ def run(args: Arguments) -> None:
         if getattr(args, name) < 1:
             raise UserError(f"--{name} must be 1 or more, got {getattr(args, name)}")
     from seq2see.data.tables import locate
-    from seq2see.training.gradients import gradient_courses
+    from seq2see.training.gradients import gradient_runs
 
     table, dev = locate(args.data)
-    courses = gradient_courses(
+    courses = gradient_runs(
         args.recipe,
         table,
         dev=dev if args.dev is None else locate(args.dev)[0],
@@ -64,7 +64,7 @@ def run(args: Arguments) -> None:
     finish(chart_of(courses, title=args.title), args)
 
 
-def chart_of(courses: list[Course], *, title: str | None = None) -> Chart:
+def chart_of(courses: list[GradientRun], *, title: str | None = None) -> Chart:
     """Two rows with a plot for each cell."""
     from seq2see.seeing.charts import Chart
 
@@ -82,7 +82,7 @@ def chart_of(courses: list[Course], *, title: str | None = None) -> Chart:
     return Chart("gradients", title, {}, rows, lambda theme: _draw(courses, title, theme))
 
 
-def _draw(courses: list[Course], title: str, theme: str) -> Any:
+def _draw(courses: list[GradientRun], title: str, theme: str) -> Any:
     from seq2see.seeing.plots import PlotRow, small_multiples
 
     through: dict[str, dict[str, Any]] = {}

@@ -53,14 +53,14 @@ def run(args: Arguments) -> None:
     model = load_single_model(args.model, "figure map")
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
-    from seq2see.pipeline.vectors import map_of
+    from seq2see.pipeline.vectors import vector_map
 
     items = _items(model, args)
     names = [" | ".join(item.inputs.values()) for item in items]
     if len(items) < 3:
         raise UserError(f"{args.file}: a map needs at least three distinct inputs, got {len(items)}")
     groups = None if args.by is None else merge_groups([str(item.row[args.by]) for item in items])
-    vectors = map_of(model.encode([dict(item.inputs) for item in items]), neighbours=args.neighbours)
+    vectors = vector_map(model.encode([dict(item.inputs) for item in items]), neighbours=args.neighbours)
     title = args.title or f"Inputs encoded by {Path(args.model).name}"
     finish(chart_of(vectors, names, groups=groups, title=title), args)
 

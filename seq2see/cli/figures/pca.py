@@ -17,7 +17,7 @@ from seq2see.cli.terminal import say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2see.pipeline.pca import BesidePca
+    from seq2see.pipeline.pca import PcaComparison
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -52,7 +52,7 @@ def run(args: Arguments) -> None:
         raise UserError(f"--examples must be 1 or more, got {args.examples}")
     model = load_single_model(args.model, "figure pca", on_error=args.on_error)
     from seq2see.data.tables import locate
-    from seq2see.pipeline.pca import beside_pca, check_autoencoder
+    from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
 
     check_autoencoder(model.recipe)
     table, dev = locate(args.data)
@@ -60,7 +60,9 @@ def run(args: Arguments) -> None:
     training = _training_table(args)
     if training is None:
         say("the training data of the model is unknown: components are computed from --data (or give --train)")
-    comparison = beside_pca(model.bundle, rows if training is None else model.rows_of(training, args.columns), rows)
+    comparison = compare_with_pca(
+        model.bundle, rows if training is None else model.rows_of(training, args.columns), rows
+    )
     shape = args.shape or comparison.shape
     if args.shape is not None and args.shape[0] * args.shape[1] != comparison.given.shape[1]:
         raise UserError(f"--shape {args.shape[0]}x{args.shape[1]}: a row has {comparison.given.shape[1]:,} numbers")
@@ -81,7 +83,7 @@ def _training_table(args: Arguments) -> str | Path | None:
     return known if known is not None and Path(known).exists() else None
 
 
-def chart_of(comparison: BesidePca, *, shape: tuple[int, ...] | None, examples: int, title: str) -> Chart:
+def chart_of(comparison: PcaComparison, *, shape: tuple[int, ...] | None, examples: int, title: str) -> Chart:
     """Errors, angles and some rows."""
     from seq2see.evaluation import mean_interval
     from seq2see.seeing import Column, Row
