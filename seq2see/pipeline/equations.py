@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seq2see.decoders import DecoderEquations
+from seq2see.decoders import Decoder, DecoderEquations
 from seq2see.model import EncoderDecoder
 from seq2see.recipe.schema import Recipe
 
 
 def decoder_equations(recipe: Recipe, network: EncoderDecoder) -> DecoderEquations:
-    """Those of the decoder, which knows how it is conditioned."""
-    return network.decoder.equations(output=recipe.output.said)
+    """Those of the decoder, which knows how it is conditioned.
+
+    A user's own subclass of a decoder may compute something else: it has the general ones unless it writes its own.
+    """
+    decoder = network.decoder
+    inherited = not type(decoder).__module__.startswith("seq2see.") and "equations" not in vars(type(decoder))
+    return (Decoder.equations if inherited else type(decoder).equations)(decoder, output=recipe.output.said)
 
 
 def attention_lines(equations: DecoderEquations, over: Sequence[str]) -> list[str]:
