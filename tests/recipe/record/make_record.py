@@ -78,6 +78,8 @@ def main() -> None:
     begun = time.perf_counter()
     record = made(keys, shipped)
     record.write()
+    if Record.read() != record:
+        raise SystemExit("what was written is not what is read")
     size = FILE.stat().st_size
     sys.stdout.write(f"{counted(record.outcomes)}; {time.perf_counter() - begun:.0f} s, {size:,} bytes\n")
     for case, outcome in record.outcomes.items():

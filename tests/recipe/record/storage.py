@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import hashlib
 import json
@@ -130,7 +131,7 @@ def dump_of(leaves: Leaves) -> dict[str, Any]:
         here = dump
         for group in groups:
             here = here.setdefault(group, {})
-        here[key] = value
+        here[key] = copy.deepcopy(value)
     return dump
 
 
@@ -172,7 +173,7 @@ class Record:
         leaves: dict[str, int] = {}  # each leaf as JSON, and its number
         plain = {name: self.outcomes.get(Case(name), Outcome()).leaves for name in self.sources}
         cases = []
-        for case, outcome in self.outcomes.items():
+        for case, outcome in sorted(self.outcomes.items(), key=lambda one: bool(one[0].overrides)):  # plain ones first
             base = (plain[case.source] or plain[NOTHING]) if case.overrides else {}
             cases.append([case.source, list(case.overrides), *_packed(outcome, base, leaves)])
         content = {
