@@ -45,6 +45,8 @@ SMALL = {
     "a vector": "inputs: {x: {kind: vector}}\noutput: {kind: vector, column: x}",
     "an image and a text": "inputs: {image: {kind: image}, question: {}}\noutput: {kind: label}\n"
     "attention: {over: image}\ndecoder: {start: question}",
+    "encoders of their own": "inputs:\n  a: {encoder: {kind: transformer, size: 64}}\n"
+    "  b: {encoder: {self_attention: dot, size: 32}}",
     "copying": "inputs: {source: {}}\ndecoder: {copy_from: source}",
     "hard looks": "inputs: {source: {}}\nattention: {choice: hard, estimator: gumbel, scope: local-predicted}",
 }
@@ -327,7 +329,7 @@ MEDIA = {
 }
 """Further ones, by the kind of the first input."""
 
-WANTED = [
+WANTED: list[tuple[str, ...]] = [
     ("language-model", "loss.consistency=1"),
     ("a stream", "loss.consistency=1"),
     ("autoencoder", "decoder.reconstruction.hidden=[]", "decoder.reconstruction.activation=tanh"),
@@ -338,6 +340,16 @@ WANTED = [
     ("one text", "inputs.source.kind=sound", "encoder.kind=transformer", "encoder.embedding.size=8"),
     ("a sound", "encoder.kind=transformer", "encoder.embedding.size=8"),
     ("transformers", "encoder.stack=2", "encoder.patch=4"),
+    *(("encoders of their own", f"inputs.b.encoder.self_attention={score}") for score in [*SCORES, "addtive"]),
+    *(("visual-question-answering", f"inputs.question.encoder.self_attention={score}") for score in SCORES),
+    *(("encoders of their own", f"inputs.a.encoder.heads={heads}") for heads in (2, 3, 5, 64)),
+    *(("encoders of their own", f"inputs.a.encoder.positions={one}") for one in ("rotary", "learned", "none")),
+    ("encoders of their own", "inputs.a.encoder.positions=learned", "inputs.a.encoder.longest=5"),
+    ("encoders of their own", "inputs.a.encoder.positions=learned", "inputs.a.max_length=600"),
+    ("encoders of their own", "inputs.a.encoder.positions=learned", "inputs.a.max_length=60"),
+    *((name, f"encoder.recurrent={one}") for name in ("video-captioning", "a video") for one in ("true", "false", "3")),
+    *(("a video", "encoder.kind=video", f"encoder.recurrent={one}") for one in ("true", "false")),
+    *(("a video", f"inputs.video.encoder.recurrent={one}") for one in ("true", "false")),
 ]
 """For rules that no other case meets."""
 

@@ -63,6 +63,8 @@ def _accepted(case: Case, was: Outcome, now: Outcome) -> Difference | None:
     dropped, now_dropped = ({line.partition(" ")[0] for line in one.left_out} for one in (was, now))
     for path in sorted(dropped ^ now_dropped):
         wrong[path] = "no longer said to be left out" if path in dropped else "now said to be left out"
+    if bool(was.notes) != bool(now.notes):
+        wrong["notes"] = "are given, and none were" if now.notes else "are missing, and some were given"
     if not wrong:
         return None
     what = "; ".join(dict.fromkeys(f"{_general(path)} {said.partition(':')[0]}" for path, said in wrong.items()))
