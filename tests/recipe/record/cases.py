@@ -358,7 +358,7 @@ SHARES = {
     "wrong": 0.022,
     "elsewhere": 0.02,
     "misspelt": 0.06,
-    "pair": 0.0062,
+    "pair": 0.003,
     "media": 0.05,
     "triple": 0.0012,
     "malformed": 0.1,
@@ -376,6 +376,7 @@ def cases(keys: Sequence[Key], shipped: Mapping[str, str]) -> tuple[dict[str, So
         made |= dict.fromkeys(_single(name, raw, keys))
         made |= dict.fromkeys(_several(name, raw))
         made |= dict.fromkeys(_malformed(name, raw))
+    made |= dict.fromkeys(_in_one_group(sources))
     made |= dict.fromkeys(Case(name, tuple(overrides)) for name, *overrides in WANTED)
     tried, further = _collected(sources)
     sources |= tried
@@ -560,6 +561,20 @@ def _several(name: str, raw: Mapping[str, Any]) -> Iterator[Case]:
                 yield Case(name, pair[::-1])
         if _taken(f"third {name} {pair}", SHARES["triple"]):
             yield Case(name, (*pair, atoms[number_of(f"{name} {pair}") % len(atoms)]))
+
+
+def _in_one_group(sources: Mapping[str, Source]) -> Iterator[Case]:
+    """Every pair of settings of one group twice: in a plain recipe, and in some other."""
+    names = sorted(sources)
+    atoms = [f"{path}={value}" for path, values in PAIRED.items() for value in values]
+    for pair in combinations(atoms, 2):
+        paths = [one.partition("=")[0] for one in pair]
+        if paths[0] == paths[1] or paths[0].partition(".")[0] != paths[1].partition(".")[0]:
+            continue
+        for name in ("one text", names[number_of(f"one group {pair}") % len(names)]):
+            raw = parsed(sources[name].text)
+            settings = {path: [one.partition("=")[2]] for path, one in zip(paths, pair, strict=True)}
+            yield Case(name, tuple(_atoms(raw, settings)))
 
 
 # ---------------------------------------------------------------- what the tests have tried
