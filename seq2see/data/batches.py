@@ -143,7 +143,7 @@ class Nested:
 def flatten_document(sentences: Iterable[Sequence[int]]) -> list[int]:
     """A document as a stored row: sentences separated by `<eos>`.
 
-    >>> flattened([[5, 6], [7]])
+    >>> flatten_document([[5, 6], [7]])
     [5, 6, 3, 7, 3]
     """
     return [i for sentence in sentences for i in (*sentence, EOS)]

@@ -282,7 +282,7 @@ def quoted(names: Sequence[str], *, between: str = ", ") -> str:
 def as_option(names: Sequence[str]) -> str:
     """Names as a value of --columns, quoted for the shell.
 
-    >>> print(pasted(["heard", "spelt"]), pasted(["age, village", "spelt"]))
+    >>> print(as_option(["heard", "spelt"]), as_option(["age, village", "spelt"]))
     heard,spelt '"age, village",spelt'
     """
     return shlex.quote(quoted(names, between=","))
@@ -331,7 +331,7 @@ def group_references(rows: Iterable[Mapping[str, str]]) -> list[Question]:
 
     Without inputs (language models) every row stands alone.
 
-    >>> group([{"word": "a", "output": "AH"}, {"word": "a", "output": "EY"}])[0].references
+    >>> group_references([{"word": "a", "output": "AH"}, {"word": "a", "output": "EY"}])[0].references
     ['AH', 'EY']
     """
     questions: dict[tuple[str, ...], Question] = {}

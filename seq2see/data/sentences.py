@@ -77,7 +77,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
 def split_texts(text: str, by: str) -> list[str]:
     """The sentences of a value, by rule or separator; empty ones are dropped.
 
-    >>> cut("good film ||| see it", "|||")
+    >>> split_texts("good film ||| see it", "|||")
     ['good film', 'see it']
     """
     parts: Iterable[str] = split_sentences(text) if by == RULE else text.split(MARKS.get(by, by))
@@ -89,7 +89,7 @@ def join_texts(sentences: Iterable[str], by: str) -> str:
 
     (By rule, a sentence may still be split if it contains several.)
 
-    >>> together(["hello", "what\\nnow?"], "newline")
+    >>> join_texts(["hello", "what\\nnow?"], "newline")
     'hello\\nwhat now?'
     """
     mark = MARKS.get(by, by)

@@ -159,7 +159,7 @@ def select_frames(times: Sequence[float] | NDArray[np.float64], settings: VideoI
     """The indices of the selected frames, given the times of all frames in seconds.
 
     >>> times = np.arange(10) / 5
-    >>> chosen(times, VideoInput(every=3)).tolist(), chosen(times, VideoInput(frames=2)).tolist()
+    >>> select_frames(times, VideoInput(every=3)).tolist(), select_frames(times, VideoInput(frames=2)).tolist()
     ([0, 3, 6, 9], [2, 7])
     """
     seconds = np.asarray(times, dtype=np.float64)

@@ -100,7 +100,8 @@ class MediaField(Modality):
         """The path of a stored row.
 
         >>> from seq2see.modalities.image import ImageField
-        >>>         >>> field = ImageField(ImageInput())
+        >>> from seq2see.data.image_files import ImageInput
+        >>> field = ImageField(ImageInput())
         >>> field.value(field.ids("images/ä.png"))
         'images/ä.png'
         """

@@ -70,7 +70,7 @@ class Chart:
 def format_cell(value: Any) -> str:
     """A value as the text of a table cell.
 
-    >>> shown(0.123456), shown(12), shown(None), shown(["a b", "c"])
+    >>> format_cell(0.123456), format_cell(12), format_cell(None), format_cell(["a b", "c"])
     ('0.1235', '12', '', 'a b; c')
     """
     if value is None:

@@ -93,7 +93,7 @@ def is_drawn(character: str) -> bool:
 def spell_out(label: str) -> str:
     """The label written with the Unicode names of its letters, for machines without a font for the script.
 
-    >>> spelt("\\u0939\\u093f"), spelt("\\u4f60")
+    >>> spell_out("\\u0939\\u093f"), spell_out("\\u4f60")
     ('ha·i', 'U+4F60')
     """
     return "·".join(

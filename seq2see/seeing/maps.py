@@ -49,7 +49,7 @@ def farthest_first(points: Float[np.ndarray, "points 2"]) -> list[int]:
 
     The first names then cover the centre, the outliers and what lies between.
 
-    >>> spread_order(np.array([[0.1, 0.0], [0.0, 0.0], [5.0, 0.0], [-4.0, 0.0]]))
+    >>> farthest_first(np.array([[0.1, 0.0], [0.0, 0.0], [5.0, 0.0], [-4.0, 0.0]]))
     [0, 2, 3, 1]
     """
     middle = np.linalg.norm(points - points.mean(0), axis=1)

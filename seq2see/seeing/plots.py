@@ -81,7 +81,7 @@ def line_plot(
 def measure_label(measure: str) -> str:
     """A key of metrics.jsonl in words.
 
-    >>> said_of("dev.accuracy"), said_of("loss"), said_of("dev.loss"), said_of("dev.rouge_l")
+    >>> measure_label("dev.accuracy"), measure_label("loss"), measure_label("dev.loss"), measure_label("dev.rouge_l")
     ('accuracy on dev', 'loss', 'loss on dev', 'rouge_l on dev')
     """
     where, _, name = measure.rpartition(".")

@@ -75,8 +75,8 @@ class Parts:
         return any(issubclass(settings, one) for one in self.settings.values())
 
     def of(self, value: Any) -> list[type[Settings]]:
-        """Those of a word, or of several; none for a word that is not known."""
-        words = value if isinstance(value, list | tuple) else [value]
+        """Those of a word, or of several (`levels`); none for a word that is not known."""
+        words = value if isinstance(value, list | tuple) and len(value) > 1 else [value]
         return [self.settings[word] for word in words if isinstance(word, str) and word in self.settings]
 
 

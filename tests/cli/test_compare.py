@@ -43,7 +43,7 @@ def test_compare_prints_a_table_and_draws(call: Call, spelling: Path, pairs: Pat
         (["--data", "PAIRS", "--vary", "attention.score=dot", "--seeds", 0], "--seeds must be above 0, got 0"),
         (
             ["--data", "PAIRS", "--vary", "attention.score=adittive"],
-            "unknown score 'adittive' (did you mean 'additive'?)",
+            "attention.score: 'adittive' is not allowed (did you mean 'additive'?)",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_its_own_options_are_set_in_the_recipe(call: Call, here: Path, spelling:
 def test_a_model_that_needs_a_plugin_says_so(call: Call, here: Path, spelling: Path) -> None:
     run = call("show", spelling, "--set", "attention.score=nearby")
     assert run.code == 2
-    assert "unknown score 'nearby'" in run.err
+    assert "attention.score: 'nearby'" in run.err
     assert "one that --plugin brings" in run.err
 
 

@@ -166,7 +166,8 @@ def test_a_sentence_beyond_learned_positions_is_refused() -> None:
 def test_dropout_is_where_its_key_says() -> None:
     """On what enters a level and on what each part of a layer gives, not behind the last layer."""
     torch.manual_seed(2)
-    level = TransformerLevel(HierarchicalEncoderSettings(size=SIZE, heads=HEADS, layers=1, dropout=0.999), EMBEDDING)
+    settings = HierarchicalEncoderSettings(levels="transformer", size=SIZE, heads=HEADS, layers=1, dropout=0.999)
+    level = TransformerLevel(settings, EMBEDDING)
     torch.nn.init.normal_(level.norm.bias)
     states = level.train()(torch.randn(20, 5, EMBEDDING), torch.ones(20, 5, dtype=torch.bool)).states
     assert (states == level.norm.bias).all(-1).float().mean() > 0.9

@@ -50,9 +50,9 @@ def picture(**given: Any) -> ImageTransformer:
 
 def video(**given: Any) -> VideoEncoder:
     torch.manual_seed(1)
-    settings = VideoEncoderSettings.model_validate(
-        {**LAYERS, "over_time": "transformer", "channels": [4], "motion": [4], **given}
-    )
+    keys = {"over_time": "transformer", "channels": [4], "motion": [4], **given}
+    layers = LAYERS if keys["over_time"] == "transformer" else {"size": LAYERS["size"]}
+    settings = VideoEncoderSettings.model_validate({**layers, **keys})
     return stirred(VideoEncoder(settings, channels=1, height=8, width=8))  # type: ignore[no-any-return]
 
 

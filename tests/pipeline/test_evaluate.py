@@ -36,8 +36,8 @@ def test_the_trivial_model_stands_beside(model: Model, table: Path) -> None:
     assert report.baseline["exact"] == 0.0
     assert report.metrics["exact"] > 0.9
     assert report.baseline["perplexity"] > 2 * report.metrics["perplexity"]
-    assert "copying the input" in report.said
-    assert "unigram" in report.said
+    assert "copying the input" in report.baseline_says
+    assert "unigram" in report.baseline_says
     assert set(report.to_dict()) >= {"rows", "metrics", "baseline"}
 
 

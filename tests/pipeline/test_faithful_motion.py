@@ -52,8 +52,8 @@ def test_what_is_hidden_has_no_change_and_the_rest_keeps_its_own(part: str, shap
 
     reader = encoder(motion_from="changes")
     with torch.no_grad():
-        before, after = (reader._seen(one)[0][0] for one in (column, hidden))
-        grey = reader._seen(FIELD.occlusion(column, part, shape).without(torch.tensor([HIDDEN * cells])))[0][0]
+        before, after = (reader._feature_maps(one)[0][0] for one in (column, hidden))
+        grey = reader._feature_maps(FIELD.occlusion(column, part, shape).without(torch.tensor([HIDDEN * cells])))[0][0]
     far = [number for number in range(FRAMES) if abs(number - HIDDEN) > 1]
     assert lost(before[far], after[far]) < 0.05
     assert lost(before[far], grey[far]) > 3 * lost(before[far], after[far])

@@ -111,11 +111,11 @@ def test_gradients_are_those_of_all_maps_joined(
     encoder, network = model.bundle.network.encoder("video"), model.bundle.network
     batch = model.bundle.fields.batch([rows[0]], target=True)
     with torch.no_grad():
-        maps = encoder._seen(batch.inputs["video"])
+        maps = encoder._feature_maps(batch.inputs["video"])
     assert len({one.shape[-1] for one in maps}) == 2
     for one in maps:
         one.requires_grad_()
-    monkeypatch.setattr(encoder, "_seen", lambda column: maps)
+    monkeypatch.setattr(encoder, "_feature_maps", lambda column: maps)
     step, ready = network.forward_batch(batch)
     first = network.head.target_scores(step, ready, batch.target.ids, mask=batch.target.mask)[0]
     squares = [(slope * one)[0].detach().square().sum(1) for slope, one in zip(grads(first, maps), maps, strict=True)]

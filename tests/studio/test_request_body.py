@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from seq2see import api
+from seq2see.data import video_files
 from seq2see.data.video_files import Clip, ClipCache, VideoInput, read_video
-from seq2see.modalities import files
 from seq2see.modalities.video import VideoField
 from seq2see.studio.inputs import InputReader
 from seq2see.studio.limits import Limits
@@ -82,7 +82,7 @@ def test_a_clip_that_goes_while_it_is_read_is_not_kept(tmp_path: Path, monkeypat
         Path(path).unlink()
         return clip
 
-    monkeypatch.setattr(files, "KEPT", kept)
-    monkeypatch.setattr(files, "read_video", late)
+    monkeypatch.setattr(video_files, "CLIP_CACHE", kept)
+    monkeypatch.setattr(video_files, "read_video", late)
     FIELD.batch([str(path)])
     assert kept.bytes == 0

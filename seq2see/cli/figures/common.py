@@ -86,7 +86,7 @@ def add_models(parser: Parser) -> None:
 def named_paths(arguments: Sequence[str]) -> dict[str, str]:
     """Folders by name: the name before `=`, or the folder's own, or its whole path if two have the same name.
 
-    >>> named(["plain=runs/none", "runs/translation"])
+    >>> named_paths(["plain=runs/none", "runs/translation"])
     {'plain': 'runs/none', 'translation': 'runs/translation'}
     """
     pairs = [_pair(argument) for argument in arguments]

@@ -96,7 +96,7 @@ def _items(model: Model, args: Arguments) -> list[Item]:
 def merge_groups(groups: list[str]) -> list[str]:
     """The groups, with the smallest merged if there are too many to draw.
 
-    >>> fewer(["a", "b", "a"]), fewer(list("aabbccddeefg"))[-3:]
+    >>> merge_groups(["a", "b", "a"]), merge_groups(list("aabbccddeefg"))[-3:]
     (['a', 'b', 'a'], ['e', 'others', 'others'])
     """
     counts = Counter(groups)
