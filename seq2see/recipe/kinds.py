@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from seq2see.recipe.schema import Recipe
@@ -49,16 +49,18 @@ def groups(raw: Raw, annotation: Any = Recipe, path: str = "") -> Iterator[tuple
             yield from groups(value, inside, f"{path}.{key}" if path else str(key))
 
 
-def without_foreign_keys(raw: Raw) -> tuple[Raw, list[Problem]]:
+def without_foreign_keys(raw: Raw, *, wrong: Collection[str] = ()) -> tuple[Raw, list[Problem]]:
     """A copy without keys of other kinds, and a problem for each that does not have its default.
 
-    Recipes that were saved before each kind had keys of its own have all of them, at their defaults.
+    Recipes that were saved before each kind had keys of its own have all of them, at their defaults. wrong: paths of
+    keys with a problem of their own: where one of them was to name the kind, nothing is said of the keys of others.
     """
     raw, problems = copy.deepcopy(raw), []
     for path, settings, values in groups(raw):
         for key, foreign in settings.foreign().items():
             if key not in values:
                 continue
-            for differing in foreign.differing(f"{path}.{key}", values.pop(key)):
-                problems.append(Problem(differing, foreign.reason(path), "other-kind", no_effect=True))
+            differing = foreign.differing(f"{path}.{key}", values.pop(key))
+            if not any(f"{path}.{chooser}" in wrong for chooser in foreign.words):
+                problems += [Problem(one, foreign.reason(path), "other-kind", no_effect=True) for one in differing]
     return raw, problems

@@ -61,7 +61,8 @@ def load_recipe(
     try:
         recipe, foreign = parsed(raw)
     except ValidationError as error:
-        found = schema_problems(error, raw) + without_foreign_keys(implied(raw))[1]
+        found = schema_problems(error, raw)
+        found += without_foreign_keys(implied(raw), wrong={problem.path for problem in found})[1]
         more = max(error.error_count() - len(found), 0) if len(found) == LISTED else 0
         raise RecipeError(origin, found, more=more) from None
     if found := [*foreign, *problems(recipe)]:
