@@ -15,7 +15,7 @@ from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import load_recipe
 from seq2see.training import run as runs
 from seq2see.training import trainer
-from seq2see.training.checkpoints import LARGEST_SHARE, Checkpoint, Standing, save_checkpoint
+from seq2see.training.checkpoints import LARGEST_SHARE, Checkpoint, TrainingState, save_checkpoint
 from seq2see.training.optimizer import build_optimizer, optimizer_tensors
 
 LIMIT, MINUTES = LARGEST_SHARE, 1.0
@@ -64,7 +64,7 @@ def share_of_a_run(folder: Path) -> tuple[float, int]:
 with tempfile.TemporaryDirectory() as place:
 
     def checkpoint() -> None:
-        made = Checkpoint(Standing(), tensors_of(network), optimizer_tensors(optimizer))
+        made = Checkpoint(TrainingState(), tensors_of(network), optimizer_tensors(optimizer))
         save_checkpoint(Path(place) / "checkpoints", made)
 
     update()

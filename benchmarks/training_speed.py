@@ -17,16 +17,16 @@ import seq2see.cells
 import seq2see.decoders.recurrent
 from seq2see.deferred_gradients import DeferredProduct, plain_product
 from seq2see.model import EncoderDecoder
-from seq2see.training.optimizer import bfloat16_is_fast, working_precision
+from seq2see.training.optimizer import autocast, bfloat16_is_fast
 
 rows = batch()
 
 
 def training_pass(network: EncoderDecoder, *, hoisted: bool = True, precision: str = "float32") -> Callable[[], None]:
     def run() -> None:
-        for room in (seq2see.cells, seq2see.decoders.recurrent):
-            room.DeferredProduct = DeferredProduct if hoisted else (lambda steps: plain_product)  # type: ignore[attr-defined]
-        with working_precision(precision, torch.device("cpu")):
+        for module in (seq2see.cells, seq2see.decoders.recurrent):
+            module.DeferredProduct = DeferredProduct if hoisted else (lambda steps: plain_product)  # type: ignore[attr-defined]
+        with autocast(precision, torch.device("cpu")):
             step, ready = network.forward_batch(rows)
             loss = network.head.loss(step, ready, rows.target.ids, mask=rows.target.mask)  # type: ignore[union-attr]
         network.zero_grad()

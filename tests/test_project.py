@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,15 @@ def test_torch_is_imported_late(module: str) -> None:
     code = f"import sys, {module}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False, capture_output=True, text=True)
     assert (run.stdout, run.stderr) == ("False\n", "")
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*PROJECT.glob("benchmarks/**/*.py"), *PROJECT.glob("docs/*.py")]), ids=lambda path: path.name
+)
+def test_what_scripts_import_exists(path: Path) -> None:
+    """No test runs benchmarks and the scripts of the docs; a rename must not leave them behind."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "seq2see":
+            module = import_module(node.module or "")
+            for name in node.names:
+                assert hasattr(module, name.name) or import_module(f"{node.module}.{name.name}")
