@@ -6,10 +6,10 @@ import torch  # noqa: F401 - for the example
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from seq2see.data.batches import Frames
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
-from seq2see.modalities.sound import Frames
 from seq2see.settings.encoders import PyramidalEncoderSettings
 
 

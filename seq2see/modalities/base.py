@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import Any, ClassVar, Protocol, Self
 from urllib.parse import quote
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2see.data.batches import Frames
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
@@ -90,6 +92,60 @@ class Occlusion(Protocol):
         """The norms of vectors, one for each e(x_j) as the encoder reads them, as one number for each place; called
         once for each part of which the e(x_j) are joined."""
         ...
+
+
+FRAMES_PER_SYMBOL = 4
+"""Frames that take about as much room in a batch as a symbol of text."""
+
+
+@dataclass
+class FrameOcclusion:
+    """Places are stretches of neighbouring frames; their vectors are the frames as the encoder reads them, joined.
+
+    A place is hidden by the mean of the row over `axes`: of all its numbers, or over time alone (1), each for itself.
+    """
+
+    column: Frames
+    count: int
+    axes: tuple[int, ...] = (1, 2)
+
+    @property
+    def room(self) -> int:
+        return max(self.column.values.shape[1] // FRAMES_PER_SYMBOL, 1)
+
+    def without(self, places: Int[Tensor, " rows"]) -> Frames:
+        values = self.column.values
+        hidden = self._place_of_frame() == places[:, None]
+        means = values.mean(self.axes, keepdim=True)
+        return replace(self.column, values=torch.where(hidden[..., None], means, values))
+
+    def by_place(self, vectors: Float[Tensor, "rows frames size"]) -> Float[Tensor, "rows places"]:
+        squares = vectors.square().sum(-1)
+        found: Tensor = squares.new_zeros(len(squares), self.count).index_add_(1, self._place_of_frame(), squares)
+        return found.sqrt()
+
+    def _place_of_frame(self) -> Int[Tensor, " frames"]:
+        mask = self.column.mask
+        if not bool(mask.all()):
+            raise ValueError("equal rows expected, with no padding")
+        frames = torch.arange(mask.shape[1], device=mask.device)
+        every = frames_for_each(mask.shape[1], self.count)
+        return frames // every if every else frames * self.count // len(frames)
+
+
+def frames_for_each(frames: int, places: int) -> int:
+    """How many frames each of so many places stands for, where neighbours were joined in pairs, or in stacks of any
+    size; the last place may have fewer. 0 where that cannot have been: an encoder of one's own then shares them out
+    evenly.
+
+    >>> [frames_for_each(99, places) for places in (99, 50, 25, 33, 30)]
+    [1, 2, 4, 3, 0]
+    """
+    every = 1
+    while -(-frames // every) > places:
+        every *= 2
+    found = (number for number in (every, -(-frames // places)) if -(-frames // number) == places)
+    return next(found, 0)
 
 
 class Watcher(Protocol):
