@@ -19,13 +19,16 @@ from seq2see.settings.base import EncoderSettings, InputColumn
 class MediaSettings(InputColumn):
     """Settings of all columns of files."""
 
-    file: ClassVar[bool] = True
     decoded_arrays: ClassVar[int] = 1
 
     column: str | None = Field(
         None, description="column of paths relative to the table (default: the name of the input)"
     )
     encoder: EncoderSettings | None = Field(None, description="settings that differ from the recipe's `encoder`")
+
+    @property
+    def file(self) -> bool:
+        return True
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """All that a model reads of a file, as `decoded_arrays` arrays; a MediaError where it cannot be used."""

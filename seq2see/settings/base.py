@@ -293,16 +293,16 @@ def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Se
 
 
 class ColumnSettings(Settings):
-    """Settings of an input or an output, which is a column of the table.
-
-    file: its values are paths of files.
-    """
-
-    file: ClassVar[bool] = False
+    """Settings of an input or an output, which is a column of the table."""
 
     if TYPE_CHECKING:
         kind: str
         column: str | None
+
+    @property
+    def file(self) -> bool:
+        """Whether its values are paths of files."""
+        return False
 
     @property
     def sized_by_data(self) -> bool:
