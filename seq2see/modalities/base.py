@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.data.batches import Frames
+from seq2see.data.columns import join_texts
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
@@ -208,6 +209,14 @@ class Field(ABC):
     def from_list(self, items: Sequence[str]) -> str:
         """The text of a table that stands for a list of `elements`; a UserError where there is none."""
         raise NotImplementedError(f"{type(self).__name__} takes no lists")
+
+    def from_items(self, items: Sequence[Any]) -> str:
+        """The same for a list as Python, JSON or Parquet have it, whose items need not be texts."""
+        return join_texts(items, self.from_list)
+
+    def from_columns(self, cells: Sequence[Any]) -> str:
+        """The same for the cells of several columns of a row, where the recipe's `column` names several."""
+        return self.from_items(cells)
 
     def clean(self, value: str) -> str:
         """A value that a user gave, without halves of surrogate pairs; a UserError where it cannot be one at all."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from seq2see.data.columns import join_texts
 from seq2see.errors import UserError, counted
 from seq2see.modalities.base import Field
 from seq2see.pipeline.fields import Fields, Row
@@ -72,6 +71,6 @@ def as_text(name: str, value: Any, field: Field) -> str:
     if not isinstance(value, Sequence):
         raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
     try:
-        return join_texts(value, field.from_list)
+        return field.from_items(value)
     except UserError as error:
         raise UserError(f"input '{name}': {error}") from None

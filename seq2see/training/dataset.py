@@ -107,7 +107,8 @@ def open_table(
     new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
-    return table, replace(found, lists=lists_in(new), files=files_in(new), numbers=numbers, known=known)
+    lists, several = lists_in(new), several_in(new)
+    return table, replace(found, lists=lists, several=several, files=files_in(new), numbers=numbers, known=known)
 
 
 def held_table(
@@ -145,7 +146,12 @@ def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what:
 
 def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
     """Columns that may be given as lists, with what makes one text of them."""
-    return {name: field.from_list for name, field in fields.items() if field.elements is not None}
+    return {name: field.from_items for name, field in fields.items() if field.elements is not None}
+
+
+def several_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
+    """Inputs and outputs that may lie in several columns, with what makes one text of their cells."""
+    return {name: field.from_columns for name, field in fields.items() if field.elements is not None}
 
 
 def checks_in(fields: Mapping[str, Field]) -> dict[str, Check]:
