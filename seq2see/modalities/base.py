@@ -385,6 +385,14 @@ class NumericOutput(Output):
     def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
         """Plain numbers as a field of `Prediction`."""
 
+    def continued(self, row: Row, inputs: Mapping[str, Modality]) -> NDArray[np.float64] | None:
+        """Plain numbers that repeat the end of a row's inputs; None where outputs do not go on from there."""
+        return None
+
+    def drawn(self, numbers: NDArray[np.floating]) -> Shown | None:
+        """Plain numbers as something to be drawn; None where there is nothing to draw."""
+        return None
+
 
 inputs: Registry[type[Modality]] = Registry("kind of input")
 outputs: Registry[type[Output]] = Registry("kind of output")

@@ -48,18 +48,21 @@ def given_back(fields: Fields, given: object, one: Hypothesis, looks: Looks) -> 
 def judged_rows(fields: Fields, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Rows:
     """Predictions beside what the table says, as numbers."""
     field, nothing = fields.numeric_output, [""] * len(questions)
+    continued = [field.continued(question.inputs, fields.inputs) for question in questions]
+    known = [numbers for numbers in continued if numbers is not None]
     return Rows(
         nothing,
         [[""]] * len(questions),
         numbers=[plain_numbers(one) for one in predictions],
         true_numbers=[[field.numbers(reference) for reference in question.references] for question in questions],
+        continued=known if len(known) == len(continued) else None,
     )
 
 
 def plain_numbers(prediction: Prediction) -> NDArray[np.float64]:
-    """A vector as it is; the pixels of a picture from 0 to 1, channel by channel."""
+    """A vector as it is, row by row where it has rows; the pixels of a picture from 0 to 1, channel by channel."""
     if prediction.image is None:
-        return np.array(prediction.vector)
+        return np.array(prediction.vector).ravel()
     assert not isinstance(prediction.image, str)
     pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
     return pixels.transpose(2, 0, 1).ravel() / PIXEL

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from seq2see.evaluation import BASELINES
 from seq2see.modalities import InputSettings, OutputSettings
 from seq2see.modalities.text import TextOutput
 from seq2see.settings.attention import SCORES, AttentionSettings, ScoreSettings
@@ -13,6 +14,7 @@ from seq2see.settings.base import (
     Amount,
     Count,
     EncoderSettings,
+    NameOf,
     Positive,
     Seed,
     Settings,
@@ -151,7 +153,7 @@ class EvaluationSettings(Settings):
     """What a model is measured by."""
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
-    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "mean", "none"] | None = Field(
+    baseline: Annotated[str, NameOf(BASELINES, ("none",))] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
 

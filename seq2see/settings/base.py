@@ -337,13 +337,15 @@ class OutputColumn(ColumnSettings):
 
     said: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
     numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
-    measured_as: which metrics and baselines fit it; correct: the metric that tells whether an output is right.
+    continues: it goes on where an input ends; measured_as: which metrics and baselines fit it; correct: the metric that
+    tells whether an output is right.
     """
 
     said: ClassVar[str] = "an output"
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = False
     classes: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
     measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
     correct: ClassVar[str] = "exact"
 
