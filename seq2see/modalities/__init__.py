@@ -8,11 +8,13 @@ from pydantic import Field as Setting
 from pydantic import Tag
 
 from seq2see.data.image_files import ImageInput
+from seq2see.data.series_files import SeriesInput, SeriesOutput
 from seq2see.data.sound_files import SoundInput
 from seq2see.data.video_files import VideoInput
 from seq2see.modalities.base import Field, field_of
 from seq2see.modalities.image import ImageField, ImageOutput, ImageOutputField
 from seq2see.modalities.label import LabelField, LabelOutput
+from seq2see.modalities.series import SeriesField
 from seq2see.modalities.set import SetField, SetInput
 from seq2see.modalities.sound import SoundField
 from seq2see.modalities.text import TextField, TextInput, TextOutput
@@ -28,11 +30,14 @@ InputSettings = Annotated[
     | Annotated[ImageInput, Tag("image")]
     | Annotated[SoundInput, Tag("sound")]
     | Annotated[VideoInput, Tag("video")]
-    | Annotated[VectorInput, Tag("vector")],
+    | Annotated[VectorInput, Tag("vector")]
+    | Annotated[SeriesInput, Tag("series")],
     by_kind("text"),
 ]
 
-OutputSettings = Annotated[TextOutput | LabelOutput | VectorOutput | ImageOutput, Setting(discriminator="kind")]
+OutputSettings = Annotated[
+    TextOutput | LabelOutput | VectorOutput | ImageOutput | SeriesOutput, Setting(discriminator="kind")
+]
 
 __all__ = [
     "Field",
@@ -41,6 +46,7 @@ __all__ = [
     "InputSettings",
     "LabelField",
     "OutputSettings",
+    "SeriesField",
     "SetField",
     "SoundField",
     "TextField",

@@ -179,6 +179,11 @@ class Field(ABC):
         self.settings = settings
         self.output = output
 
+    @classmethod
+    def for_settings(cls, settings: Any) -> type[Field]:
+        """The class for these settings: a kind may have another for some of them."""
+        return cls
+
     @property
     def size(self) -> int:
         """Symbols of its vocabulary; 0 where a column has none."""
@@ -332,6 +337,11 @@ class Modality(Field):
     hidden_parts: ClassVar[tuple[str, ...]] = ()
     drawable: ClassVar[bool] = False
 
+    @property
+    def limit(self) -> str:
+        """The setting that cuts a value, for messages."""
+        return ""
+
     def beside(self, output: Field) -> None:
         """Called with the output's field once that is settled or loaded: for what an input can only know from there."""
 
@@ -400,7 +410,8 @@ outputs: Registry[type[Output]] = Registry("kind of output")
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:
     """The class that reads, or writes, a column of that kind."""
-    return outputs[settings.kind] if output else inputs[settings.kind]
+    kind: type[Field] = outputs[settings.kind] if output else inputs[settings.kind]
+    return kind.for_settings(settings)
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:

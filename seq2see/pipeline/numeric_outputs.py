@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.columns import Question
+from seq2see.data.columns import OUTPUT, Question
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows
 from seq2see.looks import Looks, Prediction
@@ -42,6 +43,7 @@ def _plain(bundle: Bundle, one: Hypothesis) -> NDArray[np.float64]:
 def given_back(fields: Fields, given: object, one: Hypothesis, looks: Looks) -> Prediction:
     """A Prediction from plain numbers: a vector, or the picture they make."""
     assert one.numbers is not None
+    looks.pictures[OUTPUT] = partial(fields.numeric_output.drawn, one.numbers)
     return Prediction(given, **fields.numeric_output.answer(one.numbers), looks=looks)
 
 

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from seq2see.data.image_files import ImageInput
+from seq2see.data.series_files import SeriesInput
 from seq2see.data.sound_files import SoundInput
 from seq2see.modalities import OutputSettings
 from seq2see.modalities.image import ImageOutput
@@ -209,7 +210,7 @@ def _with_units(recipe: Recipe) -> Recipe:
 
 
 def _units(read: Any, settings: TransformerEncoderSettings) -> dict[str, Any]:
-    if isinstance(read, SoundInput):
+    if isinstance(read, SoundInput | SeriesInput):
         return {"stack": settings.stack or FRAMES}
     return {"patch": settings.patch or _patch(read)} if isinstance(read, ImageInput) else {}
 

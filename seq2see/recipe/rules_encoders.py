@@ -175,7 +175,7 @@ def _unreached(path: str, name: str, read: Any, settings: TransformerEncoderSett
         yield Problem(f"{path}.longest", f"{said}; allowed: {instead}")
 
 
-FILES = {"sound", "image"}
+FILES = {"sound", "series", "image"}
 """Inputs without symbols that a Transformer reads."""
 
 
@@ -188,7 +188,7 @@ def check_unit_settings(recipe: Recipe) -> Iterator[Problem]:
             continue
         kinds = {recipe.inputs[name].kind for name in names}
         reason = f"{', '.join(names)}: no {{}} is read"
-        if "sound" not in kinds:
+        if not kinds & {"sound", "series"}:
             yield from no_effect(settings, path, ["stack"], reason.format("sound"))
         if "image" not in kinds:
             yield from no_effect(settings, path, ["patch"], reason.format("picture"))

@@ -167,7 +167,7 @@ class LabelDecoderSettings(ReadoutSettings, AnswerSettings):
 class ReconstructionDecoderSettings(AnswerSettings):
     """A decoder of one step, which gives a vector or a picture."""
 
-    writes = ("vector", "image")
+    writes = ("vector", "image", "series")
     kind: Literal["reconstruction"] = Field("reconstruction", description="from a code to numbers")
     reconstruction: ReconstructionSettings = ReconstructionSettings()
 
@@ -176,7 +176,7 @@ class OwnAnswerSettings(CellSettings, SeenSettings, SelfAttentionSettings, Writt
     """What a decoder of a plug-in that gives a label in one step may make use of."""
 
     own = True
-    writes: ClassVar[tuple[str, ...]] = ("label", "vector", "image")
+    writes: ClassVar[tuple[str, ...]] = ("label", "vector", "image", "series")
 
 
 class OwnDecoderSettings(SymbolSettings, OwnAnswerSettings):

@@ -222,7 +222,7 @@ class RecurrentEncoderSettings(CellSettings, EncoderSettings):
 class TransformerEncoderSettings(EncoderSettings):
     """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
 
-    reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "image")
+    reads: ClassVar[tuple[str, ...]] = ("text", "set", "sound", "series", "image")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: Size = Field(256, description="size of a place")
     layers: Layers = Field(3, description="one above the other")
@@ -383,7 +383,7 @@ class DenseEncoderSettings(EncoderSettings):
 class PyramidalEncoderSettings(CellSettings, EncoderSettings):
     """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
 
-    reads: ClassVar[tuple[str, ...]] = ("sound",)
+    reads: ClassVar[tuple[str, ...]] = ("sound", "series")
     lies: ClassVar[str] = "frames"
     kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
     bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
@@ -413,5 +413,5 @@ ENCODERS.update(
     }
 )
 
-USUAL = {"image": "convolutional", "sound": "pyramidal", "vector": "dense", "video": "video"}
+USUAL = {"image": "convolutional", "sound": "pyramidal", "series": "pyramidal", "vector": "dense", "video": "video"}
 """The kind of encoder that reads a kind of input other than text, where the recipe does not say it."""

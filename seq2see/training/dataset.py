@@ -277,7 +277,7 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
     """What `max_length` did to the rows."""
     said = []
     for name, cut in train.cut.items():
-        limit = train.fields.text_inputs[name].limit
+        limit = train.fields.inputs[name].limit
         said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
     if train.left_out:
         most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
