@@ -41,6 +41,8 @@ class ImageInput(MediaSettings):
     """An image input: PNG, JPEG, WebP, GIF, BMP or TIFF files, whatever their names."""
 
     usual_encoder: ClassVar[str] = "convolutional"
+    noun: ClassVar[str] = "an image"
+    media: ClassVar[str] = "image/*"
     kind: Literal["image"] = Field("image", description="kind of the input")
     height: Side = Field(224, description="height in pixels that images are resized to")
     width: Annotated[int, Field(ge=0, le=MOST_SIDE)] = Field(

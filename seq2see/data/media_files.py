@@ -17,10 +17,19 @@ from seq2see.settings.base import EncoderSettings, InputColumn
 
 
 class MediaSettings(InputColumn):
-    """Settings of all columns of files."""
+    """Settings of all columns of files: the base class of one class for each kind of files.
+
+    decoded_arrays: how many arrays `decode` returns; noun: what people call such a file; media: what a file chooser of
+    a browser accepts, "image/*", "audio/*" and "video/*" (which the page shows or plays) or suffixes (".csv,.npy").
+
+    A server decodes files in processes of their own, which import the module of the settings class and call `decode`
+    there, under limits of time and memory. A module without torch keeps these processes small.
+    """
 
     file: ClassVar[bool] = True
     decoded_arrays: ClassVar[int] = 1
+    noun: ClassVar[str] = "a file"
+    media: ClassVar[str] = ""
 
     column: str | None = Field(
         None, description="column of paths relative to the table (default: the name of the input)"

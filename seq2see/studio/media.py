@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from seq2see.api import Model
 from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
-from seq2see.data.decoder_process import DECODERS, Arrays
+from seq2see.data.decoder_process import Arrays
 from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 from seq2see.modalities.files import FileDecoder, MediaField
@@ -64,11 +64,12 @@ class MediaDecoder(FileDecoder):
         self._threads = ThreadPoolExecutor(THREADS, "seq2see-media")
 
     def attach(self, model: Model) -> bool:
-        """Decode the files of this model from now on; False where it reads none. Kinds of files that a plug-in brought
-        are not known to the processes; their fields decode them as ever."""
+        """Decode the files of this model from now on; False where it reads none. A UserError where a kind of input has
+        a settings class that the processes cannot import."""
         fields = [field for bundle in model.bundles for field in bundle.fields.inputs.values()]
-        files = [field for field in fields if isinstance(field, MediaField) and field.settings.kind in DECODERS]
+        files = [field for field in fields if isinstance(field, MediaField)]
         for field in files:
+            self.pool.add_kind(type(field.settings))
             field.decoder = self
         return bool(files)
 
