@@ -14,7 +14,7 @@ import numpy as np
 
 from seq2see.data.decoder_pool import DecoderPool
 from seq2see.data.decoder_process import Arrays, decode_file, main
-from seq2see.data.media_files import MediaSettings
+from seq2see.data.media_files import Job
 
 COMMAND = (sys.executable, "-P", "-m", "tests.misbehaving_decoder")
 
@@ -64,9 +64,10 @@ MISDEEDS: dict[bytes, Callable[[], Any]] = {
 """By the contents of a file."""
 
 
-def misbehave(settings: MediaSettings, path: str) -> Arrays:
-    content = Path(path).read_bytes() if Path(path).is_file() else b""
-    return MISDEEDS[content]() if content in MISDEEDS else decode_file(settings, path)
+def misbehave(job: Job) -> Arrays:
+    path = Path(job.path)
+    content = path.read_bytes() if path.is_file() else b""
+    return MISDEEDS[content]() if content in MISDEEDS else decode_file(job)
 
 
 LIMITS: dict[str, Any] = {

@@ -313,18 +313,19 @@ class _Process:
 
     def decode(self, job: Job) -> Arrays:
         """The arrays of a file, or a MediaError; afterwards the process may not be usable."""
-        settings = job.settings.model_dump(mode="json", exclude={"column", "encoder"})
+        settings, preview = map(_written, (job.settings, job.preview))
+        kind, number = self.kinds[type(job.settings)], job.settings.decoded_arrays * len(job.keys)
         self.answered = False
         try:
             with self._deadline(self._seconds):
-                send(self._jobs, {"kind": self.kinds[type(job.settings)], "path": job.path, "settings": settings})
+                send(self._jobs, {"kind": kind, "path": job.path, "settings": settings, "preview": preview})
                 answer = receive(self._answers)
                 if answer is None:
                     raise EOFError
                 self.answered = True
                 self._grown = answer.get("resident", 0) > self._resident + GROWN
                 if "problem" not in answer:
-                    self._check_header(answer["arrays"], job.settings.decoded_arrays)
+                    self._check_header(answer["arrays"], number)
                     return [self._read_array(header) for header in answer["arrays"]]
         except MediaError:  # a result that is too large is not read
             self.kill("ended")
@@ -392,6 +393,10 @@ class _Process:
         if reason is not None:
             return CANCELLED
         return f"its decoder broke down: it is damaged, or takes more than {self._memory // 1_000_000:,} MB to decode"
+
+
+def _written(settings: MediaSettings | None) -> dict[str, Any] | None:
+    return None if settings is None else settings.model_dump(mode="json", exclude={"column", "encoder"})
 
 
 def _environment() -> dict[str, str]:

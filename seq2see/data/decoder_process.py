@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.media_files import MediaError, MediaSettings
+from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 
 try:
@@ -48,12 +48,14 @@ MESSAGE_LENGTH = 500
 """Characters of a message about a file."""
 
 Arrays = list[NDArray[Any]]
-Decode = Callable[[MediaSettings, str], Arrays]
+Decode = Callable[[Job], Arrays]
 
 
-def decode_file(settings: MediaSettings, path: str) -> Arrays:
-    """The arrays of a file."""
-    return settings.decode(path)
+def decode_file(job: Job) -> Arrays:
+    """The arrays of a file, those of its preview behind them."""
+    if job.preview is None:
+        return job.settings.decode(job.path)
+    return job.settings.decode_with_preview(job.path, job.preview)
 
 
 def import_name(kind: type[MediaSettings]) -> str:
@@ -113,10 +115,10 @@ def serve(
 ) -> None:
     """Decode files until the jobs end; kinds: by name; seconds: computing time of each file."""
     send(answers, {"ready": True, "resident": resident()})
-    while (job := receive(jobs)) is not None:
+    while (message := receive(jobs)) is not None:
         _limit_time(seconds)
         try:
-            arrays = decode(kinds[job["kind"]].model_validate(job["settings"]), job["path"])
+            arrays = decode(_read_job(message, kinds))
         except UserError as error:
             answer = {"problem": str(error)[:MESSAGE_LENGTH], "media": isinstance(error, MediaError)}
             send(answers, answer | {"resident": resident()})
@@ -130,6 +132,16 @@ def serve(
         for array in arrays:
             answers.write(np.ascontiguousarray(array).data)
         answers.flush()
+
+
+def _read_job(message: Mapping[str, Any], kinds: Mapping[str, type[MediaSettings]]) -> Job:
+    kind = kinds[message["kind"]]
+    preview = message["preview"]
+    return Job(
+        message["path"],
+        kind.model_validate(message["settings"]),
+        None if preview is None else kind.model_validate(preview),
+    )
 
 
 def resident() -> int:

@@ -160,8 +160,8 @@ class ImageField(MediaField):
         rows, columns = shape if len(shape) == 2 else (1, shape[0])
         return CellOcclusion(column, rows, columns)
 
-    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
-        return [Job(value, self.settings), *([Job(value, self._larger)] if shown else [])]
+    def job(self, value: str, *, preview: bool = False) -> Job:
+        return Job(value, self.settings, self._larger if preview and self._larger != self.settings else None)
 
     @cached_property
     def _larger(self) -> ImageInput:
@@ -244,8 +244,8 @@ class ImageOutputField(MediaField, NumericOutput):
             return str(error)
         return None
 
-    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
-        return [Job(value, self.reading)]
+    def job(self, value: str, *, preview: bool = False) -> Job:
+        return Job(value, self.reading)
 
     def width(self, value: str) -> int:
         return max(self.settings.height * self.settings.width // CELL, 1)

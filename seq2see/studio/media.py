@@ -126,8 +126,8 @@ class MediaDecoder(FileDecoder):
 
     async def _decode_all(self, jobs: Mapping[str, Job], names: Mapping[str, str], held: list[DecodedFile]) -> None:
         """Append the decoded files to `held`."""
-        held += filter(None, map(self._decoded.get, jobs))
-        missing = [job for key, job in jobs.items() if key not in self._decoded]
+        held += [file for job in jobs.values() for key in job.keys if (file := self._decoded.get(key)) is not None]
+        missing = [job for job in jobs.values() if not all(key in self._decoded for key in job.keys)]
         first = {job.path: job for job in reversed(missing)}  # a file that cannot be decoded is tried only once
         await self._decode(list(first.values()), names, held)
         await self._decode([job for job in missing if first[job.path] is not job], names, held)
@@ -136,12 +136,14 @@ class MediaDecoder(FileDecoder):
         decodings = self.pool.submit(jobs) if jobs else []
         try:
             for decoding in decodings:
-                key = decoding.job.key
                 try:
                     arrays = await asyncio.wrap_future(decoding)
                 except MediaError as error:
-                    raise UserError(f"{names[key]}: {error}") from None
-                held.append(self._decoded.setdefault(key, DecodedFile(arrays)))  # another request may have it too
+                    raise UserError(f"{names[decoding.job.key]}: {error}") from None
+                number = decoding.job.settings.decoded_arrays
+                for place, key in enumerate(decoding.job.keys):  # another request may have it too
+                    file = DecodedFile(arrays[place * number : (place + 1) * number])
+                    held.append(self._decoded.setdefault(key, file))
                 self._check_memory(held)
         finally:
             self._note_stall()

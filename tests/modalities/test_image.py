@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from seq2see.data import image_files
 from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_image, size_of
 from seq2see.data.media_files import MediaError
 from seq2see.modalities.image import ImageField
@@ -182,3 +183,24 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     drawn(tmp_path / "line.png", (400, 20))
     line = ImageField(ImageInput(height=40, width=0, colour="grey", widest=100))
     assert line.shown(str(tmp_path / "line.png")).pixels.shape == (80, 200, 1)  # wide enough as it is
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+@pytest.mark.parametrize("width", [40, 0])
+def test_a_preview_takes_no_second_decoding_and_changes_nothing_for_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, width: int
+) -> None:
+    pixels = np.random.default_rng(2).integers(0, 255, (300, 420, 3)).astype(np.uint8)
+    path = str(tmp_path / f"a.{suffix}")
+    Image.fromarray(pixels).save(path)
+    field = ImageField(ImageInput(height=32, width=width))
+    job = field.job(path, preview=True)
+    assert isinstance(job.preview, ImageInput)
+    decode, calls = image_files._decode, list[str]()
+    monkeypatch.setattr(image_files, "_decode", lambda *given: calls.append("") or decode(*given))
+    small, large = job.settings.decode_with_preview(path, job.preview)
+    assert len(calls) == 1
+    assert np.array_equal(small, read_image(path, field.settings))
+    assert large.shape == read_image(path, job.preview).shape
+    if suffix == "png":
+        assert np.array_equal(large, read_image(path, job.preview))
