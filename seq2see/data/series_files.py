@@ -22,6 +22,7 @@ from pydantic import Field
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.errors import UserError, counted, imported, nearest
 from seq2see.files import MEBIBYTE, shortened
+from seq2see.looks import Drawable
 from seq2see.registry import Problem
 from seq2see.settings.base import Amount, Count, OutputColumn, Positive, Settings, Share, no_effect
 
@@ -30,9 +31,10 @@ Values = Float[NDArray[np.float64], "steps channels"]
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Drawable):
     """A series in its own units. names: of its channels, times: of its steps, both empty where it has none."""
 
+    view: ClassVar[str] = "seq2see.seeing.series:SeriesOverlay"
     values: Values
     names: list[str] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
@@ -61,6 +63,8 @@ class SeriesInput(MediaSettings):
     """A series input: numbers over time, of one channel or several, in cells of the table or in files of their own."""
 
     usual_encoder: ClassVar[str] = "pyramidal"
+    noun: ClassVar[str] = "a series"
+    media: ClassVar[str] = ".csv,.tsv,.npy,.parquet"
     decoded_arrays: ClassVar[int] = 2
     kind: Literal["series"] = Field("series", description="kind of the input")
     column: str | None = Field(

@@ -54,6 +54,8 @@ class SoundInput(MediaSettings):
     """A sound input: WAV, FLAC, Ogg, MP3, AIFF or AU files (extra `sound`), mixed to one channel."""
 
     usual_encoder: ClassVar[str] = "pyramidal"
+    noun: ClassVar[str] = "a sound"
+    media: ClassVar[str] = "audio/*"
     decoded_arrays: ClassVar[int] = 2
     kind: Literal["sound"] = Field("sound", description="kind of the input")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(

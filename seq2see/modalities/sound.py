@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -21,7 +22,7 @@ from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
-from seq2see.looks import Spectrogram
+from seq2see.looks import Drawable
 from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
@@ -124,6 +125,49 @@ TALLEST = 240
 """Pixels of a spectrogram on the page, low to high."""
 
 
+# --- Sounds as they are drawn
+
+TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
+"""Frequencies named on the axis of a spectrogram, in kHz."""
+
+MAX_TICKS = 14
+"""Names of frequencies that fit on the axis."""
+
+
+@dataclass(frozen=True)
+class Spectrogram(Drawable):
+    """A sound as the model read it.
+
+    energies: (frames, mels), log energy of each band; hop: seconds between frames; middles: (mels,), centre frequency
+    of each band in Hz.
+    """
+
+    view: ClassVar[str] = "seq2see.seeing.sound:SoundOverlay"
+    energies: NDArray[np.float32]
+    hop: float
+    middles: NDArray[np.float32]
+
+    @property
+    def seconds(self) -> float:
+        return len(self.energies) * self.hop
+
+    def ticks(self) -> tuple[list[float], list[str]]:
+        """(positions among the bands, names) of round frequencies.
+
+        >>> Spectrogram(np.zeros((4, 3), np.float32), 0.01, np.array([500, 1000, 3000], np.float32)).ticks()
+        ([0.5, 1.5, 2.0], ['0.5', '1', '2'])
+        """
+        inside = [tick for tick in TICKS if self.middles[0] <= 1000 * tick <= self.middles[-1]]
+        positions = np.interp([1000 * tick for tick in inside], self.middles, np.arange(len(self.middles)) + 0.5)
+        places: list[float] = positions.tolist()
+        spaced = [  # of crowded low frequencies only the highest is named
+            number
+            for number, place in enumerate(places)
+            if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / MAX_TICKS
+        ]
+        return [places[number] for number in spaced], [f"{inside[number]:g}" for number in spaced]
+
+
 @inputs.register("sound")
 class SoundField(MediaField):
     """Files that libsndfile reads, as frames of log-mel energies."""
@@ -176,7 +220,9 @@ class SoundField(MediaField):
         low, high = float(mels.min()), float(mels.max())
         grey = np.rint(255 * (mels - low) / max(high - low, 1e-9)).astype(np.uint8).T[::-1]
         pixels = grey.repeat(max(TALLEST // grey.shape[0], 1), axis=0)
-        return pixels_preview(pixels) | {"seconds": len(mels) * self.settings.hop / 1000}
+        seconds = len(mels) * self.settings.hop / 1000
+        axis = [f"{share * seconds:.2f} s" for share in (0, 0.25, 0.5, 0.75, 1)]
+        return pixels_preview(pixels) | {"seconds": seconds, "axis": axis, "alt": f"spectrogram, {seconds:.2f} seconds"}
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         return FrameOcclusion(column, shape[0])

@@ -14,7 +14,7 @@ import torch
 from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
-from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
+from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
 from seq2see.memory import Layout
 from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
@@ -328,7 +328,7 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
     return {name: weights.argmax(1).tolist() for name, weights in flat.items() if weights.shape[1]}
 
 
-def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
+def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
     """What draws the inputs of a row, where they can be drawn."""
     fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
     return {name: partial(field.shown, row[name]) for name, field in fields.items()}
