@@ -484,15 +484,15 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
 
 
 def continued_channels(read: Sequence[str], channels: int, given: Sequence[str], number: int) -> list[int] | None:
-    """The channels of an input (names, how many) that those of an output go on with: of the same names, or all of them
-    where there are as many; None where it has none of them.
+    """The channels of an input (names, how many) that those of an output go on with: of the same names, or the first
+    ones where there are no names; None where it has not all of them.
 
-    >>> continued_channels(["level", "wind"], 2, ["wind"], 1), continued_channels([], 3, [], 3)
-    ([1], [0, 1, 2])
+    >>> continued_channels(["level", "wind"], 2, ["wind"], 1), continued_channels([], 3, [], 2)
+    ([1], [0, 1])
     """
     if given and read:
         return [list(read).index(name) for name in given] if set(given) <= set(read) else None
-    return list(range(number)) if channels == number else None
+    return list(range(number)) if number <= channels else None
 
 
 def _last(values: NDArray[np.float64]) -> float:
