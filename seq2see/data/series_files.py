@@ -142,7 +142,7 @@ class SeriesOutput(OutputColumn):
     horizon: Count = Field(0, description="number of steps; 0: that of the first row")
     names: list[str] = Field(
         [],
-        description="names of the channels, which may be those of an input that are continued (default: its first ones)",
+        description="names of the channels, perhaps those of an input that are continued (default: its first ones)",
     )
     normalise: Literal["channel", "none"] = Field(
         "channel", description="learn mean 0 and deviation 1 of each channel in the training rows; outputs are restored"
