@@ -6,8 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import load_single_model, parse_input
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer, print_json
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
-from seq2see.data.formats import Format, Row, formats
+from seq2see.data.formats import DataSettings, Format, Row, formats
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
-from seq2see.settings.data import DataSettings
 
 MAX_LISTED = 50
 """Unusable rows that are listed one by one."""

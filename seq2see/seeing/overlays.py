@@ -69,7 +69,7 @@ class Overlay(ABC):
         cls, drawable: Any, looks: Looks, group: list[Panel], *, separate_heads: bool = False, scale: str = "auto"
     ) -> Sequence[Overlay]:
         """The overlays of one map over an input. group: the panels of its heads, which are averaged unless
-        `separate_heads` is true; scale: as in `saving.save`."""
+        `separate_heads` is true; scale: as in `figure.save`."""
 
     @abstractmethod
     def box(self, style: Style) -> Box:

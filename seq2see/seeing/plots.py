@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.errors import UserError
-from seq2see.seeing.saving import save_figure
+from seq2see.seeing.figure import save_figure
 from seq2see.seeing.style import Theme, theme_named
 
 if TYPE_CHECKING:
