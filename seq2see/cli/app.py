@@ -77,13 +77,13 @@ def _warnings(*, debug: bool) -> Iterator[None]:
     """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        shown: set[str] = set()
+        printed: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                if str(message) not in shown:
+                if str(message) not in printed:
                     print(message, file=sys.stderr, flush=True)
-                shown.add(str(message))
+                printed.add(str(message))
             else:
                 usual(message, category, *place, **more)
 

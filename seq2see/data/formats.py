@@ -21,18 +21,18 @@ from seq2see.settings.base import Count, Settings, Share
 class DataSettings(Settings):
     """How tables are read."""
 
-    dev_share: Share = Field(0.05, description="share of the rows set aside where no --dev is given")
-    dev_most: Count = Field(2000, description="... but at most so many")
+    dev_share: Share = Field(0.05, description="share of the rows held out for development without --dev")
+    dev_most: Count = Field(2000, description="maximum number of rows held out")
     delimiter: Literal["comma", "semicolon", "tab", "pipe", ",", ";", "\t", "|"] | None = Field(
-        None, description="between the fields of .csv and .tsv; not given: detected for .csv, tab for .tsv"
+        None, description="delimiter of .csv and .tsv files (default: detected for .csv, tab for .tsv)"
     )
-    quoting: bool | None = Field(None, description="CSV quotes; not given: on for .csv, off for .tsv")
-    encoding: str = Field("utf-8", description="of text files")
+    quoting: bool | None = Field(None, description="whether fields may be quoted (default: yes for .csv, no for .tsv)")
+    encoding: str = Field("utf-8", description="encoding of text files")
     on_error: Literal["stop", "skip"] = Field(
         "stop",
-        description="what a row that cannot be read does (one with an empty input or output is left out, and said)",
+        description="what to do with rows that cannot be read; rows with an empty input or output are skipped",
     )
-    stream: bool = Field(False, description="language models: one contiguous text instead of rows")
+    stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
 
 
 UNKNOWN = -1
@@ -42,8 +42,7 @@ class Row(NamedTuple):
     """Values by column, and the line where they begin (the row number in formats without lines).
 
     size: an upper bound of the characters of any value, to avoid measuring each; for rows read in blocks it may be
-    their
-    mean if the whole block is within the limit of a value.
+    their mean if the whole block is within the limit of a value.
     """
 
     values: dict[str, Any]

@@ -59,13 +59,8 @@ def save(
     elif suffix == ".html":
         write_text(path, page(looks, theme=theme, **options))
     else:
-        save_figure(picture(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
+        save_figure(plot(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
     return path
-
-
-def plot(looks: Looks, *, theme: str = "light", **options: Any) -> Figure:
-    """The figure of `save` as a matplotlib figure."""
-    return picture(looks, theme=theme, **options)
 
 
 def _select_map(looks: Looks, name: str | None) -> Looks:
@@ -143,7 +138,7 @@ MAX_LINES = 8
 """Lines of a text that is shown with the figure; HTML and JSON have all of it."""
 
 
-def picture(
+def plot(
     looks: Looks,
     *,
     map: str | None = None,
@@ -153,7 +148,8 @@ def picture(
     scale: str = "auto",
     spell: bool = True,
 ) -> Figure:
-    """Draw the selected maps, each on its own scale; options as in `save`, `spell` as in `Labeller`."""
+    """Looks as a matplotlib figure: the selected maps, each on its own scale. Options as in `save`; spell: as in
+    `Labeller`."""
     groups = panels_of(looks, map=map, direction=direction)
     overlays = overlays_of(looks, groups, separate_heads=map is not None, scale=scale)
     groups = without_overlay(groups, overlays)

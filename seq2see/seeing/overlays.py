@@ -111,7 +111,7 @@ def overlays_of(
     looks = replace(looks, pictures={name: cache(show) for name, show in looks.pictures.items()})
     overlays: list[Overlay] = []
     for group in groups:
-        drawable = None if group[0].inner else looks.shown(group[0].name)
+        drawable = None if group[0].inner else looks.drawable(group[0].name)
         if drawable is not None:
             view = view_of(drawable)
             if looks.layouts.get(group[0].name, {}).get("kind") in view.layouts:

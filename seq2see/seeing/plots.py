@@ -100,8 +100,7 @@ def learning_curve(
     """A measure over training, from the `metrics.jsonl` of one run, or of several by name.
 
     measure: the key of a line, with dots for nested keys (`dev.exact`). Lines without it are skipped, and so is the
-    final
-    line of averaged weights, which is not part of the training curve.
+    final line of averaged weights, which is not part of the training curve.
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
     series = {name: read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}
