@@ -90,15 +90,15 @@ class Looks:
         """Whether that map is self-attention: its queries are its places."""
         return name in self.rows and self.rows[name] == self.inputs.get(name)
 
-    def shown(self, name: str) -> Drawable | None:
+    def drawable(self, name: str) -> Drawable | None:
         """The input under a map; None if it lies over nothing that can be drawn."""
         show = self.pictures.get(name.partition(".")[0])
         return None if show is None else show()
 
     def picture(self, name: str) -> Pixels | None:
         """The image under a map; None if it does not lie over one."""
-        shown = self.shown(name)
-        return shown.pixels if isinstance(shown, Picture) else None
+        drawable = self.drawable(name)
+        return drawable.pixels if isinstance(drawable, Picture) else None
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top level, all maps under `maps` if there are several,

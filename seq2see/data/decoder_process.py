@@ -5,8 +5,8 @@ length in four bytes, then JSON; the bytes of the arrays that a message announce
 decoder that a file controls cannot control the server through what it sends. That is no sandbox: such a decoder still
 runs as the server's user and may do what that user may, within the limits below.
 
-Which kinds of files it decodes is said when it is started, by the names of their settings classes ("module:Class",
-subclasses of `MediaSettings` with a method `decode`); it imports these modules before it limits itself. The names come
+The kinds of files that it decodes are arguments of the process: the names of their settings classes ("module:Class",
+subclasses of `MediaSettings` with a method `decode`). It imports these modules before it limits itself. The names come
 from the models served, never from a request. Nothing here imports torch; a module that does works too, and makes every
 process larger.
 """
@@ -145,7 +145,7 @@ def _read_job(message: Mapping[str, Any], kinds: Mapping[str, type[MediaSettings
 
 
 def resident() -> int:
-    """Bytes of memory of this process; 0 where the system does not tell."""
+    """Bytes of memory of this process; 0 where the system does not report it."""
     return _pages(1)
 
 
@@ -197,7 +197,7 @@ def main(decode: Decode = decode_file) -> None:
 
 
 def _import_kinds(names: Sequence[str], answers: BinaryIO) -> dict[str, type[MediaSettings]]:
-    """Settings classes by name; where one cannot be imported, the server is told why and the process ends."""
+    """Settings classes by name; where one cannot be imported, the server is sent the reason and the process ends."""
     try:
         return {name: import_kind(name) for name in names}
     except Exception as error:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from seq2see.data.formats import DataSettings
 from seq2see.evaluation import BASELINES
 from seq2see.modalities import InputSettings, OutputSettings
 from seq2see.modalities.text import TextOutput
@@ -23,7 +24,6 @@ from seq2see.settings.base import (
     View,
     Weight,
 )
-from seq2see.settings.data import DataSettings
 from seq2see.settings.decoders import DecoderSettings, ReconstructionDecoderSettings
 from seq2see.settings.encoders import RecurrentEncoderSettings
 

@@ -69,7 +69,7 @@ class Overlay(ABC):
         cls, drawable: Any, looks: Looks, group: list[Panel], *, separate_heads: bool = False, scale: str = "auto"
     ) -> Sequence[Overlay]:
         """The overlays of one map over an input. group: the panels of its heads, which are averaged unless
-        `separate_heads` is true; scale: as in `saving.save`."""
+        `separate_heads` is true; scale: as in `figure.save`."""
 
     @abstractmethod
     def box(self, style: Style) -> Box:
@@ -111,7 +111,7 @@ def overlays_of(
     looks = replace(looks, pictures={name: cache(show) for name, show in looks.pictures.items()})
     overlays: list[Overlay] = []
     for group in groups:
-        drawable = None if group[0].inner else looks.shown(group[0].name)
+        drawable = None if group[0].inner else looks.drawable(group[0].name)
         if drawable is not None:
             view = view_of(drawable)
             if looks.layouts.get(group[0].name, {}).get("kind") in view.layouts:

@@ -70,7 +70,7 @@ def page(
     direction: str = "auto",
     scale: str = "auto",
 ) -> str:
-    """The HTML page; options as in `saving.save`. Symbols are escaped, and a content security policy forbids
+    """The HTML page; options as in `figure.save`. Symbols are escaped, and a content security policy forbids
     loading."""
     groups = panels_of(looks, map=map, direction=direction)
     overlays = overlays_of(looks, groups, separate_heads=map is not None, scale=scale)

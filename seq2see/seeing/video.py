@@ -105,9 +105,9 @@ class VideoOverlay(Overlay):
         return Column([*rows, LightBar(self.top, style, unit="frame" if self.whole else "cell")], gap=0.12)
 
     def _caption(self) -> str:
-        shown, number = len(self.columns), len(self.video.frames)
+        drawn, number = len(self.columns), len(self.video.frames)
         head = [] if self.head is None else [f"head {self.head}"]
-        which = f"{shown} of {number} frames, the most looked at" if shown < number else f"all {number} frames"
+        which = f"{drawn} of {number} frames, the most looked at" if drawn < number else f"all {number} frames"
         return " · ".join([*head, which, "below each: its time and its share of the attention"])
 
     def _frame(self, frame: int, image: Pixels, share: str, style: Style) -> Frame:
