@@ -24,7 +24,7 @@ from seq2see.looks import Spectrogram
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.columns import ColumnSettings
 
 # --- Other voices and rooms
 

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.pretrained_vectors import read_vectors
+from seq2see.decoders.base import SymbolSettings
+from seq2see.embeddings import PretrainedSettings
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
@@ -35,8 +37,6 @@ from seq2see.pipeline.weights import (
 )
 from seq2see.recipe import Recipe, load_recipe, to_yaml
 from seq2see.recipe.schema import with_plugins
-from seq2see.settings.base import PretrainedSettings
-from seq2see.settings.decoders import SymbolSettings
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
 MOST_BASELINES = 32 * MEBIBYTE

@@ -23,7 +23,7 @@ class Copying:
 
     name: of the input; source, output: the two fields.
 
-    >>> from seq2see.settings.base import TextSettings
+    >>> from seq2see.settings.columns import TextSettings
     >>> source, output = TextField(TextSettings()), TextField(TextSettings(), output=True)
     >>> output.build(["hello Tom"])
     >>> Copying("name", source, output).written(["I", "am", "Tom", "am"])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seq2see.decoders.base import SymbolSettings
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.equations import attention_lines, decoder_equations, output_equation, probability
@@ -14,7 +15,6 @@ from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import TrainingSettings
-from seq2see.settings.decoders import SymbolSettings
 
 
 @dataclass

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.data.columns import OUTPUT
+from seq2see.decoders.reconstruction import hidden_sizes, output_activation
+from seq2see.encoders.dense import DenseEncoderSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Pca, principal_angles
 from seq2see.modalities.base import NumericOutput
@@ -17,8 +19,6 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.numeric_outputs import plain_numbers
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.recipe import Recipe
-from seq2see.recipe.resolve import hidden_of, output_of
-from seq2see.settings.encoders import DenseEncoderSettings
 
 Matrix = Float[np.ndarray, "rows numbers"]
 Row = Mapping[str, str]
@@ -119,8 +119,8 @@ def _not_linear(recipe: Recipe) -> str:
     encoder = recipe.encoder_of(next(iter(recipe.inputs)))
     if not isinstance(encoder, DenseEncoderSettings):
         return f"its encoder is {encoder.kind}"
-    if encoder.hidden or hidden_of(recipe):
+    if encoder.hidden or hidden_sizes(recipe):
         return "it has hidden layers"
-    if encoder.code != "linear" or output_of(recipe) != "linear":
-        return f"its code is {encoder.code} and its output {output_of(recipe)}"
+    if encoder.code != "linear" or output_activation(recipe) != "linear":
+        return f"its code is {encoder.code} and its output {output_activation(recipe)}"
     return ""

@@ -13,6 +13,7 @@ import torch
 
 from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
+from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
 from seq2see.memory import Layout
@@ -23,7 +24,6 @@ from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
-from seq2see.settings.decoders import TransformerDecoderSettings
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from seq2see.cells import cells
 from seq2see.errors import UserError
 from seq2see.recipe.load import load_recipe
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.base import CELLS
 
 
 def with_cell(recipe: Recipe, cell: str) -> Recipe:
@@ -38,8 +38,8 @@ def _has_cells(part: dict[str, Any]) -> bool:
 
 
 def _replaced(part: dict[str, Any], cell: str) -> None:
-    known = CELLS[cell].model_fields
-    for option in CELLS[part["cell"]].model_fields:
+    known = cells.settings[cell].model_fields
+    for option in cells.settings[part["cell"]].model_fields:
         if option not in known:
             part.pop(option, None)
     part["cell"] = cell

@@ -27,7 +27,7 @@ from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
 from seq2see.pipeline.video_rows import both_ways
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, measures_of
-from seq2see.settings.base import TextSettings
+from seq2see.settings.columns import TextSettings
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.cells import cells
 from seq2see.data.batches import Labels, Sequences
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
@@ -22,7 +23,6 @@ from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.faithful import embedded
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.cells import with_cell
-from seq2see.settings.base import CELLS
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import RowFeed
 from seq2see.training.reports import Report
@@ -129,10 +129,10 @@ def gradient_runs(
     """
     base = load_recipe(recipe, overrides=overrides)
     _check(base)
-    recipes = {cell: with_cell(base, cell) for cell in CELLS}
+    recipes = {cell: with_cell(base, cell) for cell in cells}
     corpus = read_corpus(base, data, dev=dev, columns=columns)
     longest = _longest(corpus, rows)
-    runs = [GradientRun(cell, clip) for cell in CELLS for clip in (base.training.clip or 1.0, 0.0)]
+    runs = [GradientRun(cell, clip) for cell in cells for clip in (base.training.clip or 1.0, 0.0)]
     for run in runs:
         _train(_limited(recipes[run.cell], run.clip, updates), corpus, longest, run)
     return runs

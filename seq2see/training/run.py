@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from seq2see.cells import CellSettings
 from seq2see.data.columns import OUTPUT
+from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import unwritable, write_bytes
@@ -32,8 +34,6 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, load_recipe, notes
-from seq2see.settings.base import CellSettings
-from seq2see.settings.decoders import WrittenSettings
 from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed

@@ -11,10 +11,9 @@ import torch
 
 import seq2see
 from seq2see.data.video_files import VideoInput
-from seq2see.encoders.video import VideoEncoder, changes
+from seq2see.encoders.video import VideoEncoder, VideoEncoderSettings, changes
 from seq2see.modalities.video import Clips, VideoField
 from seq2see.pipeline.faithful import OCCLUSION, _Asked
-from seq2see.settings.encoders import VideoEncoderSettings
 from tests.clips import table, written
 
 FIELD = VideoField(VideoInput())
