@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.cli.inputs import InputSource, Item
     from seq2see.looks import Prediction
-    from seq2see.pipeline.input_warnings import Notices
+    from seq2see.pipeline.inputs import Notices
     from seq2see.recipe import Recipe
 
 
@@ -153,7 +153,7 @@ def run(args: Arguments) -> None:
         check_target(args.to, args.file, overwrite=args.overwrite)
     elif args.overwrite:
         raise UserError("--overwrite needs --to")
-    from seq2see.pipeline.input_warnings import Notices
+    from seq2see.pipeline.inputs import Notices
 
     model = load_model(args.model, args.on_error)
     options = _options(args, model)

@@ -16,7 +16,7 @@ from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.memory import Memory
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.equations import step_equations
+from seq2see.pipeline.five_answers import step_equations
 from seq2see.pipeline.predictor import places_named
 from seq2see.search import evaluating
 from seq2see.search.hypotheses import joint_places

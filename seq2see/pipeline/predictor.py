@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
@@ -20,13 +21,16 @@ from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
-from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
-from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
+from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
 from seq2see.settings.decoders import TransformerDecoderSettings
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
+PIXEL = 255.0
+"""The largest value of a pixel."""
+
+Row = Mapping[str, str]
 
 OnProgress = Callable[[int, int], None]
 """Called with how many are done, of how many."""
@@ -36,7 +40,7 @@ Progress = Callable[[str, int, int], None]
 
 def chunks(
     fields: Fields,
-    rows: Sequence[Mapping[str, str]],
+    rows: Sequence[Row],
     *,
     target: bool = False,
     factor: int = 1,
@@ -69,9 +73,6 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
     if length > decoder.longest:
         most = decoder.longest
         raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
-
-
-Row = Mapping[str, str]
 
 
 def options_of(recipe: Recipe, **overrides: Any) -> SearchOptions:
@@ -158,7 +159,7 @@ def predict(
         sources = _sources(bundles, rows, numbers, batch)
         row_options = _for_rows(options, numbers)
         if first.recipe.output.numeric:
-            hypotheses = reconstructed(bundles, sources, batch.rows, row_options, maps=maps)
+            hypotheses = _reconstruct(bundles, sources, batch.rows, row_options, maps=maps)
         elif first.recipe.output.one_step:
             hypotheses = classify(sources, batch.rows, options.n_best, oracle=row_options.oracle, maps=maps)
         else:
@@ -187,7 +188,7 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
             kinds = f"{first.recipe.output.kind} and {other.recipe.output.kind}"
             raise UserError(f"an ensemble needs models with the same kind of output, got {kinds}")
         if numeric:
-            check_as_many(first.fields, other.fields)
+            _check_same_size(first.fields, other.fields)
         elif other.fields.output.vocabulary != first.fields.output.vocabulary:
             raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
         if list(other.recipe.inputs) != list(first.recipe.inputs):
@@ -196,6 +197,14 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
                 f"and {', '.join(other.recipe.inputs)}"
             )
         _check_copied_alike(first.recipe, other.recipe)
+
+
+def _check_same_size(first: Fields, other: Fields) -> None:
+    """Refuse models whose numbers cannot be averaged."""
+    if first.output.size != other.output.size:
+        raise UserError(
+            f"an ensemble needs models that give as many numbers, got {first.output.size:,} and {other.output.size:,}"
+        )
 
 
 def _check_copied_alike(first: Recipe, other: Recipe) -> None:
@@ -223,6 +232,36 @@ def _sources(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int],
     return sources
 
 
+def _reconstruct(
+    bundles: Sequence[Bundle], sources: Sequence[Source], rows: Sequence[int], options: SearchOptions, *, maps: bool
+) -> list[list[Hypothesis]]:
+    """Outputs that are numbers, on the scale of the table; of an ensemble the mean, with the looks of its first
+    model."""
+    outputs = [
+        reconstruct(source, rows, oracle=options.oracle if number == 0 else None, maps=maps and number == 0)
+        for number, source in enumerate(sources)
+    ]
+    averaged = []
+    for hypotheses in zip(*outputs, strict=True):
+        numbers = [_restored(bundle, hypothesis) for bundle, hypothesis in zip(bundles, hypotheses, strict=True)]
+        averaged.append([replace(hypotheses[0], numbers=np.mean(numbers, axis=0))])
+    return averaged
+
+
+def _restored(bundle: Bundle, hypothesis: Hypothesis) -> NDArray[np.float64]:
+    assert hypothesis.numbers is not None
+    return bundle.fields.numeric_output.restored(hypothesis.numbers)
+
+
+def output_numbers(prediction: Prediction) -> NDArray[np.float64]:
+    """The numbers of a prediction: a vector as it is, the pixels of an image from 0 to 1, channel by channel."""
+    if prediction.image is None:
+        return np.array(prediction.vector)
+    assert not isinstance(prediction.image, str)
+    pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
+    return pixels.transpose(2, 0, 1).ravel() / PIXEL
+
+
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
     """The options with prefixes and oracles of single rows in the order of the batch."""
     oracle = options.oracle
@@ -246,7 +285,9 @@ def assemble(
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
         looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
-        return given_back(bundle.fields, shown_input(row), hypotheses[0], looks)
+        numbers = hypotheses[0].numbers
+        assert numbers is not None
+        return Prediction(shown_input(row), **bundle.fields.numeric_output.answer(numbers), looks=looks)
     ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
         for other in ranked:
@@ -319,13 +360,14 @@ def looks_of(bundle: Bundle, hypothesis: Hypothesis, outputs: list[str]) -> Look
 
 def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
     """The place that hard attention chose at each step, the likeliest; none with several heads, which choose apart."""
-    own = {
-        name for name in looks.maps if any(name == one or name.startswith(f"{one}.layer-") for one in recipe.looked_at)
-    }
-    flat = {name: looks.maps[name] for name in looks.maps if name in own and looks.maps[name].ndim == 2}
     if recipe.attention.heads > 1:
         return {}
-    return {name: weights.argmax(1).tolist() for name, weights in flat.items() if weights.shape[1]}
+    layers = tuple(f"{name}.layer-" for name in recipe.looked_at)
+    return {
+        name: weights.argmax(1).tolist()
+        for name, weights in looks.maps.items()
+        if (name in recipe.looked_at or name.startswith(layers)) and weights.ndim == 2 and weights.shape[1]
+    }
 
 
 def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:

@@ -18,8 +18,8 @@ from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.dataset import Stream
 from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict, shown_input
-from seq2see.pipeline.streams import Stream
 from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
 

@@ -20,11 +20,9 @@ from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field
 from seq2see.modalities.label import FORWARD
-from seq2see.pipeline.dataset import Dataset
+from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
-from seq2see.pipeline.streams import Stream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
-from seq2see.pipeline.video_rows import both_ways
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, measures_of
 from seq2see.settings.base import TextSettings
@@ -281,7 +279,7 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
 
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
     if dev is not None:
-        return (lambda: both_ways(recipe, rows())), list(both_ways(recipe, dev())), []
+        return (lambda: with_directions(recipe, rows())), list(with_directions(recipe, dev())), []
     names = list(recipe.inputs) or [OUTPUT]
     split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
@@ -289,8 +287,8 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
-    dev_rows = list(both_ways(recipe, split.dev(rows()) if split.held is None else split.held))
-    return (lambda: both_ways(recipe, split.train(rows()))), dev_rows, [split.note]
+    dev_rows = list(with_directions(recipe, split.dev(rows()) if split.held is None else split.held))
+    return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
 def _read_stream(

@@ -24,9 +24,9 @@ from seq2see.errors import UserError
 from seq2see.files import finite, unwritable, write_bytes
 from seq2see.looks import Looks, Pixels, Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import given_ids
+from seq2see.training.checkpoints import random_state, restore_random_state
 from seq2see.training.reports import update_of
 
 CONSIDERED = 100

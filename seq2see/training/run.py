@@ -21,16 +21,15 @@ from seq2see.files import unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.devices import machine_memory, usable
 from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.five_answers import recipe_parameters, total_count
 from seq2see.pipeline.frozen_features import keep_features
-from seq2see.pipeline.parameters import of_recipe, total
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
-from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
+from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
 from seq2see.recipe import Recipe, load_recipe, notes
 from seq2see.settings.base import CellSettings
 from seq2see.settings.decoders import WrittenSettings
@@ -105,7 +104,7 @@ def check_fits(recipe: Recipe, fields: Fields) -> None:
 def parameters_of(recipe: Recipe, fields: Fields) -> int:
     """The number of parameters of the model, counted without allocating them."""
     known = {recipe.vocabulary_owner(name): field.size for name, field in fields.all.items() if field.size}
-    return total(of_recipe(recipe, known))[()]
+    return total_count(recipe_parameters(recipe, known))[()]
 
 
 def _lower_bound(recipe: Recipe) -> int:
@@ -194,12 +193,12 @@ def _train(
 ) -> Bundle:
     checkpoint, damaged = None, dict[Path, str]()
     if resume:  # before the rows are read and anything is written
-        check_files(folder, free=RECIPE)
+        check_files(folder, editable=RECIPE)
         checkpoint, damaged = recover_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    device = usable(settings.device, key="training.device")
+    device = find_device(settings.device, key="training.device")
     seed_everything(settings.seed)
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     measured, metric = report_metrics(recipe)

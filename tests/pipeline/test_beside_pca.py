@@ -10,7 +10,7 @@ import pytest
 import seq2see
 from seq2see.errors import UserError
 from seq2see.modalities.vector import written
-from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
+from seq2see.pipeline.vectors import check_autoencoder, compare_with_pca
 from seq2see.recipe import load_recipe
 from seq2see.training.code_sizes import code_sizes
 

@@ -17,7 +17,7 @@ from seq2see.cli.terminal import say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2see.pipeline.pca import PcaComparison
+    from seq2see.pipeline.vectors import PcaComparison
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -52,7 +52,7 @@ def run(args: Arguments) -> None:
         raise UserError(f"--examples must be 1 or more, got {args.examples}")
     model = load_single_model(args.model, "figure pca", on_error=args.on_error)
     from seq2see.data.tables import locate
-    from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
+    from seq2see.pipeline.vectors import check_autoencoder, compare_with_pca
 
     check_autoencoder(model.recipe)
     table, dev = locate(args.data)
