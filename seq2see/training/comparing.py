@@ -31,6 +31,7 @@ from seq2see.recipe.overrides import limits_of
 from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import CHECKPOINTS, latest_checkpoint
 from seq2see.training.dataset import open_table
+from seq2see.training.fine_tuning import flatten
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
 from seq2see.training.resuming import SOURCES, Sources, sources_of, write_tables
@@ -145,7 +146,7 @@ NO_EFFECT = (
 
 def check_comparable(recipes: Mapping[Variant, Recipe]) -> None:
     """Refuse variants whose metrics cannot be compared, and variants that are equal."""
-    settings = {variant: dict(_flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
+    settings = {variant: dict(flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
     for key in next(iter(recipes)).keys:
         changed = [path for path in _differing(list(settings.values())) if f"{path}.".startswith(f"{key}.")]
         measured = [path for path in changed if MEASURED.fullmatch(path)]
@@ -179,16 +180,6 @@ def _check_duplicates(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
 def _differing(settings: list[dict[str, Any]]) -> list[str]:
     paths = dict.fromkeys(path for values in settings for path in values)
     return [path for path in paths if any(values.get(path) != settings[0].get(path) for values in settings)]
-
-
-def _flatten(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of every setting."""
-    for key, value in settings.items():
-        inside = f"{path}.{key}" if path else key
-        if isinstance(value, dict):
-            yield from _flatten(value, inside)
-        else:
-            yield inside, value
 
 
 # ---------------------------------------------------------------- listeners
