@@ -25,7 +25,7 @@ from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.fields import Row
 from seq2see.pipeline.five_answers import Answers, answers_of
-from seq2see.pipeline.frozen_features import kept_for
+from seq2see.pipeline.frozen_features import use_features
 from seq2see.pipeline.inputs import (
     Notices,
     Oracle,
@@ -48,8 +48,8 @@ from seq2see.pipeline.predictor import (
     places_named,
     predict,
 )
-from seq2see.pipeline.scoring import Given, Score, follow, given_ids, score_rows, score_stream
-from seq2see.pipeline.trained_rows import seen_by
+from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, score_rows, score_stream
+from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
@@ -95,7 +95,7 @@ class Model:
         beam: int | None = None,
         n_best: int | None = None,
         sample: bool | None = None,
-        prefix: Given | None = None,
+        prefix: TextOrSymbols | None = None,
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
@@ -128,7 +128,7 @@ class Model:
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else [given_ids(self.bundle, row, prefix) for row in rows],
+            prefix=None if prefix is None else [prefix_ids(self.bundle, row, prefix) for row in rows],
             oracle=forced,
             **options,
         )
@@ -165,7 +165,7 @@ class Model:
         seen = self.seen(rows)
         reversed_rows = reverse_videos(self.recipe, rows) if reverse else []
         measure = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
-        with kept_for(self.bundles, rows + reversed_rows, progress):
+        with use_features(self.bundles, rows + reversed_rows, progress):
             report = measure(rows, bins=by_length, positions=positions).report
             if reverse:
                 report = replace(report, reversed=measure(reversed_rows).report.metrics)
@@ -356,7 +356,7 @@ class Model:
 
     def seen(self, rows: Sequence[Mapping[str, str]]) -> TrainingOverlap | None:
         """Which of these rows the models were trained on; warns if there are any."""
-        seen = seen_by([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
+        seen = training_overlap([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
         if seen is not None:
             warn(seen.lines("line" if self.recipe.data.stream else "row"))
         return seen

@@ -21,7 +21,7 @@ from seq2see.modalities.base import Occlusion, inputs
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import choose_questions
-from seq2see.pipeline.frozen_features import kept_for
+from seq2see.pipeline.frozen_features import use_features
 from seq2see.pipeline.inputs import warn
 from seq2see.pipeline.predictor import BATCH_TOKENS, OnProgress, Progress
 
@@ -41,7 +41,7 @@ def faithful(
     _check(bundle)
     chosen = [rows[question.rows[0]] for question in choose_questions(rows, most)]
     measured: dict[str, list[PlaceWeights]] = {name: [] for name in bundle.recipe.looked_at}
-    with kept_for([bundle], [], None):  # read the files themselves: features have no places that could be hidden
+    with use_features([bundle], [], None):  # read the files themselves: features have no places that could be hidden
         for number, row in enumerate(chosen, start=1):
             importance = PlaceImportance(bundle, row, most=places)
             if number == 1:

@@ -81,15 +81,15 @@ Row = Mapping[str, str]
 class PcaComparison:
     """The reconstructions of an autoencoder and of PCA.
 
-    size: of the code; given, made, principal (rows, numbers): the rows of the table, and as the autoencoder and PCA
-    reconstruct them; mean (numbers,): of the rows that PCA was fitted to; shape: of a row that is an image;
-    angles: degrees between the subspace of the autoencoder's outputs and the principal subspace, where it is linear;
-    why_not: why there are none otherwise.
+    size: of the code; rows, reconstructed, principal (rows, numbers): the rows of the table, and their reconstructions
+    by the autoencoder and by PCA; mean (numbers,): of the rows that PCA was fitted to; shape: of a row that is an
+    image; angles: degrees between the subspace of a linear autoencoder's outputs and the principal subspace; why_not:
+    why there are none.
     """
 
     size: int
-    given: Matrix
-    made: Matrix
+    rows: Matrix
+    reconstructed: Matrix
     principal: Matrix
     mean: Float[np.ndarray, " numbers"]
     shape: tuple[int, ...] | None = None
@@ -98,8 +98,8 @@ class PcaComparison:
 
     def errors(self) -> dict[str, Float[np.ndarray, " rows"]]:
         """The mean squared error of each row by method; the mean stands for a code of no numbers."""
-        outputs = {"autoencoder": self.made, "PCA": self.principal, "the mean (no code)": self.mean[None]}
-        return {name: np.square(output - self.given).mean(1) for name, output in outputs.items()}
+        outputs = {"autoencoder": self.reconstructed, "PCA": self.principal, "the mean (no code)": self.mean[None]}
+        return {name: np.square(output - self.rows).mean(1) for name, output in outputs.items()}
 
 
 def check_autoencoder(recipe: Recipe) -> str:
@@ -140,8 +140,8 @@ def compare_with_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row])
     angles, why_not = _angles(bundle, pca, fitted, size)
     return PcaComparison(
         size,
-        given=np.stack([field.numbers(value) for value in values]),
-        made=_reconstructions(bundle, rows),
+        rows=np.stack([field.numbers(value) for value in values]),
+        reconstructed=_reconstructions(bundle, rows),
         principal=reconstruct(field, pca, model_scale(field, values), size),
         mean=field.restored(pca.mean[None])[0],
         shape=getattr(field.settings, "shape", None),

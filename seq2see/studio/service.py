@@ -20,7 +20,7 @@ from seq2see.pipeline.explain import explain
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.inputs import Notices, Oracle, read_oracle, unknown_symbols, unreached_steps
 from seq2see.pipeline.predictor import answer_options, predict
-from seq2see.pipeline.scoring import Score, follow, given_ids, score_rows
+from seq2see.pipeline.scoring import Score, follow, prefix_ids, score_rows
 from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
@@ -189,7 +189,7 @@ class InferenceService:
         oracle = {} if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
         check_output_length("prefix", request.prefix, self.limits)
         symbols = self._check_search(rows, options)
-        prefixes = [() if request.prefix is None else tuple(given_ids(bundle, row, request.prefix)) for row in rows]
+        prefixes = [() if request.prefix is None else tuple(prefix_ids(bundle, row, request.prefix)) for row in rows]
         return [
             QueuedInput(row, options, number, prefix, oracle, request.replace_unknown, request.maps, size)
             for number, (row, prefix, size) in enumerate(zip(rows, prefixes, symbols, strict=True))

@@ -27,7 +27,7 @@ from seq2see.modalities.base import Field
 from seq2see.modalities.label import FORWARD
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
-from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
+from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, measures_of
 from seq2see.settings.base import TextSettings
@@ -213,7 +213,7 @@ def _read_rows(
 
 def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
     """Notes on rows of --dev that are trained on too (rows that are set aside never are)."""
-    seen = seen_by([(recipe, trained)], dev)
+    seen = training_overlap([(recipe, trained)], dev)
     what = "line" if recipe.data.stream else "row"
     return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
 

@@ -142,7 +142,7 @@ def _check(recipe: Recipe) -> None:
     if recipe.data.stream:
         raise UserError("gradients through time are taken of rows, and data.stream makes one text of them")
     if recipe.inputs and not recipe.texts:
-        read = ", ".join(f"{name} ({one.kind})" for name, one in recipe.inputs.items())
+        read = ", ".join(f"{name} ({column.kind})" for name, column in recipe.inputs.items())
         raise UserError(
             f"gradients through time are taken at symbols, and this recipe reads none: {read}; "
             "allowed: recipes with an input of text, and language models"
@@ -217,8 +217,8 @@ def _through_time(bundle: Bundle, rows: list[Mapping[str, str]]) -> list[tuple[f
 
 
 def _norm(bundle: Bundle) -> float:
-    slopes: list[Tensor] = [one.grad.norm() for one in bundle.network.parameters() if one.grad is not None]
-    return float(torch.stack(slopes).norm())
+    gradients = [parameter.grad for parameter in bundle.network.parameters() if parameter.grad is not None]
+    return float(torch.stack([gradient.norm() for gradient in gradients]).norm())
 
 
 def _no_evaluation(_bundle: Bundle) -> Report:

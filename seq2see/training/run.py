@@ -25,7 +25,7 @@ from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_n
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.frozen_features import keep_features
+from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
@@ -55,7 +55,7 @@ def compute_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, 
         yield from (field.file(field.value(train.stores[name][row])) for row in range(len(train)))
         yield from (field.file(row[name]) for row in dev)
 
-    keep_features(bundle, files, _Speed(say))
+    store_features(bundle, files, _Speed(say))
 
 
 class _Speed:
