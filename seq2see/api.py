@@ -45,7 +45,7 @@ from seq2see.pipeline.predictor import (
     chunks,
     missing_input,
     options_of,
-    places_named,
+    place_names,
     predict,
 )
 from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, score_rows, score_stream
@@ -289,8 +289,7 @@ class Model:
         if named is not None:
             return named
         memory = self.bundle.network.encode(fields.batch([row]).to(self.bundle.device).inputs, 1)
-        places = memory.places[f"{name}.{part}" if part else name]
-        return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
+        return place_names(memory.places[f"{name}.{part}" if part else name])
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder; refused while a training runs in it."""

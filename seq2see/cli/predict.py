@@ -201,12 +201,12 @@ def _options(args: Arguments, model: Model) -> dict[str, Any]:
 
 def _check_searched(options: dict[str, Any], recipe: Recipe) -> None:
     """Refuse search options if there is no search."""
-    from seq2see.pipeline.predictor import ranked, unsearched
+    from seq2see.pipeline.predictor import ranking_options, why_no_search
 
-    useless = [name for name in options if name not in ranked(recipe)] if recipe.output.one_step else []
+    useless = [name for name in options if name not in ranking_options(recipe)] if recipe.output.one_step else []
     if useless:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in useless)
-        raise UserError(f"{names}: not applicable: {unsearched(recipe).replace('n_best', '--n-best')}")
+        raise UserError(f"{names}: not applicable: {why_no_search(recipe).replace('n_best', '--n-best')}")
 
 
 def _predict(

@@ -19,7 +19,7 @@ from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Stream
-from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict, shown_input
+from seq2see.pipeline.predictor import OnProgress, check_length, chunks, input_value, options_of, predict
 from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
 
@@ -40,7 +40,7 @@ class Scored:
         """The record of `score --each --json`, with the row that was scored; a language model's input is null."""
         tokens = zip(self.symbols, self.log_probs, strict=True)
         return {
-            "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
+            "input": input_value({name: value for name, value in row.items() if name != OUTPUT}),
             "output": row[OUTPUT],
             "log_probability": self.log_probability,
             "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],

@@ -206,7 +206,7 @@ def _train(
             folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
         )
         write_examples(folder, recipe, corpus.dev)
-    if not resume or recipe != load_recipe(folder / RECIPE) or RECIPE in changed_files(folder):
+    if not resume or recipe != load_recipe(folder / RECIPE, complete=True) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
