@@ -20,8 +20,9 @@ from PIL import Image
 
 from seq2see.cli.app import run
 from seq2see.errors import UserError
-from seq2see.looks import Looks, Video
+from seq2see.looks import Looks
 from seq2see.modalities.vector import written
+from seq2see.modalities.video import Video
 
 DOCS = Path(__file__).resolve().parent
 PICTURES = DOCS / "pictures"

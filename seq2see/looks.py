@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,65 +17,23 @@ Pixels = NDArray[np.uint8]
 HEADS = 3
 """Number of dimensions of a map with heads."""
 
-TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
-"""Frequencies named on the axis of a spectrogram, in kHz."""
 
-MAX_TICKS = 14
-"""Names of frequencies that fit on the axis."""
+class Drawable:
+    """An input that can be drawn, as the model read it: the base class of one record for each kind of such inputs.
 
-
-@dataclass(frozen=True)
-class Video:
-    """A video as the model read it: frames (frames, height, width, channels) from 0 to 255, and their times in
-    seconds."""
-
-    frames: Pixels
-    times: list[float]
-
-    def sample(self, number: int) -> Video:
-        """The video in `number` frames, evenly selected, for places that cover several frames."""
-        if number == len(self.times):
-            return self
-        selected = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
-        return Video(self.frames[selected], [self.times[frame] for frame in selected])
-
-
-@dataclass(frozen=True)
-class Spectrogram:
-    """A sound as the model read it.
-
-    energies: (frames, mels), log energy of each band; hop: seconds between frames; middles: (mels,), centre frequency
-    of each
-    band in Hz.
+    view: "module:Class" of the `Overlay` that draws attention over it (`seq2see/seeing/overlays.py` says how to write
+    one). The module is imported only to draw, so a record needs neither matplotlib nor `seq2see.seeing`.
     """
 
-    energies: NDArray[np.float32]
-    hop: float
-    middles: NDArray[np.float32]
-
-    @property
-    def seconds(self) -> float:
-        return len(self.energies) * self.hop
-
-    def ticks(self) -> tuple[list[float], list[str]]:
-        """(positions among the bands, names) of round frequencies.
-
-        >>> Spectrogram(np.zeros((4, 3), np.float32), 0.01, np.array([500, 1000, 3000], np.float32)).ticks()
-        ([0.5, 1.5, 2.0], ['0.5', '1', '2'])
-        """
-        inside = [tick for tick in TICKS if self.middles[0] <= 1000 * tick <= self.middles[-1]]
-        positions = np.interp([1000 * tick for tick in inside], self.middles, np.arange(len(self.middles)) + 0.5)
-        places: list[float] = positions.tolist()
-        spaced = [  # of crowded low frequencies only the highest is named
-            number
-            for number, place in enumerate(places)
-            if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / MAX_TICKS
-        ]
-        return [places[number] for number in spaced], [f"{inside[number]:g}" for number in spaced]
+    view: ClassVar[str]
 
 
-Shown = Pixels | Video | Spectrogram
-"""An input that can be shown."""
+@dataclass(frozen=True)
+class Picture(Drawable):
+    """An image as the model read it: pixels (height, width, channels)."""
+
+    view: ClassVar[str] = "seq2see.seeing.image:ImageOverlay"
+    pixels: Pixels
 
 
 @dataclass
@@ -88,15 +46,13 @@ class Looks:
     inputs: for each map the symbols of its places;
     outputs: the symbols of the steps, including `<eos>`; one row for a label;
     layouts: for each map how its places lie ({"kind": "tokens", "shape": [5]}; "parts": how many places lie in each
-    larger
-    place, such as words in sentences);
+    larger place, such as words in sentences);
     chosen: for the maps of a hard choice the place selected at each step, whose weight is its probability;
     rows: the queries, for maps in which these are not the outputs: self-attention of an encoder or decoder;
     reason: why there is no map, if there is none;
     probabilities: of the outputs, if known;
-    pictures: for inputs that are images, videos or sounds, functions that return them as the model read them; called
-    only to
-    draw, so that looks stay small;
+    pictures: for inputs that can be drawn (images, videos, sounds, ..), functions that return them as the model read
+    them; called only to draw, so that looks stay small;
     beside: texts that were read but not attended to (the question about an image), by input.
     """
 
@@ -109,7 +65,7 @@ class Looks:
     rows: dict[str, list[str]] = field(default_factory=dict)
     chosen: dict[str, list[int]] = field(default_factory=dict)
     probabilities: list[float] = field(default_factory=list)
-    pictures: dict[str, Callable[[], Shown | None]] = field(default_factory=dict)
+    pictures: dict[str, Callable[[], Drawable | None]] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -134,15 +90,15 @@ class Looks:
         """Whether that map is self-attention: its queries are its places."""
         return name in self.rows and self.rows[name] == self.inputs.get(name)
 
-    def shown(self, name: str) -> Shown | None:
-        """The image, video or spectrogram under a map; None if it lies over nothing that can be shown."""
+    def drawable(self, name: str) -> Drawable | None:
+        """The input under a map; None if it lies over nothing that can be drawn."""
         show = self.pictures.get(name.partition(".")[0])
         return None if show is None else show()
 
     def picture(self, name: str) -> Pixels | None:
         """The image under a map; None if it does not lie over one."""
-        shown = self.shown(name)
-        return shown if isinstance(shown, np.ndarray) else None
+        drawable = self.drawable(name)
+        return drawable.pixels if isinstance(drawable, Picture) else None
 
     def to_dict(self) -> dict[str, Any]:
         """As in `predict --json`: the default map at the top level, all maps under `maps` if there are several,

@@ -226,8 +226,7 @@ class Rendering:
     """Settings of the images.
 
     fonts: names or files, one chosen at random for each image; size: font size in pixels; max_characters: of a line, 0
-    for no
-    limit; copies: images of each line; dev_share: share of lines in dev.tsv.
+    for no limit; copies: images of each line; dev_share: share of lines in dev.tsv.
     """
 
     fonts: Sequence[str]

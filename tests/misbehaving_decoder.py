@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from seq2see.data.decoder_pool import DecoderPool
-from seq2see.data.decoder_process import DECODERS, Arrays, Decode, main
+from seq2see.data.decoder_process import Arrays, decode_file, main
+from seq2see.data.media_files import Job
 
 COMMAND = (sys.executable, "-P", "-m", "tests.misbehaving_decoder")
 
@@ -63,12 +64,10 @@ MISDEEDS: dict[bytes, Callable[[], Any]] = {
 """By the contents of a file."""
 
 
-def misbehaving(decode: Decode) -> Decode:
-    def decode_or_not(path: str, settings: Any) -> Arrays:
-        content = Path(path).read_bytes() if Path(path).is_file() else b""
-        return MISDEEDS[content]() if content in MISDEEDS else decode(path, settings)
-
-    return decode_or_not
+def misbehave(job: Job) -> Arrays:
+    path = Path(job.path)
+    content = path.read_bytes() if path.is_file() else b""
+    return MISDEEDS[content]() if content in MISDEEDS else decode_file(job)
 
 
 LIMITS: dict[str, Any] = {
@@ -86,4 +85,4 @@ def pool(**limits: Any) -> DecoderPool:
 
 
 if __name__ == "__main__":
-    main({kind: misbehaving(decode) for kind, decode in DECODERS.items()})
+    main(misbehave)

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import seq2see
-from seq2see.cli.figures.lengths import chart_of
+from seq2see.cli.figure.lengths import chart_of
 from seq2see.evaluation import Rows, paired_bootstrap
 from seq2see.evaluation.by_length import length_curves
 from seq2see.pipeline.evaluator import predict_rows

@@ -18,8 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from seq2see import __version__
-from seq2see.cli.parser import Arguments, Parser
-from seq2see.cli.terminal import program
+from seq2see.cli.parser import Arguments, Parser, program
 from seq2see.errors import Notice, UserError, nearest
 
 DEBUG = "SEQ2SEE_DEBUG"
@@ -78,13 +77,13 @@ def _warnings(*, debug: bool) -> Iterator[None]:
     """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        shown: set[str] = set()
+        printed: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                if str(message) not in shown:
+                if str(message) not in printed:
                     print(message, file=sys.stderr, flush=True)
-                shown.add(str(message))
+                printed.add(str(message))
             else:
                 usual(message, category, *place, **more)
 
@@ -170,14 +169,13 @@ def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
 def parse_command(module: str, name: str, arguments: Sequence[str]) -> tuple[Any, Arguments]:
     """(the command's module, its parsed arguments).
 
-    A command with KINDS is a family: its first argument chooses a module in the package of the family's name
-    (`figure.py`, `figures/lengths.py`).
+    A command with KINDS is a package, in which each kind has a module: `seq2see figure lengths` is `figure/lengths.py`.
     """
     command = import_module(module)
     kinds: dict[str, str] = getattr(command, "KINDS", {})
     if kinds and not (arguments and arguments[0] in HELP_OPTIONS):
         kind = _check_kind(kinds, name, arguments)
-        return parse_command(f"{module}s.{kind.replace('-', '_')}", f"{name} {kind}", arguments[1:])
+        return parse_command(f"{module}.{kind.replace('-', '_')}", f"{name} {kind}", arguments[1:])
     parser = Parser(name, about=str(command.__doc__).split(": ", 1)[1], examples=command.EXAMPLES)
     command.arguments(parser)
     return command, parser.read(arguments)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer
-from seq2see.cli.terminal import print_json, program, say
+from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer, print_json, program, say
 from seq2see.errors import UserError
 
 EXAMPLES = (

@@ -13,9 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number
+from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number, program, say
 from seq2see.cli.serve import HOST, PORT, serve_studio
-from seq2see.cli.terminal import program, say
 from seq2see.errors import UserError, imported
 
 if TYPE_CHECKING:

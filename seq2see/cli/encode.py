@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seq2see.cli.inputs import chunked, load_single_model, read_inputs
-from seq2see.cli.parser import Arguments, Parser, add_inputs, add_json, add_model, integer
-from seq2see.cli.terminal import print_json, say
+from seq2see.cli.parser import Arguments, Parser, add_inputs, add_json, add_model, integer, print_json, say
 from seq2see.errors import UserError
 
 EXAMPLES = (

@@ -9,8 +9,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import load_model
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_model, comma_separated, integer
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_beam,
+    add_data,
+    add_json,
+    add_model,
+    comma_separated,
+    integer,
+    print_json,
+)
 from seq2see.errors import UserError
 from seq2see.progress import Meter
 

@@ -6,8 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import load_single_model, parse_input
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer, print_json
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = ("seq2see explain runs/transliteration india --step 2",)
 MAX_PLACE = 60
-"""Characters shown of a place, which may be a sentence."""
+"""Characters lines of a place, which may be a sentence."""
 BAR = 30
 FIRST = 6
 
@@ -51,72 +50,72 @@ def lines(explanation: Explanation) -> list[str]:
     """The step for a person to read: each number under its equation."""
     equations = explanation.equations
     written = " ".join(explanation.outputs[: explanation.step]) or "nothing"
-    shown = [
+    lines = [
         f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}",
         "",
     ]
     if explanation.start:
-        shown += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
+        lines += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
     if explanation.reads is not None:
-        shown += [f"reads    y_{{t-1}} = {explanation.reads}"]
+        lines += [f"reads    y_{{t-1}} = {explanation.reads}"]
     by_layer = any(layer.self_attention for layer in explanation.layers) or any(
         layer.looks for layer in explanation.layers[:-1]
     )
-    shown += _by_layer(explanation) if by_layer else _at_once(explanation)
-    shown += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
+    lines += _by_layer(explanation) if by_layer else _at_once(explanation)
+    lines += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
     if explanation.generating is not None:
-        shown.append(
+        lines.append(
             f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied"
         )
     width = max(len(text) for text, _ in explanation.likeliest)
     for text, probability in explanation.likeliest:
         mark = "  <- written" if text == explanation.writes else ""
-        shown.append(f"         {text:<{width}}  {probability:.4f}  {_bar(probability)}{mark}".rstrip())
+        lines.append(f"         {text:<{width}}  {probability:.4f}  {_bar(probability)}{mark}".rstrip())
     if explanation.writes not in [text for text, _ in explanation.likeliest]:
-        shown.append(f"         {explanation.writes:<{width}}  {explanation.probability:.4f}  <- written")
-    return shown
+        lines.append(f"         {explanation.writes:<{width}}  {explanation.probability:.4f}  <- written")
+    return lines
 
 
 def _at_once(explanation: Explanation) -> list[str]:
     """Of a decoder with one attention: query, looks, and the equation of the state."""
-    equations, shown = explanation.equations, list[str]()
+    equations, lines = explanation.equations, list[str]()
     if explanation.looks:
-        shown += [
+        lines += [
             f"query    {equations['query']}",
             *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1]),
         ]
     for look in explanation.looks:
-        shown += ["", f"looks at {look.input}", f"         {equations['energies']}", f"         {equations['weights']}"]
-        shown += _places(look)
-        shown += _heads(look)
-        shown += [f"context  {equations['context']}", f"         {_vector(look.context)}"] if look.context else []
-    shown += ["", f"state    {equations['state']}"]
-    shown += [f"         {equations['cell']}"] if "cell" in equations else []
-    return shown + [f"         layer {layer.layer}: {_vector(layer.state)}" for layer in explanation.layers[:-1]]
+        lines += ["", f"looks at {look.input}", f"         {equations['energies']}", f"         {equations['weights']}"]
+        lines += _places(look)
+        lines += _heads(look)
+        lines += [f"context  {equations['context']}", f"         {_vector(look.context)}"] if look.context else []
+    lines += ["", f"state    {equations['state']}"]
+    lines += [f"         {equations['cell']}"] if "cell" in equations else []
+    return lines + [f"         layer {layer.layer}: {_vector(layer.state)}" for layer in explanation.layers[:-1]]
 
 
 def _by_layer(explanation: Explanation) -> list[str]:
     """Of a decoder whose layers have attention each: the equations first, then the numbers of every layer."""
-    equations, shown = explanation.equations, list[str]()
+    equations, lines = explanation.equations, list[str]()
     if explanation.looks:
-        shown += [
+        lines += [
             f"query    {equations['query']}",
             f"looks    {equations['energies']}",
             f"         {equations['weights']}",
         ]
-        shown += [f"context  {equations['context']}"]
-    shown += [f"state    {equations['state']}"]
+        lines += [f"context  {equations['context']}"]
+    lines += [f"state    {equations['state']}"]
     for layer in explanation.layers:
-        shown += ["", f"layer {layer.layer}"]
+        lines += ["", f"layer {layer.layer}"]
         if layer.self_attention is not None:
-            shown += ["         self-attention to what was read", *_places(layer.self_attention)]
-            shown += _heads(layer.self_attention)
+            lines += ["         self-attention to what was read", *_places(layer.self_attention)]
+            lines += _heads(layer.self_attention)
         for look in layer.looks:
-            shown += [f"looks at {look.input}", *(f"         query: {_vector(layer.query)}" for _ in layer.query[:1])]
-            shown += [*_places(look), *_heads(look)]
-            shown += [f"         context: {_vector(look.context)}"] if look.context else []
-        shown += [f"         state after the layer: {_vector(layer.state)}"]
-    return [*shown, "", "state    after the last layer"]
+            lines += [f"looks at {look.input}", *(f"         query: {_vector(layer.query)}" for _ in layer.query[:1])]
+            lines += [*_places(look), *_heads(look)]
+            lines += [f"         context: {_vector(look.context)}"] if look.context else []
+        lines += [f"         state after the layer: {_vector(layer.state)}"]
+    return [*lines, "", "state    after the last layer"]
 
 
 def _places(look: Looked) -> list[str]:
@@ -130,13 +129,13 @@ def _places(look: Looked) -> list[str]:
 
 def _heads(look: Looked) -> list[str]:
     """Each head by itself: its query, the energies and weights of the places, and its context."""
-    shown = []
+    lines = []
     for number, head in enumerate(look.heads, start=1):
         pairs = [f"{e:.3f} {a:.3f}" for e, a in zip(head.energies, head.weights, strict=True)]
-        shown += [f"         head {number}  query: {_vector(head.query)}"]
-        shown += [f"                 energy and weight of each place: {'; '.join(pairs)}"]
-        shown += [f"                 context: {_vector(head.context)}"]
-    return shown
+        lines += [f"         head {number}  query: {_vector(head.query)}"]
+        lines += [f"                 energy and weight of each place: {'; '.join(pairs)}"]
+        lines += [f"                 context: {_vector(head.context)}"]
+    return lines
 
 
 def _vector(numbers: list[float]) -> str:

@@ -13,10 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.common import add_theme, check_drawing
+from seq2see.cli.figure import add_theme, check_drawing
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, integer
-from seq2see.cli.terminal import print_json, say
+from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, integer, print_json, say
 from seq2see.errors import UserError
 from seq2see.progress import Meter
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from seq2see.cli.terminal import say
+from seq2see.cli.parser import say
 from seq2see.errors import UserError, counted
 
 if TYPE_CHECKING:

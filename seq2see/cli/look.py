@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import parse_input
 from seq2see.cli.looks import check_looks
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_input, add_json, add_model, integer
-from seq2see.cli.terminal import print_json, program, say
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_beam,
+    add_input,
+    add_json,
+    add_model,
+    integer,
+    print_json,
+    program,
+    say,
+)
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

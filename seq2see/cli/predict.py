@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.inputs import chunked, load_model, read_inputs
 from seq2see.cli.looks import LooksWriter, image_writer
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_inputs, add_json, add_model, integer, number
-from seq2see.cli.terminal import print_json, say
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_beam,
+    add_inputs,
+    add_json,
+    add_model,
+    integer,
+    number,
+    print_json,
+    say,
+)
 from seq2see.errors import UserError, counted
 from seq2see.progress import Meter
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number
-from seq2see.cli.terminal import say
+from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number, say
 
 EXAMPLES = (
     'seq2see render urdu.txt --fonts "Noto Nastaliq Urdu" --out lines --dev-share 0.05',

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, add_json
-from seq2see.cli.terminal import print_json, program, say
+from seq2see.cli.parser import Arguments, Parser, add_json, print_json, program, say
 from seq2see.errors import UserError, nearest
 
 EXAMPLES = ("seq2see sample", "seq2see sample easy-vqa --out data/easy-vqa")

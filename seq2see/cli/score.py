@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from seq2see.cli.inputs import load_model
-from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, print_json
 from seq2see.errors import UserError, counted
 from seq2see.progress import Meter
 

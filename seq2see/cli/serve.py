@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
-from seq2see.cli.parser import Arguments, Parser, add_plugin, integer, number
-from seq2see.cli.terminal import say
+from seq2see.cli.parser import Arguments, Parser, add_plugin, integer, number, say
 from seq2see.errors import UserError, imported
 from seq2see.studio.limits import Limits
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, add_json, add_overrides
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import Arguments, Parser, add_json, add_overrides, print_json
 from seq2see.errors import UserError
 
 EXAMPLES = ("seq2see show translation --set attention.score=dot", "seq2see show runs/translation")

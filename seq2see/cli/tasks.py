@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from seq2see.cli.parser import Arguments, Parser, add_json
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import Arguments, Parser, add_json, print_json
 
 EXAMPLES = ("seq2see tasks",)
 

@@ -10,9 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer
+from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer, print_json, program, say
 from seq2see.cli.serve import NEEDED, PORT
-from seq2see.cli.terminal import print_json, program, say
 from seq2see.errors import UserError, imported
 
 if TYPE_CHECKING:

@@ -118,10 +118,9 @@ class Nested:
     """Words of one column for a batch of documents.
 
     ids: (batch, sentences, words), 0 for padding; mask: True where a word is real; sentences have at least one word and
-    come
-    before the empty ones. symbols: the words as written, by document and sentence; texts: the sentences as written;
-    copyable: the output symbols of the words of each document in sequence, if a model may copy them. Every axis is at
-    least 1.
+    come before the empty ones. symbols: the words as written, by document and sentence; texts: the sentences as
+    written; copyable: the output symbols of the words of each document in sequence, if a model may copy them. Every
+    axis is at least 1.
     """
 
     ids: Int[Tensor, "batch sentences words"]
@@ -179,8 +178,7 @@ class BatchPlan:
     column + longest of the second + ...).
 
     widths: (rows, columns), symbols of each row by column, the output last. A row above the budget is a batch of its
-    own.
-    The seed and a position (epoch, index of the batch) determine the rows.
+    own. The seed and a position (epoch, index of the batch) determine the rows.
     """
 
     def __init__(self, widths: NDArray[np.integer], *, batch_tokens: int, batch_rows: int, seed: int = 1):
@@ -196,8 +194,7 @@ class BatchPlan:
         """All rows, once each, as batches in random order.
 
         Rows are shuffled, divided into pools of about a hundred batches and sorted by length within each pool, so that
-        batches
-        differ between epochs.
+        batches differ between epochs.
         """
         if self._latest is None or self._latest[0] != number:
             random = np.random.default_rng([abs(self.seed), int(self.seed < 0), number])
@@ -217,8 +214,8 @@ class BatchPlan:
         """Rows of similar lengths side by side; ties keep their random order.
 
         One input: by its length, then the output's. Several: by the length of the first, in strips of equal size, each
-        sorted by
-        the rest. Neighbouring strips ascend and descend in turn, so that rows stay similar across their border.
+        sorted by the rest. Neighbouring strips ascend and descend in turn, so that rows stay similar across their
+        border.
         """
         widths = self.widths[rows]
         inputs = self.widths.shape[1] - 1 - column

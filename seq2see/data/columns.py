@@ -36,11 +36,9 @@ class Resolution:
     """The columns of a recipe in a table.
 
     mapping: {name in the recipe: column of the table}; note: what was guessed, for the user; lists: names whose values
-    may be
-    lists of texts, with the function that joins them; files: names whose values are paths, with a function that returns
-    why
-    a file cannot be used, or None; numbers: the same for rows of numbers; known: values that every row has without a
-    column.
+    may be lists of texts, with the function that joins them; files: names whose values are paths, with a function that
+    returns why a file cannot be used, or None; numbers: the same for rows of numbers; known: values that every row has
+    without a column.
     """
 
     mapping: dict[str, str]
@@ -204,7 +202,7 @@ def has_column(column: str, table_columns: Sequence[str]) -> bool:
 def resolve(
     table_columns: Sequence[str],
     wanted: Sequence[tuple[str, str]],
-    given: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     *,
     path: str | Path,
     optional: Collection[str] = (),
@@ -212,29 +210,28 @@ def resolve(
     """Find the recipe's columns in a table.
 
     wanted: (name in the recipe, column named by the recipe), inputs first, the output last;
-    given: columns in the order of `wanted` (--columns); optional: names that may be absent (outputs, at prediction).
+    columns: those of the table in the order of `wanted` (--columns);
+    optional: names that may be absent (outputs, at prediction).
 
     The user's columns come first; then the recipe's names if the header has them; then, with a note, the table's
-    columns in
-    order if their number fits exactly. A column `history[-1]` is the last item of the lists in column `history`. Names
-    with
-    the same column (an autoencoder's input and output) count as one.
+    columns in order if their number fits exactly. A column `history[-1]` is the last item of the lists in column
+    `history`. Names with the same column (an autoencoder's input and output) count as one.
     """
-    if isinstance(given, str):
-        raise UserError(f"columns: expected a list of names, got '{given}'")
+    if isinstance(columns, str):
+        raise UserError(f"columns: expected a list of names, got '{columns}'")
     leaders: dict[str, str] = {}
     for name, column in wanted:
         leaders.setdefault(column, name)
-    if len(leaders) < len(wanted) and (given is None or len(given) < len(wanted)):
+    if len(leaders) < len(wanted) and (columns is None or len(columns) < len(wanted)):
         alone = [(name, column) for column, name in leaders.items()]
-        resolution = resolve(table_columns, alone, given, path=path, optional=set(optional) & set(leaders.values()))
+        resolution = resolve(table_columns, alone, columns, path=path, optional=set(optional) & set(leaders.values()))
         shared = {name: leaders[column] for name, column in wanted}
         mapping = {name: resolution.mapping[leader] for name, leader in shared.items() if leader in resolution.mapping}
         return Resolution(mapping, resolution.note)
     names = [name for name, _ in wanted]
     needed = [name for name in names if name not in optional]
-    if given is not None:
-        return _from_option(table_columns, names, given, path=path, least=len(needed))
+    if columns is not None:
+        return _from_option(table_columns, names, columns, path=path, least=len(needed))
     named = {name: column for name, column in wanted if has_column(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
@@ -248,21 +245,21 @@ def resolve(
 
 
 def _from_option(
-    table_columns: Sequence[str], names: list[str], given: Sequence[str], *, path: str | Path, least: int
+    table_columns: Sequence[str], names: list[str], columns: Sequence[str], *, path: str | Path, least: int
 ) -> Resolution:
-    if not least <= len(given) <= len(names):
+    if not least <= len(columns) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         raise UserError(
-            f"--columns {as_option(given)}: {len(given)} columns given, {number} expected,"
+            f"--columns {as_option(columns)}: {len(columns)} columns given, {number} expected,"
             f" in this order: {', '.join(names)}{_comma_hint(table_columns[: len(names)], table_columns)}"
         )
-    for column in given:
+    for column in columns:
         if not has_column(column, table_columns):
             raise UserError(
                 f"{path}: no column '{column}'{nearest(column, table_columns)};"
-                f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(given)], table_columns)}"
+                f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(columns)], table_columns)}"
             )
-    return Resolution(dict(zip(names, given, strict=False)))
+    return Resolution(dict(zip(names, columns, strict=False)))
 
 
 def quoted(names: Sequence[str], *, between: str = ", ") -> str:

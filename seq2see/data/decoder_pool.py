@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from math import prod
 from time import monotonic
@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from seq2see.data.decoder_process import MESSAGE_LENGTH, Arrays, receive, send
-from seq2see.data.media_files import Job, MediaError
+from seq2see.data.decoder_process import MESSAGE_LENGTH, Arrays, import_name, receive, send
+from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 
 START_SECONDS = 60.0
@@ -30,7 +30,7 @@ START_SECONDS = 60.0
 FAILURE_SECONDS = 60.0
 """Seconds for which a process that could not be started is reported as a problem."""
 GROWN = 256_000_000
-"""Bytes of memory from which on an idle process is replaced."""
+"""Bytes by which an idle process may have grown; beyond them it is replaced."""
 DTYPES = ("uint8", "int64", "float32", "float64")
 COMMAND = (sys.executable, "-P", "-m", "seq2see.data.decoder_process")
 CLOSING, CANCELLED = "the server is closing", "was no longer waited for while it was decoded"
@@ -55,7 +55,9 @@ class DecoderPool:
     """Decodes files in the order in which they come; threads and processes start with the first one.
 
     memory: bytes of each process; seconds: for one file; queue_size: files that may wait; result_bytes: of one file's
-    arrays."""
+    arrays. A process knows the kinds of files that were added before it was started; one that lacks the kind of a file
+    is replaced.
+    """
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class DecoderPool:
         self.processes, self.queue_size = processes, queue_size
         self._failure, self._failed_at = "", -FAILURE_SECONDS
         self._memory, self._seconds, self._result_bytes, self._command = memory, seconds, result_bytes, command
+        self._kinds: dict[type[MediaSettings], str] = {}  # by which name a process imports each
         self._queue: deque[Decoding] = deque()
         self._running: dict[Decoding, _Process | None] = {}  # None: its process is being started
         self._processes: set[_Process] = set()  # including those that are being started
@@ -102,8 +105,17 @@ class DecoderPool:
     def running(self) -> int:
         return len(self._running)
 
+    def add_kind(self, kind: type[MediaSettings]) -> None:
+        """Make the settings class of a kind of files known to processes; a UserError where they cannot import it."""
+        if kind not in self._kinds:
+            name = import_name(kind)
+            with self._changed:
+                self._kinds[kind] = name
+
     def submit(self, jobs: Sequence[Job]) -> list[Decoding]:
         """Queue all of these files, or refuse all of them."""
+        for job in jobs:
+            self.add_kind(type(job.settings))
         decodings = [Decoding(job) for job in jobs]
         with self._changed:
             if self._closed:
@@ -192,7 +204,7 @@ class DecoderPool:
         """Decode one file with this process or a new one, and set its result; the process for the next file."""
         arrays, failure = Arrays(), None
         try:
-            process = self._usable(process)
+            process = self._usable(process, type(decoding.job.settings))
             if process is None:
                 process = self._start()
             with self._changed:
@@ -221,7 +233,9 @@ class DecoderPool:
         """A process that is ready; Unavailable where none can be started."""
         process: _Process | None = None
         try:
-            process = _Process(self._command, self._memory, self._seconds, self._result_bytes)
+            with self._changed:
+                kinds = dict(self._kinds)
+            process = _Process(self._command, kinds, self._memory, self._seconds, self._result_bytes)
             with self._changed:
                 self._processes.add(process)
                 if self._closed:
@@ -235,9 +249,9 @@ class DecoderPool:
         self._failed_at = -FAILURE_SECONDS
         return process
 
-    def _usable(self, process: _Process | None) -> _Process | None:
-        """The process if it can be used again; otherwise it is ended."""
-        if process is None or process.usable:
+    def _usable(self, process: _Process | None, kind: type[MediaSettings] | None = None) -> _Process | None:
+        """The process if it can be used again, for files of that kind; otherwise it is ended."""
+        if process is None or (process.usable and (kind is None or kind in process.kinds)):
             return process
         self._end(process)
         return None
@@ -255,14 +269,24 @@ class DecoderPool:
 
 
 class _Process:
-    """One process, used by one thread; any thread may `kill` it. answered: whether it answered for its last file."""
+    """One process, used by one thread; any thread may `kill` it. kinds: the names of the settings classes it knows;
+    answered: whether it answered for its last file."""
 
-    def __init__(self, command: Sequence[str], memory: int, seconds: float, result_bytes: int):
+    def __init__(
+        self,
+        command: Sequence[str],
+        kinds: Mapping[type[MediaSettings], str],
+        memory: int,
+        seconds: float,
+        result_bytes: int,
+    ):
+        self.kinds = kinds
         self._seconds, self._memory, self._result_bytes = seconds, memory, result_bytes
         self._killed: str | None = None
         self._grown = self.answered = False
+        self._resident = 0  # bytes, before it decodes anything
         self._popen = subprocess.Popen(
-            [*command, str(memory), str(seconds)],
+            [*command, str(memory), str(seconds), *kinds.values()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -278,9 +302,10 @@ class _Process:
         """Wait for its first message; an error where it ends or is too slow."""
         with self._deadline(START_SECONDS):
             ready = receive(self._answers)
-        if not ready:
+        if not ready or not ready.get("ready"):
             self.end()
-            raise OSError(f"it ended with code {self._popen.returncode}")
+            raise OSError((ready or {}).get("problem") or f"it ended with code {self._popen.returncode}")
+        self._resident = ready.get("resident", 0)
 
     @property
     def usable(self) -> bool:
@@ -288,18 +313,19 @@ class _Process:
 
     def decode(self, job: Job) -> Arrays:
         """The arrays of a file, or a MediaError; afterwards the process may not be usable."""
-        settings = job.settings.model_dump(mode="json", exclude={"column", "encoder"})
+        settings, preview = map(_written, (job.settings, job.preview))
+        kind, number = self.kinds[type(job.settings)], job.settings.decoded_arrays * len(job.keys)
         self.answered = False
         try:
             with self._deadline(self._seconds):
-                send(self._jobs, {"kind": job.settings.kind, "path": job.path, "settings": settings})
+                send(self._jobs, {"kind": kind, "path": job.path, "settings": settings, "preview": preview})
                 answer = receive(self._answers)
                 if answer is None:
                     raise EOFError
                 self.answered = True
-                self._grown = answer.get("resident", 0) > GROWN
+                self._grown = answer.get("resident", 0) > self._resident + GROWN
                 if "problem" not in answer:
-                    self._check_header(answer["arrays"], job.settings.decoded_arrays)
+                    self._check_header(answer["arrays"], number)
                     return [self._read_array(header) for header in answer["arrays"]]
         except MediaError:  # a result that is too large is not read
             self.kill("ended")
@@ -367,6 +393,10 @@ class _Process:
         if reason is not None:
             return CANCELLED
         return f"its decoder broke down: it is damaged, or takes more than {self._memory // 1_000_000:,} MB to decode"
+
+
+def _written(settings: MediaSettings | None) -> dict[str, Any] | None:
+    return None if settings is None else settings.model_dump(mode="json", exclude={"column", "encoder"})
 
 
 def _environment() -> dict[str, str]:

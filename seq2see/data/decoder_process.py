@@ -3,7 +3,12 @@
 It reads jobs from its standard input and writes arrays to its standard output, until the input ends. A message is its
 length in four bytes, then JSON; the bytes of the arrays that a message announces follow it. There is no pickle: even a
 decoder that a file controls cannot control the server through what it sends. That is no sandbox: such a decoder still
-runs as the server's user and may do what that user may, within the limits below. Nothing here imports torch.
+runs as the server's user and may do what that user may, within the limits below.
+
+The kinds of files that it decodes are arguments of the process: the names of their settings classes ("module:Class",
+subclasses of `MediaSettings` with a method `decode`). It imports these modules before it limits itself. The names come
+from the models served, never from a request. Nothing here imports torch; a module that does works too, and makes every
+process larger.
 """
 
 from __future__ import annotations
@@ -15,18 +20,15 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.image_files import ImageInput
-from seq2see.data.media_files import MediaError, MediaSettings
-from seq2see.data.sound_files import SoundInput
-from seq2see.data.video_files import VideoInput
+from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 
 try:
@@ -38,26 +40,50 @@ LENGTH = struct.Struct(">I")
 MAX_FILES = 64
 """Files open at a time, those of libraries included."""
 OVERHEAD = 1 << 30
-"""Bytes of address space beside the memory that is allowed, for libraries that are mapped and hardly read."""
+"""Bytes of address space beside the memory that is allowed and what is mapped already, for libraries that are loaded
+with the first file: they are mapped and hardly read."""
 NICE = 10
 """Priority below the server's."""
 MESSAGE_LENGTH = 500
 """Characters of a message about a file."""
 
 Arrays = list[NDArray[Any]]
-Decode = Callable[[str, Any], Arrays]
+Decode = Callable[[Job], Arrays]
 
 
-def _decode(kind: type[MediaSettings], path: str, settings: Any) -> Arrays:
-    return kind.model_validate(settings).decode(path)
+def decode_file(job: Job) -> Arrays:
+    """The arrays of a file, those of its preview behind them."""
+    if job.preview is None:
+        return job.settings.decode(job.path)
+    return job.settings.decode_with_preview(job.path, job.preview)
 
 
-DECODERS: dict[str, Decode] = {
-    "image": partial(_decode, ImageInput),
-    "sound": partial(_decode, SoundInput),
-    "video": partial(_decode, VideoInput),
-}
-"""By kind of input."""
+def import_name(kind: type[MediaSettings]) -> str:
+    """The name by which another process imports a class; a UserError where it cannot.
+
+    >>> from seq2see.data.image_files import ImageInput
+    >>> import_name(ImageInput)
+    'seq2see.data.image_files:ImageInput'
+    """
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    try:
+        if kind.__module__ != "__main__" and import_kind(name) is kind:
+            return name
+    except (ImportError, AttributeError):
+        pass
+    raise UserError(
+        f"the settings class {name.replace(':', '.')} cannot be imported by the processes that decode files; "
+        "define it at the top level of a module, not of the program itself"
+    )
+
+
+def import_kind(name: str) -> type[MediaSettings]:
+    """The settings class of that name ("module:Class")."""
+    module, _, path = name.partition(":")
+    kind: Any = import_module(module)
+    for part in path.split("."):
+        kind = getattr(kind, part)
+    return kind  # type: ignore[no-any-return]
 
 
 def send(stream: BinaryIO, message: Mapping[str, Any]) -> None:
@@ -84,13 +110,15 @@ def receive(stream: BinaryIO, most: int = 1 << 20) -> dict[str, Any] | None:
     return message
 
 
-def serve(jobs: BinaryIO, answers: BinaryIO, *, seconds: float, decoders: Mapping[str, Decode] = DECODERS) -> None:
-    """Decode files until the jobs end; seconds: computing time of each."""
-    send(answers, {"ready": True})
-    while (job := receive(jobs)) is not None:
+def serve(
+    jobs: BinaryIO, answers: BinaryIO, kinds: Mapping[str, type[MediaSettings]], *, seconds: float, decode: Decode
+) -> None:
+    """Decode files until the jobs end; kinds: by name; seconds: computing time of each file."""
+    send(answers, {"ready": True, "resident": resident()})
+    while (message := receive(jobs)) is not None:
         _limit_time(seconds)
         try:
-            arrays = decoders[job["kind"]](job["path"], job["settings"])
+            arrays = decode(_read_job(message, kinds))
         except UserError as error:
             answer = {"problem": str(error)[:MESSAGE_LENGTH], "media": isinstance(error, MediaError)}
             send(answers, answer | {"resident": resident()})
@@ -106,10 +134,25 @@ def serve(jobs: BinaryIO, answers: BinaryIO, *, seconds: float, decoders: Mappin
         answers.flush()
 
 
+def _read_job(message: Mapping[str, Any], kinds: Mapping[str, type[MediaSettings]]) -> Job:
+    kind = kinds[message["kind"]]
+    preview = message["preview"]
+    return Job(
+        message["path"],
+        kind.model_validate(message["settings"]),
+        None if preview is None else kind.model_validate(preview),
+    )
+
+
 def resident() -> int:
-    """Bytes of memory of this process; 0 where the system does not tell."""
+    """Bytes of memory of this process; 0 where the system does not report it."""
+    return _pages(1)
+
+
+def _pages(column: int) -> int:
+    """Bytes that a column of /proc/self/statm counts: 0, mapped; 1, in memory. 0 where there is no such file."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text("ascii").split()[column]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
@@ -120,7 +163,7 @@ def _limit(memory: int) -> None:
     if resource is not None:
         wanted = {
             "RLIMIT_DATA": memory,
-            "RLIMIT_AS": memory + OVERHEAD,
+            "RLIMIT_AS": _pages(0) + memory + OVERHEAD,
             "RLIMIT_FSIZE": 0,
             "RLIMIT_NOFILE": MAX_FILES,
             "RLIMIT_CORE": 0,
@@ -143,13 +186,23 @@ def _limit_time(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def main(decoders: Mapping[str, Decode] = DECODERS) -> None:
-    """Arguments: bytes of memory, seconds for each file."""
-    memory, seconds = int(sys.argv[1]), float(sys.argv[2])
+def main(decode: Decode = decode_file) -> None:
+    """Arguments: bytes of memory, seconds for each file, names of settings classes."""
+    memory, seconds, names = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the answers
+    kinds = _import_kinds(names, answers)
     _limit(memory)
-    serve(sys.stdin.buffer, answers, seconds=seconds, decoders=decoders)
+    serve(sys.stdin.buffer, answers, kinds, seconds=seconds, decode=decode)
+
+
+def _import_kinds(names: Sequence[str], answers: BinaryIO) -> dict[str, type[MediaSettings]]:
+    """Settings classes by name; where one cannot be imported, the server is sent the reason and the process ends."""
+    try:
+        return {name: import_kind(name) for name in names}
+    except Exception as error:
+        send(answers, {"problem": f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH]})
+        raise
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a frozen network made of files, kept on disk: computed once, read a few at a time, whole after any crash."""
+"""Features of files that a frozen network computed, kept on disk: computed once, valid after any crash."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ Array = NDArray[np.float16]
 
 
 class FeatureStore:
-    """Arrays of one shape by file, in half precision: `features.bin`, and `index.jsonl` which says whose each is.
+    """Arrays of one shape by file, in half precision: `features.bin`, and `index.jsonl` with the file of each array.
 
-    A line of the index is written behind the array it speaks of, so that whatever stops a run leaves the beginning of
-    a good store: what the index does not tell of is overwritten. Runs that share a store add to it in turn, each behind
-    what the others have added. A file that has changed since (its size or time) is
-    not known any more.
+    A line of the index is written after its array, so a run that is stopped leaves a valid store: arrays without a line
+    are overwritten. Runs that share a store append to it in turn. A file whose size or time has changed counts as a new
+    one.
     """
 
     def __init__(self, folder: Path, shape: Sequence[int]):
@@ -50,15 +49,15 @@ class FeatureStore:
 
     def read(self, paths: Sequence[str]) -> Array:
         """(files, *shape); only these are read from disk."""
-        found = np.empty((len(paths), *self.shape), dtype=np.float16)
+        features = np.empty((len(paths), *self.shape), dtype=np.float16)
         with self._features.open("rb") as file:
             for number, path in enumerate(paths):
                 file.seek(self._rows[_identity(path) or ""] * self._bytes)
-                found[number] = np.frombuffer(file.read(self._bytes), dtype=np.float16).reshape(self.shape)
-        return found
+                features[number] = np.frombuffer(file.read(self._bytes), dtype=np.float16).reshape(self.shape)
+        return features
 
     def add(self, paths: Iterable[str], features: Array) -> None:
-        """Keep the arrays of some more files: features (files, *shape). What other runs have added since is left."""
+        """Add the arrays of more files: features (files, *shape). What other runs have added in the meantime stays."""
         try:
             with lock_folder(self.folder, wait=True):
                 self._recover()
@@ -68,16 +67,16 @@ class FeatureStore:
 
     def _append(self, paths: Iterable[str], features: Array) -> None:
         new: dict[str, Array] = {}
-        for path, one in zip(paths, features, strict=True):
+        for path, array in zip(paths, features, strict=True):
             identity = _identity(path)
             if identity is None:
                 continue
             self._known[path] = True
             if identity not in self._rows:
-                new[identity] = one
+                new[identity] = array
         with self._features.open("r+b") as file:
             file.seek(len(self._rows) * self._bytes)
-            file.write(b"".join(np.ascontiguousarray(one, dtype=np.float16).tobytes() for one in new.values()))
+            file.write(b"".join(np.ascontiguousarray(array, dtype=np.float16).tobytes() for array in new.values()))
             file.flush()
             os.fsync(file.fileno())
         lines = "".join(f"{json.dumps(identity)}\n" for identity in new).encode()
@@ -87,8 +86,8 @@ class FeatureStore:
         self._taken += len(lines)
 
     def _recover(self) -> None:
-        """Take the index as far as it is whole and its arrays are there, from where it was last read; what lies behind
-        is forgotten."""
+        """Read the index from where it was last read, as far as its lines and their arrays are complete; cut off the
+        rest."""
         self._features.touch()
         self._index.touch()
         whole = self._features.stat().st_size // self._bytes
@@ -97,7 +96,7 @@ class FeatureStore:
         with self._index.open("rb") as file:
             file.seek(self._taken)
             for line in file:
-                identity = _told(line)
+                identity = _parse_line(line)
                 if identity is None or identity in self._rows or len(self._rows) >= whole:
                     break
                 self._rows[identity] = len(self._rows)
@@ -106,8 +105,8 @@ class FeatureStore:
             os.truncate(self._index, self._taken)
 
 
-def _told(line: bytes) -> str | None:
-    """What a line of the index says; None where it is not whole."""
+def _parse_line(line: bytes) -> str | None:
+    """The identity of a file in a line of the index; None where the line is not complete."""
     try:
         return str(json.loads(line)) if line.endswith(b"\n") else None
     except ValueError:
@@ -115,9 +114,9 @@ def _told(line: bytes) -> str | None:
 
 
 def _identity(path: str) -> str | None:
-    """A file as it is now: where it lies, how large it is and when it was last written; None where there is none."""
+    """A file as it is now: its path, size and time of the last change; None where there is none."""
     try:
-        found = Path(path).resolve().stat()
+        status = Path(path).resolve().stat()
     except OSError:
         return None
-    return f"{Path(path).resolve()}|{found.st_size}|{found.st_mtime_ns}"
+    return f"{Path(path).resolve()}|{status.st_size}|{status.st_mtime_ns}"

@@ -7,13 +7,33 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from seq2see.data.sources import RowError, read_lines
 from seq2see.errors import UserError, imported, listing, nearest
 from seq2see.files import text_file
 from seq2see.registry import Registry
-from seq2see.settings.data import DataSettings
+from seq2see.settings.base import Count, Settings, Share
+
+
+class DataSettings(Settings):
+    """How tables are read."""
+
+    dev_share: Share = Field(0.05, description="share of the rows held out for development without --dev")
+    dev_most: Count = Field(2000, description="maximum number of rows held out")
+    delimiter: Literal["comma", "semicolon", "tab", "pipe", ",", ";", "\t", "|"] | None = Field(
+        None, description="delimiter of .csv and .tsv files (default: detected for .csv, tab for .tsv)"
+    )
+    quoting: bool | None = Field(None, description="whether fields may be quoted (default: yes for .csv, no for .tsv)")
+    encoding: str = Field("utf-8", description="encoding of text files")
+    on_error: Literal["stop", "skip"] = Field(
+        "stop",
+        description="what to do with rows that cannot be read; rows with an empty input or output are skipped",
+    )
+    stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
+
 
 UNKNOWN = -1
 
@@ -22,8 +42,7 @@ class Row(NamedTuple):
     """Values by column, and the line where they begin (the row number in formats without lines).
 
     size: an upper bound of the characters of any value, to avoid measuring each; for rows read in blocks it may be
-    their
-    mean if the whole block is within the limit of a value.
+    their mean if the whole block is within the limit of a value.
     """
 
     values: dict[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class ImageInput(MediaSettings):
 
     usual_encoder: ClassVar[str] = "convolutional"
     content: ClassVar[str] = "image"
+    noun: ClassVar[str] = "an image"
+    media: ClassVar[str] = "image/*"
     kind: Literal["image"] = Field("image", description="kind of the input")
     height: Side = Field(224, description="height in pixels that images are resized to")
     width: Annotated[int, Field(ge=0, le=MOST_SIDE)] = Field(
@@ -93,6 +95,13 @@ class ImageInput(MediaSettings):
     def decode(self, path: str) -> list[NDArray[Any]]:
         return [read_image(path, self)]
 
+    def decode_with_preview(self, path: str, preview: Self) -> list[NDArray[Any]]:
+        """The image in two sizes. A large JPEG is decoded at a fraction of its size (`_decode`), as the model needs it;
+        a larger preview is then enlarged from there."""
+        with decoding():
+            picture = _decode(path, self)
+            return [_channels_first(_resize(picture, settings)) for settings in (self, preview)]
+
 
 Pixels = NDArray[np.uint8]
 
@@ -123,6 +132,12 @@ def read_image(path: str | Path, settings: ImageInput, random: np.random.Generat
     if random is not None and settings.augment.mask:
         visible = random.random(pixels.shape[:2]) >= settings.augment.mask
         pixels = pixels * (visible if pixels.ndim == 2 else visible[..., None]).astype(np.uint8)
+    return _channels_first(pixels)
+
+
+def _channels_first(picture: Pixels | Image.Image) -> Pixels:
+    """(height, width) or (height, width, channels) as (channels, height, width)."""
+    pixels = np.asarray(picture)
     return np.ascontiguousarray(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 

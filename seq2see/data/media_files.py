@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 from pydantic import Field
@@ -17,10 +17,19 @@ from seq2see.settings.columns import EncoderSettings, InputColumn
 
 
 class MediaSettings(InputColumn):
-    """Settings of all columns of files."""
+    """Settings of all columns of files: the base class of one class for each kind of files.
+
+    decoded_arrays: how many arrays `decode` returns; noun: what people call such a file; media: what a file chooser of
+    a browser accepts, "image/*", "audio/*" and "video/*" (which the page shows or plays) or suffixes (".csv,.npy").
+
+    A server decodes files in processes of their own, which import the module of the settings class and call `decode`
+    there, under limits of time and memory. A module without torch keeps these processes small.
+    """
 
     file: ClassVar[bool] = True
     decoded_arrays: ClassVar[int] = 1
+    noun: ClassVar[str] = "a file"
+    media: ClassVar[str] = ""
 
     column: str | None = Field(
         None, description="column of paths relative to the table (default: the name of the input)"
@@ -31,6 +40,11 @@ class MediaSettings(InputColumn):
         """All that a model reads of a file, as `decoded_arrays` arrays; a MediaError where it cannot be used."""
         raise NotImplementedError(f"{type(self).__name__} has no decoder")
 
+    def decode_with_preview(self, path: str, preview: Self) -> list[NDArray[Any]]:
+        """The arrays of `decode`, to the bit, and behind them as many for people to look at, as `preview` says. A kind
+        overrides it to decode a file only once."""
+        return [*self.decode(path), *preview.decode(path)]
+
 
 class MediaError(UserError):
     """A file that cannot be used, and why; the message does not repeat the file name."""
@@ -38,16 +52,25 @@ class MediaError(UserError):
 
 @dataclass(frozen=True)
 class Job:
-    """A file and the settings with which it is decoded; their kind says what it is."""
+    """A file and the settings with which it is decoded; preview: settings of the same class for arrays that people look
+    at, None where none are needed."""
 
     path: str
     settings: MediaSettings
+    preview: MediaSettings | None = None
 
     @cached_property
     def key(self) -> str:
-        """Equal for jobs with the same result, as long as the file does not change."""
-        settings = self.settings.model_dump_json(exclude={"column", "encoder"})
-        return f"{self.path}|{settings}"
+        """Equal for arrays that a model reads alike, as long as the file does not change."""
+        return self._key(self.settings)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """One for the arrays of each of its settings."""
+        return [self.key, *([self._key(self.preview)] if self.preview is not None else [])]
+
+    def _key(self, settings: MediaSettings) -> str:
+        return f"{self.path}|{settings.model_dump_json(exclude={'column', 'encoder'})}"
 
 
 def check_file(path: str | Path, kind: str) -> Path:

@@ -23,17 +23,17 @@ class Vectors:
 
     matrix: NDArray[np.float32]
     known: NDArray[np.bool_]
-    found: int
+    matched: int
     total: int
 
     @property
     def coverage(self) -> float:
         """Share of the symbols, without special ones, that the file has."""
-        return self.found / self.total if self.total else 0.0
+        return self.matched / self.total if self.total else 0.0
 
     @property
     def note(self) -> str:
-        return f"vectors for {self.found:,} of {self.total:,} symbols ({self.coverage:.1%})"
+        return f"vectors for {self.matched:,} of {self.total:,} symbols ({self.coverage:.1%})"
 
 
 def read_vectors(path: str | Path, vocabulary: Vocabulary, *, generator: np.random.Generator | None = None) -> Vectors:

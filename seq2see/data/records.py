@@ -10,10 +10,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from seq2see.data.formats import Format, Row
+from seq2see.data.formats import DataSettings, Format, Row
 from seq2see.data.tables import Table
 from seq2see.errors import UserError, nearest
-from seq2see.settings.data import DataSettings
 
 Record = dict[str, Any]
 Data = str | Path | Sequence[Mapping[str, Any]] | Any

@@ -64,6 +64,8 @@ class SoundInput(MediaSettings):
 
     usual_encoder: ClassVar[str] = "pyramidal"
     content: ClassVar[str] = "frames"
+    noun: ClassVar[str] = "a sound"
+    media: ClassVar[str] = "audio/*"
     decoded_arrays: ClassVar[int] = 2
     kind: Literal["sound"] = Field("sound", description="kind of the input")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(

@@ -62,7 +62,7 @@ def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: 
     there are two different inputs. Not many more than `most` rows are held in memory.
     """
     limit = int(share * _RANGE)
-    found: _Rows = {}
+    held_out: _Rows = {}
     held = total = 0
     lowest, lowest_rows, highest = _RANGE, 0, -1
     for row in rows:
@@ -72,29 +72,29 @@ def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: 
         if number <= lowest:
             lowest, lowest_rows = number, lowest_rows + 1 if number == lowest else 1
         if number < limit:
-            found.setdefault(number, []).append((total, row))
+            held_out.setdefault(number, []).append((total, row))
             held += 1
             if held > 2 * most + 1000:
-                found, limit = _lowest_hashes(found, most=most, limit=limit)
-                held = sum(map(len, found.values()))
-    found, limit = _lowest_hashes(found, most=most, limit=limit)
-    if not found and share and most and lowest != highest:
+                held_out, limit = _lowest_hashes(held_out, most=most, limit=limit)
+                held = sum(map(len, held_out.values()))
+    held_out, limit = _lowest_hashes(held_out, most=most, limit=limit)
+    if not held_out and share and most and lowest != highest:
         return Split(lowest + 1, tuple(names), total, lowest_rows)
-    if sum(map(len, found.values())) == total:
-        found.pop(highest, None)  # keep some rows for training
-    dev = sorted((one for some in found.values() for one in some), key=lambda one: one[0])
-    return Split(max(found, default=-1) + 1, tuple(names), total, len(dev), [row for _, row in dev])
+    if sum(map(len, held_out.values())) == total:
+        held_out.pop(highest, None)  # keep some rows for training
+    dev = sorted((pair for pairs in held_out.values() for pair in pairs), key=lambda pair: pair[0])
+    return Split(max(held_out, default=-1) + 1, tuple(names), total, len(dev), [row for _, row in dev])
 
 
-def _lowest_hashes(found: _Rows, *, most: int, limit: int) -> tuple[_Rows, int]:
+def _lowest_hashes(held_out: _Rows, *, most: int, limit: int) -> tuple[_Rows, int]:
     """The lowest hashes with at most `most` rows, and the limit for further hashes."""
     kept: _Rows = {}
     rows = 0
-    for number in sorted(found):
-        rows += len(found[number])
+    for number in sorted(held_out):
+        rows += len(held_out[number])
         if rows > most:
             return kept, number
-        kept[number] = found[number]
+        kept[number] = held_out[number]
     return kept, limit
 
 

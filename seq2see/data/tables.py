@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
-from seq2see.data.formats import Format, Row, formats
+from seq2see.data.formats import DataSettings, Format, Row, formats
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
-from seq2see.settings.data import DataSettings
 
 MAX_LISTED = 50
 """Unusable rows that are listed one by one."""
@@ -38,8 +37,7 @@ class Table:
     """A table on disk; every iteration reads it again.
 
     Of the latest reading it keeps `skipped`, why bad rows were dropped; `blanks`, rows with an empty cell by column;
-    and
-    `unusable`, reasons by kind (a file, numbers), which are reported together.
+    and `unusable`, reasons by kind (a file, numbers), which are reported together.
     """
 
     def __init__(self, path: Path, settings: DataSettings, kind: Callable[..., Format]):
@@ -224,8 +222,7 @@ def locate(name: str | Path) -> tuple[Path, Path | None]:
 
     `name` is a file, a folder with train.* and dev.*, or either of these inside the folder of data sets. A local folder
     without a table does not hide the data set of that name, because people name runs after their data. A path that does
-    not
-    exist is returned unchanged; reading it reports the error.
+    not exist is returned unchanged; reading it reports the error.
     """
     for path in (Path(name), data_folder() / name):
         train = table_in(path, "train") if path.is_dir() else None

@@ -139,8 +139,7 @@ def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool 
     """Case first, then the Unicode form: lower-casing can denormalise text (the Turkish dotted capital I).
 
     punctuation false: punctuation is removed and joins what it separated (dog's: dogs). Lone surrogates, which no
-    tokeniser,
-    file or terminal accepts, become U+FFFD.
+    tokeniser, file or terminal accepts, become U+FFFD.
     """
     text = whole_characters(text)
     if not punctuation:

@@ -42,6 +42,8 @@ class VideoInput(MediaSettings):
     without sound."""
 
     usual_encoder: ClassVar[str] = "video"
+    noun: ClassVar[str] = "a video"
+    media: ClassVar[str] = "video/*"
     decoded_arrays: ClassVar[int] = 2
     reversible: ClassVar[bool] = True
     kind: Literal["video"] = Field("video", description="kind of the input")

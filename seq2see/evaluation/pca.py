@@ -53,7 +53,7 @@ class Pca:
 
 
 def principal_angles(
-    one: Float[np.ndarray, "_ numbers"], other: Float[np.ndarray, "_ numbers"]
+    first: Float[np.ndarray, "_ numbers"], second: Float[np.ndarray, "_ numbers"]
 ) -> Float[np.ndarray, " angles"]:
     """Degrees between the subspaces that the rows of two matrices span, from small to large: all 0 where one contains
     the other, 90 where a direction of one is orthogonal to the other.
@@ -61,7 +61,7 @@ def principal_angles(
     >>> principal_angles(np.array([[2.0, 0.0, 0.0]]), np.array([[1.0, 1.0, 0.0]])).round(3).tolist()
     [45.0]
     """
-    bases = [np.linalg.qr(np.asarray(rows, dtype=np.float64).T)[0] for rows in (one, other)]
+    bases = [np.linalg.qr(np.asarray(rows, dtype=np.float64).T)[0] for rows in (first, second)]
     left, cosines, _ = np.linalg.svd(bases[0].T @ bases[1])
     # arccos is imprecise for small angles; their sines are the parts of one basis outside the other
     directions = bases[0] @ left[:, : len(cosines)]

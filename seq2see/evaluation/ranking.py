@@ -188,15 +188,15 @@ class Ranking:
         value = lookup(self.metric).show(first.mean(self.metric))
         if self.tied:
             names = ", ".join(contender.name for contender in (first, *self.tied))
-            also = f"; over {seeds} not told apart from: {', '.join(rival.name for rival in self.rivals)}"
+            also = f"; over {seeds} not distinguishable from: {', '.join(rival.name for rival in self.rivals)}"
             return f"a tie, alike in every metric: {names} ({self.metric} {value}){also if self.rivals else ''}"
         best = f"best: {first.name} ({self.metric} {value}{self._tie_breaker})"
         if len(self.contenders) == 1:
-            return f"{best}, with nothing beside it"
+            return f"{best}, the only variant"
         if first.interval(self.metric) is None:
-            return f"{best}; of {seeds} each, so the difference may be chance: --seeds 3 tells"
+            return f"{best}; of {seeds} each, so the difference may be chance; compare with --seeds 3"
         if self.rivals:
-            return f"{best}; over {seeds} not told apart from: {', '.join(rival.name for rival in self.rivals)}"
+            return f"{best}; over {seeds} not distinguishable from: {', '.join(rival.name for rival in self.rivals)}"
         return f"{best}; its 95 % interval over {seeds} overlaps no other"
 
     @property

@@ -113,13 +113,13 @@ class Report:
         for name in names:
             better = "higher is better" if lookup(name).higher_is_better else "lower is better"
             columns = [self.metrics, *([self.reversed] if backwards else []), self.baseline]
-            main.add_row(name, better, *(_shown(name, column) for column in columns))
+            main.add_row(name, better, *(_format(name, column) for column in columns))
         tables = [main]
         if self.by_length:
             lengths = Table("input length", "rows", *names, title="by input length")
             for part in self.by_length:
                 span = f"{part.shortest}-{part.longest}" if part.shortest < part.longest else str(part.shortest)
-                lengths.add_row(span, f"{part.rows:,}", *(_shown(name, part.metrics) for name in names))
+                lengths.add_row(span, f"{part.rows:,}", *(_format(name, part.metrics) for name in names))
             tables.append(lengths)
         if self.positions:
             places = Table("part of the input", "symbols", "recall", title="input symbols found in the output")
@@ -159,5 +159,5 @@ def _finite(values: dict[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
-def _shown(name: str, values: dict[str, float]) -> str:
+def _format(name: str, values: dict[str, float]) -> str:
     return lookup(name).show(values[name]) if name in values else "-"

@@ -26,7 +26,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.files import whole_characters
-from seq2see.looks import Shown
+from seq2see.looks import Drawable
 from seq2see.registry import Registry
 from seq2see.settings.columns import INPUTS, OUTPUTS, ColumnSettings, InputColumn, OutputColumn
 
@@ -281,13 +281,22 @@ class Modality(Field):
         """The names of the places of a value, or of its further ones; None where only the encoder knows them."""
         return None
 
-    def shown(self, value: str) -> Shown | None:
-        """A value as something to be drawn, cut as the model reads it: a picture (height, width, channels), a video, a
-        spectrogram; None where there is nothing to draw."""
+    def shown(self, value: str) -> Drawable | None:
+        """A value as a record to be drawn, cut as the model reads it: a subclass of `Drawable`, which names the class
+        that draws attention over it. None where there is nothing to draw; `drawable` says whether there ever is."""
         return None
 
     def preview(self, example: Example) -> dict[str, Any]:
-        """A value as the page of the studio shows it."""
+        """A value as the page of the studio shows it. The keys say how; no kind needs JavaScript of its own:
+
+        - `picture`: the data URL of an image (`data_url`), with its `height` and `width` in pixels. Attention lies over
+          it as a grid of rows and columns. With `axis`, labels that are evenly spaced from the left edge to the right,
+          it is drawn as a wide strip (720 x 180) whose places are columns in time, as for sounds and series. `alt`: its
+          alternative text ("spectrogram, 1.20 seconds").
+        - `frames`: the data URLs of the frames of a film, with `times` in seconds, `height` and `width`.
+        - `symbols`: of a text; `sentences`: lists of them.
+        - `text`: a value that nothing looks at.
+        """
         return {"text": example.value}
 
 

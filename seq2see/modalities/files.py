@@ -57,9 +57,9 @@ class MediaField(Modality):
         self.files_too = False
         self.decoder = FileDecoder()
 
-    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
-        """All that is decoded of a file to predict from it; shown: and to show it as well."""
-        return [Job(self.file(value), self.settings)]
+    def job(self, value: str, *, preview: bool = False) -> Job:
+        """How a file is decoded to predict from it; preview: and to show it as well."""
+        return Job(self.file(value), self.settings)
 
     def kept(self, values: Sequence[str]) -> NDArray[np.float16] | None:
         """What is kept of these files, (files, *shape); None where any is not known."""

@@ -32,6 +32,7 @@ from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
+from seq2see.looks import Picture
 from seq2see.modalities.base import Chosen, Example, Field, NumericOutput, Occlusion, inputs, outputs
 from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.registry import Problem
@@ -178,19 +179,19 @@ class ImageField(MediaField):
             raise UserError(f"{value}: {error}") from None
         return max(height * width // CELL, 1)
 
-    def shown(self, value: str) -> NDArray[np.uint8]:
+    def shown(self, value: str) -> Picture:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
-        return self._one(value, None, self._larger).transpose(1, 2, 0)
+        return Picture(self._one(value, None, self._larger).transpose(1, 2, 0))
 
     def preview(self, example: Example) -> dict[str, Any]:
-        return pixels_preview(self.shown(example.value))
+        return pixels_preview(self.shown(example.value).pixels)
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         rows, columns = shape if len(shape) == 2 else (1, shape[0])
         return CellOcclusion(column, rows, columns)
 
-    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
-        return [Job(value, self.settings), *([Job(value, self._larger)] if shown else [])]
+    def job(self, value: str, *, preview: bool = False) -> Job:
+        return Job(value, self.settings, self._larger if preview and self._larger != self.settings else None)
 
     @cached_property
     def _larger(self) -> ImageInput:
@@ -273,8 +274,8 @@ class ImageOutputField(MediaField, NumericOutput):
             return str(error)
         return None
 
-    def jobs(self, value: str, *, shown: bool = False) -> list[Job]:
-        return [Job(value, self.reading)]
+    def job(self, value: str, *, preview: bool = False) -> Job:
+        return Job(value, self.reading)
 
     def width(self, value: str) -> int:
         return max(self.settings.height * self.settings.width // CELL, 1)

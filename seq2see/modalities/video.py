@@ -20,7 +20,7 @@ from seq2see.data.media_files import MediaError
 from seq2see.data.store import Ragged
 from seq2see.data.video_files import CLIP_CACHE, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
-from seq2see.looks import Video
+from seq2see.looks import Drawable
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.settings.columns import ColumnSettings
@@ -128,6 +128,26 @@ class Clips:
         pixels = None if self.pixels is None else self.pixels.to(device)
         maps = None if self.maps is None else self.maps.to(device)
         return replace(self, pixels=pixels, mask=self.mask.to(device), maps=maps)
+
+
+# --- Videos as they are drawn
+
+
+@dataclass(frozen=True)
+class Video(Drawable):
+    """A video as the model read it: frames (frames, height, width, channels) from 0 to 255, and their times in
+    seconds."""
+
+    view: ClassVar[str] = "seq2see.seeing.video:VideoOverlay"
+    frames: Pixels
+    times: list[float]
+
+    def sample(self, number: int) -> Video:
+        """The video in `number` frames, evenly selected, for places that cover several frames."""
+        if number == len(self.times):
+            return self
+        selected = ((np.arange(number) + 0.5) * len(self.times) / number).astype(int)
+        return Video(self.frames[selected], [self.times[frame] for frame in selected])
 
 
 @inputs.register("video")

@@ -16,7 +16,7 @@ from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
-from seq2see.looks import Alternative, Looks, Prediction, Shown, Token
+from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
 from seq2see.memory import Layout, Places
 from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
@@ -371,7 +371,7 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
     }
 
 
-def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Shown | None]]:
+def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
     """What draws the inputs of a row, where they can be drawn."""
     fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
     return {name: partial(field.shown, row[name]) for name, field in fields.items()}

@@ -9,13 +9,13 @@ from pydantic import Field
 from seq2see.attention import scores
 from seq2see.attention.build import AttentionSettings
 from seq2see.attention.scores import ScoreSettings
+from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.modalities.text import TextOutput
 from seq2see.settings.base import Amount, Count, Positive, Seed, Settings, Share, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
-from seq2see.settings.data import DataSettings
 
 # ---------------------------------------------------------------- loss, training, use
 

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from seq2see.data.batches import EOS, SOS
 from seq2see.search.constraints import Constraints
-from seq2see.search.hypotheses import Endings, History
+from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions
 from seq2see.search.oracle import Oracle
-from seq2see.search.scoring import Coverage, best_attainable, normalised
 from seq2see.search.stepper import Stepper
 
 

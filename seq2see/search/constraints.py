@@ -10,8 +10,8 @@ from torch import Tensor
 
 from seq2see.data.batches import EOS, PAD, SOS, UNK
 from seq2see.errors import UserError
-from seq2see.search.copy_vocabulary import CopyVocabulary
 from seq2see.search.options import SearchOptions
+from seq2see.search.stepper import CopyVocabulary
 
 FREE = -1
 

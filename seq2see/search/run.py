@@ -16,14 +16,22 @@ from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.beam import beam_search
 from seq2see.search.constraints import Constraints
-from seq2see.search.copy_vocabulary import CopyVocabulary
 from seq2see.search.greedy import likeliest, search_greedily
-from seq2see.search.hypotheses import EncoderLook, Endings, History, Hypothesis, JointPlaces, Paths
+from seq2see.search.hypotheses import (
+    EncoderLook,
+    Endings,
+    History,
+    Hypothesis,
+    JointPlaces,
+    Paths,
+    check_coverage,
+    coverage_penalty_of,
+    normalised,
+)
 from seq2see.search.options import SearchOptions
 from seq2see.search.oracle import Oracle
 from seq2see.search.sampling import Sampler
-from seq2see.search.scoring import check_coverage, coverage_penalty_of, normalised
-from seq2see.search.stepper import LEAST, Source, Stepper, evaluating
+from seq2see.search.stepper import LEAST, CopyVocabulary, Source, Stepper, evaluating
 
 # --- The probability of given outputs
 

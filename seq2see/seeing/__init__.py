@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from seq2see.seeing.figure import plot, save
     from seq2see.seeing.page import inline
     from seq2see.seeing.plots import Column, Row, interval_plot, learning_curve, line_plot, reconstruction_sheet
-    from seq2see.seeing.saving import plot, save
 
 __all__ = [
     "Column",
@@ -32,9 +32,9 @@ _HOMES = {
     "interval_plot": "plots",
     "learning_curve": "plots",
     "line_plot": "plots",
-    "plot": "saving",
+    "plot": "figure",
     "reconstruction_sheet": "plots",
-    "save": "saving",
+    "save": "figure",
 }
 
 

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.seeing.saving import FORMATS, check_suffix, save_figure, to_svg, write_text
+from seq2see.seeing.figure import FORMATS, check_suffix, save_figure, to_svg, write_text
 from seq2see.seeing.style import theme_named
 
 if TYPE_CHECKING:

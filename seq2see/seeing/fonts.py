@@ -212,8 +212,7 @@ class Labeller:
     """Makes labels from symbols.
 
     spell: write the Unicode names of letters that no font has, instead of empty boxes. Off for SVG, whose text is drawn
-    by
-    the machine that shows it.
+    by the machine that shows it.
     """
 
     def __init__(self, *, spell: bool = True, fonts: Fonts | None = None):
@@ -224,8 +223,8 @@ class Labeller:
 
     def symbol(self, symbol: str) -> Label:
         """A symbol of an input or output: whitespace made visible, long symbols cut."""
-        shown = visible(symbol)
-        return self.text(shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…")
+        label = visible(symbol)
+        return self.text(label if len(label) <= LONGEST else label[: LONGEST - 1] + "…")
 
     def text(self, text: str) -> Label:
         """Any text, such as a title or the name of an axis."""

@@ -118,8 +118,7 @@ def short_names(names: Sequence[str], length: int) -> list[str]:
     """Names cut to a length so that they stay distinct.
 
     If any is too long, the common prefix goes first (a folder, the same words), then the middle; names that would
-    become
-    equal keep the part around their first difference.
+    become equal keep the part around their first difference.
 
     >>> short_names(["clips/of/the/first/day/a.mp4", "clips/of/the/first/day/b.mp4"], 12)
     ['…a.mp4', '…b.mp4']

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from html import escape
 from importlib import resources
-from io import BytesIO
 from itertools import zip_longest
 
 import numpy as np
-from PIL import Image
 
-from seq2see.looks import Looks, Pixels
+from seq2see.looks import Looks
 from seq2see.seeing.documents import SENTENCE, WORD, Document, documents_of, without_document
 from seq2see.seeing.labels import direction_of, visible
-from seq2see.seeing.overlays import ImageOverlay, Overlay, overlays_of, to_list
+from seq2see.seeing.overlays import overlays_of, to_list
 from seq2see.seeing.panels import Panel, panels_of, top_of_scale
 from seq2see.seeing.style import THEMES, Theme, strength, theme_named
-
-JPEG_QUALITY = 88
-DPI = 120
 
 
 def document_section(document: Document, *, named: bool, scale: str = "auto") -> str:
@@ -60,76 +54,6 @@ def _word(word: str, weight: float, top: float) -> str:
     return f'<span class="word {strength(share)}" {tooltip} style="--w:{share:.3f}">{text}</span>'
 
 
-def image_section(overlay: ImageOverlay, *, theme: str | None, named: bool) -> str:
-    """An image overlay as a section of a page. Without a theme it holds a picture for each theme."""
-    themes = [theme_named(theme)] if theme is not None else list(THEMES.values())
-    head = "" if overlay.head is None else f" · head {overlay.head}"
-    title = f'<h2 dir="auto">{escape(overlay.name)}{head}</h2>\n' if named or head else ""
-    whole = _figure(
-        "as the model sees it", "", f'<img alt="the image" src="{_jpeg_url(overlay.image)}">', kind=" whole"
-    )
-    looks = "\n".join(_look(overlay, step, themes) for step in range(len(overlay.outputs)))
-    return f"""<section aria-label="{escape(overlay.name)}">
-{title}<p class="caption">lit where it looked; full light is a weight of {overlay.top:g}</p>
-<div class="tiles">
-{whole}
-{looks}
-</div>
-</section>"""
-
-
-def _look(overlay: ImageOverlay, step: int, themes: list[Theme]) -> str:
-    word = escape(visible(overlay.outputs[step]))
-    alone = len(themes) == 1
-    pictures = "".join(
-        f'<img{"" if alone else f" class={theme.name}"} alt="where it looked for {word}" '
-        f'src="{_jpeg_url(overlay.lit(step, theme))}">'
-        for theme in themes
-    )
-    return _figure(word, overlay.probability(step), pictures)
-
-
-def _figure(word: str, note: str, pictures: str, *, kind: str = "") -> str:
-    caption = f"<figcaption><b><bdi>{word}</bdi></b> <span>{note}</span></figcaption>"
-    return f'<figure class="tile{kind}" tabindex="0">{caption}{pictures}</figure>'
-
-
-def _jpeg_url(picture: Pixels) -> str:
-    """An image as a data URL."""
-    file = BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=JPEG_QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
-def overlay_section(overlay: Overlay, *, theme: str | None, named: bool) -> str:
-    """An overlay as a section of a page. Without a theme it holds a drawing for each theme."""
-    if isinstance(overlay, ImageOverlay):
-        return image_section(overlay, theme=theme, named=named)
-    themes = [theme_named(theme).name] if theme is not None else list(THEMES)
-    title = f'<h2 dir="auto">{escape(overlay.name)}</h2>\n' if named else ""
-    words = escape(" ".join(overlay.outputs))
-    pictures = "".join(
-        f'<img{"" if len(themes) == 1 else f" class={name}"} alt="{overlay.description} for: {words}" '
-        f'src="{_png_url(overlay, name)}">'
-        for name in themes
-    )
-    return f"""<section aria-label="{escape(overlay.name)}">
-{title}<figure class="drawing scroll">{pictures}</figure>
-</section>"""
-
-
-def _png_url(overlay: Overlay, theme: str) -> str:
-    """The drawing of an overlay as a data URL."""
-    from seq2see.seeing.fonts import Labeller  # late: pages without drawings do not need matplotlib
-    from seq2see.seeing.sheet import Style, make_figure
-
-    style = Style(theme_named(theme), Labeller())
-    figure, file = make_figure(overlay.box(style), style.theme), BytesIO()
-    style.labeller.report_missing()
-    figure.savefig(file, format="png", dpi=DPI, facecolor=figure.get_facecolor(), metadata={"Software": "seq2see"})
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
 _DENSE = 28  # from this number of places or steps on, cells are small
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _HOW = "Point at an output, or reach it with the Tab and arrow keys: inputs are shaded by how much it looked at them."
@@ -146,7 +70,7 @@ def page(
     direction: str = "auto",
     scale: str = "auto",
 ) -> str:
-    """The HTML page; options as in `saving.save`. Symbols are escaped, and a content security policy forbids
+    """The HTML page; options as in `figure.save`. Symbols are escaped, and a content security policy forbids
     loading."""
     groups = panels_of(looks, map=map, direction=direction)
     overlays = overlays_of(looks, groups, separate_heads=map is not None, scale=scale)
@@ -168,7 +92,7 @@ def page(
         _section(group, index, top, named=named or group[0].inner or bool(group[0].layer))
         for index, (group, top) in enumerate(zip(groups, tops, strict=True))
     ]
-    parts = [*(overlay_section(overlay, theme=theme, named=named) for overlay in overlays), *parts]
+    parts = [*(overlay.section(theme=theme, named=named) for overlay in overlays), *parts]
     sections = "\n".join([*parts, *(document_section(document, named=named, scale=scale) for document in documents)])
     data = {"maps": [_data(group, top) for group, top in zip(groups, tops, strict=True)]}
     return f"""<!doctype html>

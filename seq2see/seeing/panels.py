@@ -72,8 +72,7 @@ def panels_of(looks: Looks, *, map: str | None = None, direction: str = "auto") 
     """The panels of the selected map, or of the maps that explain the output; one list of heads for each map.
 
     Self-attention maps and maps of lower layers are many and say less; they are drawn only when selected, by name or
-    with
-    `all`. If a model has nothing but self-attention, it is drawn, of long sequences only the beginning.
+    with `all`. If a model has nothing but self-attention, it is drawn, of long sequences only the beginning.
     """
     if not looks.maps:
         raise UserError(f"nothing to draw: {looks.reason or 'this model has no attention, so it looks at no place'}")

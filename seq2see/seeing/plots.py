@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.errors import UserError
-from seq2see.seeing.saving import save_figure
+from seq2see.seeing.figure import save_figure
 from seq2see.seeing.style import Theme, theme_named
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def learning_curve(
     """A measure over training, from the `metrics.jsonl` of one run, or of several by name.
 
     measure: the key of a line, with dots for nested keys (`dev.exact`). Lines without it are skipped, and so is the
-    final
-    line of averaged weights, which is not part of the training curve.
+    final line of averaged weights, which is not part of the training curve.
     """
     runs = metrics if isinstance(metrics, Mapping) else {measure: metrics}
     series = {name: read_curve(Path(file), measure=measure, against=against) for name, file in runs.items()}

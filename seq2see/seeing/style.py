@@ -23,10 +23,8 @@ class Theme:
     """Colours of a figure.
 
     ramp: from weight 0 to the top of the scale. Its lightness is monotonic, so the order survives grey printing and
-    colour
-    blindness; it starts near the paper, so that places with little weight recede.
-    series: colours of lines, distinct for colour-blind readers.
-    glow: the light on regions of an image that were looked at.
+    colour blindness; it starts near the paper, so that places with little weight recede. series: colours of lines,
+    distinct for colour-blind readers. glow: the light on regions of an image that were looked at.
     """
 
     name: ThemeName

@@ -107,7 +107,8 @@ class InputReader:
             for bundle in self.model.bundles:
                 for name, column in bundle.fields.inputs.items():
                     if isinstance(column, MediaField) and column.decoder is self.media:
-                        for job in column.jobs(row[name], shown=shown and bundle is self.model.bundle):
+                        job = column.job(row[name], preview=shown and bundle is self.model.bundle)
+                        if job.key not in jobs or job.preview is not None:
                             jobs[job.key] = job
                             names.setdefault(job.key, f"input '{name}': {known.get(row[name], 'the file')}")
         self.held += await self.media.decode(jobs, names=names, deadline=deadline)

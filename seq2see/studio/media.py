@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from seq2see.api import Model
 from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
-from seq2see.data.decoder_process import DECODERS, Arrays
+from seq2see.data.decoder_process import Arrays
 from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
 from seq2see.modalities.files import FileDecoder, MediaField
@@ -64,11 +64,12 @@ class MediaDecoder(FileDecoder):
         self._threads = ThreadPoolExecutor(THREADS, "seq2see-media")
 
     def attach(self, model: Model) -> bool:
-        """Decode the files of this model from now on; False where it reads none. Kinds of files that a plug-in brought
-        are not known to the processes; their fields decode them as ever."""
+        """Decode the files of this model from now on; False where it reads none. A UserError where a kind of input has
+        a settings class that the processes cannot import."""
         fields = [field for bundle in model.bundles for field in bundle.fields.inputs.values()]
-        files = [field for field in fields if isinstance(field, MediaField) and field.settings.kind in DECODERS]
+        files = [field for field in fields if isinstance(field, MediaField)]
         for field in files:
+            self.pool.add_kind(type(field.settings))
             field.decoder = self
         return bool(files)
 
@@ -125,8 +126,8 @@ class MediaDecoder(FileDecoder):
 
     async def _decode_all(self, jobs: Mapping[str, Job], names: Mapping[str, str], held: list[DecodedFile]) -> None:
         """Append the decoded files to `held`."""
-        held += filter(None, map(self._decoded.get, jobs))
-        missing = [job for key, job in jobs.items() if key not in self._decoded]
+        held += [file for job in jobs.values() for key in job.keys if (file := self._decoded.get(key)) is not None]
+        missing = [job for job in jobs.values() if not all(key in self._decoded for key in job.keys)]
         first = {job.path: job for job in reversed(missing)}  # a file that cannot be decoded is tried only once
         await self._decode(list(first.values()), names, held)
         await self._decode([job for job in missing if first[job.path] is not job], names, held)
@@ -135,12 +136,14 @@ class MediaDecoder(FileDecoder):
         decodings = self.pool.submit(jobs) if jobs else []
         try:
             for decoding in decodings:
-                key = decoding.job.key
                 try:
                     arrays = await asyncio.wrap_future(decoding)
                 except MediaError as error:
-                    raise UserError(f"{names[key]}: {error}") from None
-                held.append(self._decoded.setdefault(key, DecodedFile(arrays)))  # another request may have it too
+                    raise UserError(f"{names[decoding.job.key]}: {error}") from None
+                number = decoding.job.settings.decoded_arrays
+                for place, key in enumerate(decoding.job.keys):  # another request may have it too
+                    file = DecodedFile(arrays[place * number : (place + 1) * number])
+                    held.append(self._decoded.setdefault(key, file))
                 self._check_memory(held)
         finally:
             self._note_stall()

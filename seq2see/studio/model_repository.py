@@ -103,8 +103,10 @@ class ServedModel:
 
 
 def _describe_input(name: str, settings: Any) -> Record:
+    """What the page needs to offer a field for an input."""
     record = {"name": name, "kind": settings.kind, "file": settings.file}
-    return record | {key: getattr(settings, key) for key in ("tokens", "max_length") if hasattr(settings, key)}
+    more = ("tokens", "max_length", "noun", "media")
+    return record | {key: getattr(settings, key) for key in more if hasattr(settings, key)}
 
 
 class ModelRepository:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from seq2see import api
-from seq2see.cli.figure import KINDS
-from seq2see.cli.figures.common import named_paths
+from seq2see.cli.figure import KINDS, named_paths
 from seq2see.errors import UserError
 from tests.cli.conftest import Run, recipe
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli.terminal import print_json
+from seq2see.cli.parser import print_json
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.data.formats import DataSettings
 from seq2see.data.tables import Table, read
 from seq2see.errors import UserError
-from seq2see.settings.data import DataSettings
 
 Put = Callable[[str, str | bytes], Path]
 

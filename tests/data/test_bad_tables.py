@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.data.formats import DataSettings
 from seq2see.data.tables import read, write
-from seq2see.settings.data import DataSettings
 from tests.data.helpers import Put, error_of, skipping
 
 

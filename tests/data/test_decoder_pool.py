@@ -25,6 +25,7 @@ from seq2see.data.video_files import VideoInput, read_video
 from seq2see.errors import UserError
 from tests.clips import written as filmed
 from tests.misbehaving_decoder import COMMAND, LIMITS, pool
+from tests.own_kind import DigitsInput
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 
@@ -96,6 +97,48 @@ def test_results_are_those_of_this_process_to_the_bit(tmp_path: Path) -> None:
     assert (frames.dtype, times.dtype) == (clip.pixels.dtype, clip.times.dtype)
     assert np.array_equal(frames, clip.pixels)
     assert np.array_equal(times, clip.times)
+
+
+def test_a_kind_of_ones_own_is_decoded_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1234", "ascii")
+    (tmp_path / "b.txt").write_text("12x4", "ascii")
+    digits = DigitsInput(factor=3)
+    made = pool(processes=1, command=REAL_COMMAND)
+    try:
+        made.submit([good(tmp_path)])[0].result(60)  # the first process knows only images
+        jobs = [Job(str(tmp_path / name), digits) for name in ("a.txt", "b.txt", "a.txt")]
+        first, damaged, second = made.submit(jobs)
+        assert first.result(60)[0].tolist() == [3, 6, 9, 12]
+        with pytest.raises(MediaError, match="not a row of digits"):
+            damaged.result(60)
+        assert int(second.result(60)[1]) == int(first.result()[1]), "torch in a process is not growth"
+        assert int(first.result()[1]) != os.getpid()
+        assert made.submit([good(tmp_path)])[0].result(60)[0].shape == (3, 16, 16)
+    finally:
+        made.close()
+
+
+def test_a_kind_that_no_process_can_import_is_refused() -> None:
+    class Hidden(DigitsInput):
+        """Only this function knows it."""
+
+    made = pool(processes=1)
+    with pytest.raises(UserError, match="Hidden"):
+        made.add_kind(Hidden)
+    made.close()
+
+
+def test_a_kind_that_cannot_be_imported_there_is_a_problem_of_the_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seq2see.data.decoder_pool.import_name", lambda kind: "no.such.module:Kind")
+    made = pool(processes=1)
+    try:
+        with pytest.raises(Unavailable, match=r"no\.such|No module named 'no'"):
+            made.submit([good(tmp_path)])[0].result(60)
+        assert made.failure is not None
+    finally:
+        made.close()
 
 
 def _turned() -> Image.Exif:

@@ -32,7 +32,7 @@ def test_files_of_all_kinds(put: Put, name: str, content: str | bytes) -> None:
     expected[4], expected[5] = [0.5, 1], [-1, 0.2]
     np.testing.assert_allclose(vectors.matrix, expected, rtol=1e-6)
     assert vectors.known.tolist() == [False] * 4 + [True, True, False]
-    assert (vectors.found, vectors.total, vectors.coverage) == (2, 3, 2 / 3)
+    assert (vectors.matched, vectors.total, vectors.coverage) == (2, 3, 2 / 3)
     assert vectors.note == "vectors for 2 of 3 symbols (66.7%)"
 
 

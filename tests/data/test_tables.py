@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from seq2see.data import sources
+from seq2see.data.formats import DataSettings
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table, locate, read, write
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.data import DataSettings
 from tests.data.helpers import Put, error_of
 
 PAIRS = [{"en": "a dog", "de": "ein Hund"}, {"en": 'say "hi", you', "de": "sag हाय"}, {"en": "", "de": "x"}]

@@ -46,7 +46,7 @@ def test_the_best_and_those_not_told_apart_from_it() -> None:
     ranking = Ranking("exact", ROWS)
     assert ranking.best.name == "additive"
     assert [one.name for one in ranking.rivals] == ["dot"]
-    assert ranking.verdict().endswith("over 3 seeds not told apart from: dot")
+    assert ranking.verdict().endswith("over 3 seeds not distinguishable from: dot")
     assert [(one["best"], one["overlaps_best"]) for one in ranking.to_dicts()] == [
         (False, True),
         (True, False),

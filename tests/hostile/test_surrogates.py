@@ -81,7 +81,7 @@ def test_bytes_that_are_no_text_in_a_process(models: dict[str, Path]) -> None:
 
 
 def test_a_path_keeps_its_bytes_in_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    from seq2see.cli.terminal import print_json
+    from seq2see.cli.parser import print_json
 
     print_json({"input": "a\udcff.png"})
     assert json.loads(capsys.readouterr().out) == {"input": "a\udcff.png"}

@@ -16,12 +16,12 @@ import pytest
 
 from seq2see.cli import inputs
 from seq2see.data import delimited, parquet, sources, tables
+from seq2see.data.formats import DataSettings
 from seq2see.data.pretrained_vectors import read_vectors
 from seq2see.data.tables import read, write
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.data import DataSettings
 from seq2see.training.dataset import open_table
 from tests.hostile.mutations import SEED, mutate_bytes, survived
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from seq2see.data import image_files
 from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_image, size_of
 from seq2see.data.media_files import MediaError
 from seq2see.modalities.image import ImageField
@@ -173,7 +174,7 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     pixels = np.stack([np.tile(across, (400, 1)), np.tile(down[:, None], (1, 900)), np.full((400, 900), 90)], 2)
     Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "a.png")
     field = ImageField(ImageInput(height=30, width=30, fit=fit))
-    shown = field.shown(str(tmp_path / "a.png"))
+    shown = field.shown(str(tmp_path / "a.png")).pixels
     assert shown.shape == (480, 480, 3)
     given = read_image(tmp_path / "a.png", field.settings)
     small = shown.reshape(30, 16, 30, 16, 3).mean((1, 3)).transpose(2, 0, 1)
@@ -181,4 +182,25 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     assert np.abs(small - given).mean() < 8
     drawn(tmp_path / "line.png", (400, 20))
     line = ImageField(ImageInput(height=40, width=0, colour="grey", widest=100))
-    assert line.shown(str(tmp_path / "line.png")).shape == (80, 200, 1)  # wide enough as it is
+    assert line.shown(str(tmp_path / "line.png")).pixels.shape == (80, 200, 1)  # wide enough as it is
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+@pytest.mark.parametrize("width", [40, 0])
+def test_a_preview_takes_no_second_decoding_and_changes_nothing_for_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, width: int
+) -> None:
+    pixels = np.random.default_rng(2).integers(0, 255, (300, 420, 3)).astype(np.uint8)
+    path = str(tmp_path / f"a.{suffix}")
+    Image.fromarray(pixels).save(path)
+    field = ImageField(ImageInput(height=32, width=width))
+    job = field.job(path, preview=True)
+    assert isinstance(job.preview, ImageInput)
+    decode, calls = image_files._decode, list[str]()
+    monkeypatch.setattr(image_files, "_decode", lambda *given: calls.append("") or decode(*given))
+    small, large = job.settings.decode_with_preview(path, job.preview)
+    assert len(calls) == 1
+    assert np.array_equal(small, read_image(path, field.settings))
+    assert large.shape == read_image(path, job.preview).shape
+    if suffix == "png":
+        assert np.array_equal(large, read_image(path, job.preview))

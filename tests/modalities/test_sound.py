@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.log_mel import log_mels
 from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, problem_of, read_sound, resample, samples_of
 from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.files import MediaField
-from seq2see.modalities.sound import SoundField, filtered, frames_of, heard, in_voice, masked, spoken_otherwise
+from seq2see.modalities.sound import (
+    SoundField,
+    filtered,
+    frames_of,
+    heard,
+    in_voice,
+    log_mels,
+    masked,
+    spoken_otherwise,
+)
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
 

@@ -10,9 +10,9 @@ import pytest
 
 from seq2see.looks import Looks
 from seq2see.seeing.documents import documents_of
+from seq2see.seeing.figure import plot
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import panels_of
-from seq2see.seeing.saving import plot
 from seq2see.seeing.style import luminance
 
 SENTENCES = ["The film is <good>.", "We went home early in the rain that night."]

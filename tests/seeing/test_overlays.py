@@ -14,22 +14,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seq2see.looks import Looks, Spectrogram, Video
+from seq2see.looks import Looks, Picture
+from seq2see.modalities.sound import Spectrogram
+from seq2see.modalities.video import Video
 from seq2see.seeing import plot, save
-from seq2see.seeing.overlays import (
-    FRAMES,
-    MAX_FRAMES,
-    ImageOverlay,
-    VideoOverlay,
-    edges_of,
-    overlays_of,
-    select_frames,
-    upsample,
-    without_overlay,
-)
+from seq2see.seeing.image import ImageOverlay, upsample
+from seq2see.seeing.overlays import edges_of, overlays_of, without_overlay
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import panels_of
 from seq2see.seeing.style import THEMES, Theme, rgb
+from seq2see.seeing.video import FRAMES, MAX_FRAMES, VideoOverlay, select_frames
+from tests.own_kind import Digits, DigitsOverlay
 from tests.seeing.conftest import some_weights
 
 # ---------------- Images
@@ -40,10 +35,10 @@ RED = np.full((40, 60, 3), (200, 30, 30), dtype=np.uint8)
 
 
 def image_looks(weights: np.ndarray, outputs: list[str], *, channels: int = 3, calls: list[int] | None = None) -> Looks:
-    def shown() -> np.ndarray:
+    def shown() -> Picture:
         if calls is not None:
             calls.append(1)
-        return RED[..., :channels]
+        return Picture(RED[..., :channels])
 
     looks = Looks({"image": np.float32(weights)}, outputs=outputs, layouts={"image": GRID})
     looks.inputs["image"] = [f"{row},{column}" for row in (1, 2) for column in (1, 2, 3)]
@@ -144,7 +139,7 @@ def test_the_sheet_has_a_picture_for_each_word_under_it(tmp_path: Path) -> None:
 
 def test_wide_pictures_stand_one_below_the_other(tmp_path: Path) -> None:
     looks = image_looks(ONE, ["a", "b"])
-    looks.pictures = {"image": lambda: np.full((20, 400, 1), 255, dtype=np.uint8)}
+    looks.pictures = {"image": lambda: Picture(np.full((20, 400, 1), 255, dtype=np.uint8))}
     with Image.open(save(looks, tmp_path / "a.png")) as drawn:
         assert drawn.height > 0.3 * drawn.width
 
@@ -171,9 +166,9 @@ def test_pages_of_pictures_do_not_pay_for_matplotlib(tmp_path: Path) -> None:
     program = f"""
 import sys
 import numpy as np
-from seq2see.looks import Looks
+from seq2see.looks import Looks, Picture
 looks = Looks({{"m": np.eye(1)}}, {{"m": ["1,1"]}}, ["x"], {{"m": {{"kind": "grid", "shape": [1, 1]}}}})
-looks.pictures = {{"m": lambda: np.zeros((9, 9, 3), np.uint8)}}
+looks.pictures = {{"m": lambda: Picture(np.zeros((9, 9, 3), np.uint8))}}
 looks.save({str(tmp_path / "a.html")!r})
 assert "matplotlib" not in sys.modules and "torch" not in sys.modules
 """
@@ -369,3 +364,36 @@ def test_a_sound_without_a_voice_is_drawn() -> None:
     silent = Spectrogram(np.zeros((40, 16), np.float32), 0.01, np.linspace(100, 7000, 16, dtype=np.float32))
     looks.pictures = {"sound": lambda: silent}
     assert plot(looks).axes
+
+
+# ---------------- A kind of one's own
+
+
+def digit_looks() -> Looks:
+    return Looks(
+        maps={"digits": some_weights(2, 4)},
+        inputs={"digits": ["1", "2", "3", "4"]},
+        outputs=["even", "<eos>"],
+        layouts={"digits": {"kind": "frames", "shape": [4]}},
+        pictures={"digits": lambda: Digits([3, 1, 4, 1])},
+    )
+
+
+def test_a_record_of_ones_own_is_drawn_by_the_view_that_it_names(tmp_path: Path) -> None:
+    looks = digit_looks()
+    (overlay,) = overlays_of(looks, panels_of(looks))
+    assert isinstance(overlay, DigitsOverlay)
+    assert overlay.edges.tolist() == [0, 1, 2, 3, 4]
+    figure = plot(looks)
+    drawn = {axes.get_gid(): axes for axes in figure.axes}
+    assert drawn["digits"].get_xlim() == (0, 4)
+    assert "position" in {axes.get_xlabel() for axes in figure.axes}
+    text = page(looks)
+    assert f'alt="{DigitsOverlay.description} for: even &lt;eos&gt;"' in text
+    assert "<table" in text, "places in time are listed too"
+
+
+def test_a_map_whose_places_lie_otherwise_is_a_heatmap() -> None:
+    looks = digit_looks()
+    looks.layouts["digits"] = {"kind": "grid", "shape": [2, 2]}
+    assert overlays_of(looks, panels_of(looks)) == []

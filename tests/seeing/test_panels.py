@@ -8,8 +8,8 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.looks import Looks
+from seq2see.seeing.figure import plot
 from seq2see.seeing.panels import MAX_SYMBOLS, hidden_maps, panels_of, top_of_scale, truncated_length
-from seq2see.seeing.saving import plot
 
 
 def square(size: int, *, outputs: int) -> Looks:

@@ -63,6 +63,30 @@ def watcher(home: Path) -> Path:
     return home / "watcher"
 
 
+@pytest.fixture(scope="module")
+def listener(home: Path) -> Path:
+    """Tones, and whether they are high or low."""
+    soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
+    folder = home / "listener-data"
+    folder.mkdir()
+    rows = ["sound\ttext"]
+    for number in range(8):
+        tone = np.sin(2 * np.pi * (300 + 900 * (number % 2)) * np.arange(2000 + 100 * number) / 8000)
+        soundfile.write(folder / f"{number}.wav", tone.astype(np.float32), 8000)
+        rows.append(f"{number}.wav\t{('low', 'high')[number % 2]}")
+    (folder / "tones.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    recipe = {
+        "task": "listener",
+        "inputs": {"sound": {"kind": "sound", "rate": 8000, "mels": 16}},
+        "encoder": {"kind": "pyramidal", "size": 8, "layers": 1, "halvings": 1},
+        "output": {"kind": "label", "column": "text"},
+        "decoder": {"kind": "label", "size": 8},
+        "training": {**SMALL["training"], "updates": 1, "dev_rows": 2},
+    }
+    api.train(recipe, folder / "tones.tsv", out=home / "listener", listeners=[])
+    return home / "listener"
+
+
 Serving = Callable[..., tuple[TestClient, ModelRepository]]
 
 
@@ -231,33 +255,60 @@ def test_text_is_answered_while_every_decoder_hangs(
         assert {one.result(PATIENT) for one in asked} == {503}
 
 
-def test_a_file_is_decoded_once_for_the_model_and_once_to_be_shown(
-    captions: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The files that are decoded, one job for each time."""
     jobs: list[Job] = []
-    real = DecoderPool.submit
+    submit = DecoderPool.submit
 
-    def counted(self: DecoderPool, given: list[Job]) -> Any:
-        jobs.extend(given)
-        return real(self, given)
+    def record(self: DecoderPool, submitted: list[Job]) -> Any:
+        jobs.extend(submitted)
+        return submit(self, submitted)
 
-    monkeypatch.setattr(DecoderPool, "submit", counted)
+    monkeypatch.setattr(DecoderPool, "submit", record)
+    return jobs
+
+
+def test_a_file_is_decoded_once_for_the_model_and_the_page(
+    captions: Path, serving: Serving, decoded: list[Job]
+) -> None:
     client, repository = serving(captions)
     url = "data:image/png;base64," + base64.b64encode(png()).decode()
-    for shown, number in ((True, 2), (False, 1)):
-        jobs.clear()
-        assert client.post("/api/predict", json={"input": url, "shown": shown}).status_code == 200
-        assert len(jobs) == number
-    for route, body in {
-        "predict": {"input": url, "target": "a red square"},
-        "explain": {"input": url},
-        "score": {"input": url, "output": "a red square"},
-    }.items():
-        jobs.clear()
-        assert client.post(f"/api/{route}", json=body).status_code == 200
-        assert len(jobs) == len({job.key for job in jobs}) <= 2
+    first = client.post("/api/predict", json={"input": url}).json()["predictions"][0]
+    weights = first["looks"]["weights"][-1]
+    for route, body in [
+        ("predict", {"input": url, "shown": True}),
+        ("predict", {"input": url, "shown": False}),
+        ("predict", {"input": url, "target": "a red square"}),
+        ("oracle", {"input": url, "oracle": {"0": weights}}),
+        ("explain", {"input": url}),
+        ("score", {"input": url, "output": "a red square"}),
+    ]:
+        decoded.clear()
+        answer = client.post(f"/api/{route}", json=body)
+        assert (answer.status_code, len(decoded)) == (200, 1), (route, answer.text)
     assert repository.media is not None
     assert not repository.media._decoded, "and forgotten with its request"
+
+
+@pytest.mark.parametrize(("name", "field"), [("captions", "image"), ("listener", "sound"), ("watcher", "video")])
+def test_an_upload_that_is_predicted_and_shown_is_decoded_once(
+    request: pytest.FixtureRequest, serving: Serving, decoded: list[Job], tmp_path: Path, name: str, field: str
+) -> None:
+    folder: Path = request.getfixturevalue(name)
+    client, _ = serving(folder)
+    if field == "image":
+        content, suffix = png(size=(40, 30)), "png"
+    else:
+        path = next((folder.parent / f"{name}-data").rglob("*.wav" if field == "sound" else "*.mp4"))
+        content, suffix = path.read_bytes(), path.suffix[1:]
+    decoded.clear()
+    answer = client.post("/api/predict", **sent(content, field, suffix))
+    assert answer.status_code == 200, answer.text
+    shown = answer.json()["predictions"][0]["shown"][field]
+    assert shown["kind"] == field
+    assert ("frames" if field == "video" else "picture") in shown
+    assert len(decoded) == 1
 
 
 def test_answers_are_those_of_the_model_itself(captions: Path, serving: Serving, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.cli.figures.gradients import chart_of
+from seq2see.cli.figure.gradients import chart_of
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields

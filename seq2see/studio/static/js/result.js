@@ -113,7 +113,7 @@ export class Result {
     const rows = map.rows ?? this.looks.outputs;
     const on = map.rows ? { point() {}, choose() {} } : this.onStep;
     const shown = this.prediction.shown?.[map.input];
-    const pictured = Boolean(shown?.picture) && shown.kind === "image" && !map.rows && this.tokens.length > 0;
+    const pictured = Boolean(shown?.picture) && !shown.axis && !map.rows && this.tokens.length > 0;
     this.heat = pictured ? sheet({ shown, map, weights, tokens: this.tokens, on }) : heatmap({ map, weights, rows, on });
     this.parts.classList.toggle("pictured", pictured);
     const title = make("h3", {}, pictured ? "Where each symbol looked" : "All steps");

@@ -7,7 +7,7 @@ const LONGEST = 60;
 
 export function exampleRow(model, take) {
   if (!model.inputs.length || !model.examples.length) return null;
-  const picture = model.inputs.find((input) => input.kind === "image");
+  const picture = model.inputs.find((input) => input.media === "image/*");
   const buttons = model.examples.map((example) => {
     const text = words(model, example);
     const number = example.example;

@@ -4,15 +4,14 @@ import { exampleFile } from "../api.js";
 import { fill, make } from "../dom.js";
 import { recordButton } from "./record.js";
 
-const ACCEPTED = { image: "image/*", sound: "audio/*", video: "video/*" };
-const ARTICLES = { image: "an image", sound: "a sound", video: "a video" };
-const describe = (kind) => ARTICLES[kind] ?? "a file";
+const TAGS = { "audio/*": "audio", "video/*": "video" };
 
+// input: {name, kind, noun: "an image", media: "image/*"}, as the server describes it.
 export function fileField(input, submit) {
   const id = `entry-${input.name}`;
   const preview = make("div.preview");
-  const chooser = make("input", { id, type: "file", accept: ACCEPTED[input.kind] ?? null });
-  const hint = `Drop ${describe(input.kind)} here, paste it, or pick one`;
+  const chooser = make("input", { id, type: "file", accept: input.media || null });
+  const hint = `Drop ${input.noun} here, paste it, or pick one`;
   const zone = make("label.drop", { for: id }, make("span", {}, hint), chooser, preview);
   const complaint = make("p.complaint", { role: "alert" });
   let value;
@@ -20,7 +19,7 @@ export function fileField(input, submit) {
 
   function show(source, name) {
     complaint.textContent = "";
-    fill(preview, mediaElement(input.kind, source), make("span.quiet", { dir: "auto" }, name));
+    fill(preview, mediaElement(input.media, source), make("span.quiet", { dir: "auto" }, name));
     zone.classList.add("filled");
   }
   function take(file) {
@@ -44,7 +43,7 @@ export function fileField(input, submit) {
     take(event.dataTransfer.files[0]);
   });
   zone.addEventListener("paste", (event) => take(event.clipboardData.files[0]));
-  const record = input.kind === "sound" ? recordButton(take, (message) => { complaint.textContent = message; }) : null;
+  const record = input.media === "audio/*" ? recordButton(take, (message) => { complaint.textContent = message; }) : null;
   return {
     name: input.name,
     kind: input.kind,
@@ -61,12 +60,12 @@ export function fileField(input, submit) {
       }
     },
     focus: () => chooser.focus(),
-    complain() { complaint.textContent = `${input.name}: ${describe(input.kind)} is needed.`; },
+    complain() { complaint.textContent = `${input.name}: ${input.noun} is needed.`; },
   };
 }
 
-function mediaElement(kind, source) {
-  if (kind === "image") return make("img", { src: source, alt: "" });
-  const tag = { sound: "audio", video: "video" }[kind];
+function mediaElement(media, source) {
+  if (media === "image/*") return make("img", { src: source, alt: "" });
+  const tag = TAGS[media];
   return tag ? make(tag, { src: source, controls: true, preload: "metadata" }) : null;
 }

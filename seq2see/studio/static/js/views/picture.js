@@ -1,4 +1,5 @@
-// A picture under a grid of places; a spectrogram, or a line of writing, is one whose grid has one row.
+// A picture under a grid of places; a line of writing is one whose grid has one row. With an axis it is a wide strip
+// whose columns are places in time: a spectrogram, the plot of a series.
 
 import { make } from "../dom.js";
 import { gridOf, overlay, inReadingOrder, within } from "../shading.js";
@@ -6,17 +7,15 @@ import { counted } from "../symbols.js";
 import { painted } from "../theme.js";
 import { painting } from "./pointing.js";
 
-const WIDE = 720;
+const STRIP = { width: 720, height: 180 };
 
 export function pictureView({ shown, map, on }) {
-  const sound = shown.kind === "sound";
-  const width = sound ? WIDE : shown.width;
-  const height = sound ? 180 : shown.height;
-  const canvas = make("canvas", { width, height, role: "img", "aria-label": describe(shown) });
+  const { width, height } = shown.axis ? STRIP : shown;
+  const canvas = make("canvas", { width, height, role: "img", "aria-label": shown.alt ?? describe(shown) });
   const marker = make("i.cell", { hidden: true });
   const stage = make("div.stage", { style: { "--ratio": `${width} / ${height}` } }, canvas, marker);
-  const element = make(sound ? "figure.picture.sound" : "figure.picture", {}, stage);
-  if (shown.seconds) element.append(seconds(shown.seconds));
+  const element = make(shown.axis ? "figure.picture.strip" : "figure.picture", {}, stage);
+  if (shown.axis) element.append(make("figcaption.axis", {}, shown.axis.map((label) => make("span", {}, label))));
   const image = new Image();
   const grid = map ? gridOf(map.layout) : null;
   let last = null;
@@ -43,15 +42,7 @@ export function pictureView({ shown, map, on }) {
   };
 }
 
-function describe(shown) {
-  if (shown.kind === "sound") return `spectrogram, ${shown.seconds.toFixed(2)} seconds`;
-  return `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
-}
-
-function seconds(length) {
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", {}, `${(share * length).toFixed(2)} s`));
-  return make("figcaption.seconds", {}, marks);
-}
+const describe = (shown) => `picture, ${counted(shown.width, "pixel")} by ${shown.height}`;
 
 // Which cell is pointed at, marked by a frame, and which are painted.
 function listen(stage, marker, grid, on) {

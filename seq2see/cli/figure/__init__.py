@@ -1,4 +1,7 @@
-"""Options and helpers that all figures share."""
+"""`seq2see figure`: Draw figures of models and runs, as .png, .svg, .html (standalone) or .json.
+
+See also `seq2see look` (where a model looks), `seq2see faithful --out` and `seq2see compare`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import load_model
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_plugin
-from seq2see.cli.terminal import print_json, say
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_plugin, print_json, say
 from seq2see.errors import UserError, nearest
 from seq2see.progress import Meter
 
@@ -18,6 +20,37 @@ if TYPE_CHECKING:
     from seq2see.evaluation import Rows
     from seq2see.seeing.charts import Chart
 
+
+EXAMPLES = (
+    "seq2see figure lengths attention=runs/translation none=runs/translation-none --data test.tsv --out lengths.png",
+    "seq2see figure map runs/translation --file sentences.txt --neighbours 1 --out map.html",
+    "seq2see figure curve runs/a runs/b --measure dev.bleu --out curves.svg",
+)
+KINDS = {
+    "lengths": "quality by input length, for one or more models",
+    "positions": "how much of each part of the input recurs in the output",
+    "map": "encoded inputs in two dimensions, with nearest neighbours",
+    "curve": "learning curves of runs",
+    "gradients": "gradients through time for three cells, with and without clipping",
+    "pca": "an autoencoder compared with PCA of the same code size",
+    "code-size": "error of autoencoders by code size, compared with PCA",
+}
+"""Kinds of figures, each with its own arguments: `seq2see figure KIND --help`."""
+
+
+def arguments(parser: Parser) -> None:
+    width = max(len(name) for name in KINDS) + 2  # not `map`, which is a module of this package
+    lines = "\n".join(f"  {name:<{width}}{about}" for name, about in KINDS.items())
+    parser.add_argument("kind", metavar="KIND", choices=KINDS, help="the figure; KIND --help shows its options")
+    parser.add_argument("rest", metavar="...", nargs="*", help="arguments of the figure")
+    parser.description = f"{parser.description}\n\nKinds:\n{lines}"
+
+
+def run(args: Arguments) -> None:
+    raise AssertionError(f"'{args.kind}' is called by its own module")
+
+
+# --- Options and helpers that all figures share
 
 FORMATS = (".png", ".svg", ".html", ".json")
 THEMES = ("light", "dark")

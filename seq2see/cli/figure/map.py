@@ -10,10 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.figure import add_drawing, check_drawing, finish
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, integer
-from seq2see.cli.terminal import say
+from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, integer, say
 from seq2see.errors import UserError, counted, nearest
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.log_mel import filterbank, frames_in, log_mels, normalised
 from seq2see.data.sound_files import SoundInput
+from seq2see.modalities.sound import filterbank, frames_in, log_mels, normalised
 
 PLAIN = SoundInput(rate=8000, mels=23, window=25, hop=10, normalise="none")
 

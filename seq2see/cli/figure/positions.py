@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.common import add_drawing, add_models, answers, check_drawing, finish
+from seq2see.cli.figure import add_drawing, add_models, answers, check_drawing, finish
 from seq2see.cli.parser import Arguments, Parser, integer
 from seq2see.errors import UserError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.figure import add_drawing, check_drawing, finish
 from seq2see.cli.parser import Arguments, Parser, add_columns, add_overrides, integer
 from seq2see.errors import UserError
 

@@ -10,10 +10,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2see.cli.figures.common import add_drawing, check_drawing, finish
+from seq2see.cli.figure import add_drawing, check_drawing, finish
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_data, add_model, integer
-from seq2see.cli.terminal import say
+from seq2see.cli.parser import Arguments, Parser, add_data, add_model, integer, say
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:

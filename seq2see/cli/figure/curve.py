@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seq2see.cli.figures.common import add_drawing, check_drawing, finish, named_paths
+from seq2see.cli.figure import add_drawing, check_drawing, finish, named_paths
 from seq2see.cli.parser import Arguments, Parser
 from seq2see.errors import UserError, nearest
 
