@@ -24,7 +24,8 @@ from seq2see.errors import UserError, counted, imported, nearest
 from seq2see.files import MEBIBYTE, shortened
 from seq2see.looks import Drawable
 from seq2see.registry import Problem
-from seq2see.settings.base import Amount, Count, OutputColumn, Positive, Settings, Share, no_effect
+from seq2see.settings.base import Amount, Count, Positive, Settings, Share, no_effect
+from seq2see.settings.columns import OutputColumn
 
 Values = Float[NDArray[np.float64], "steps channels"]
 """Numbers of a series; NaN where one is missing."""
@@ -63,6 +64,7 @@ class SeriesInput(MediaSettings):
     """A series input: numbers over time, of one channel or several, in cells of the table or in files of their own."""
 
     usual_encoder: ClassVar[str] = "pyramidal"
+    content: ClassVar[str] = "frames"
     noun: ClassVar[str] = "a series"
     media: ClassVar[str] = ".csv,.tsv,.npy,.parquet"
     decoded_arrays: ClassVar[int] = 2
@@ -109,6 +111,10 @@ class SeriesInput(MediaSettings):
     @property
     def sized_by_data(self) -> bool:
         return True
+
+    @property
+    def most_frames(self) -> int:
+        return self.longest
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """The numbers, and the names of channels and steps as JSON in UTF-8."""

@@ -53,7 +53,7 @@ from seq2see.modalities.base import (
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
 from seq2see.modalities.vector import FARTHEST, NUMBERS
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.columns import ColumnSettings
 
 MOST_HIDDEN = 4
 """A mask takes at most one part in so many of a series, however short it is."""

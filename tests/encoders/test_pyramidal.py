@@ -9,7 +9,7 @@ from seq2see.cells import GRU
 from seq2see.data.batches import Frames
 from seq2see.encoders import PyramidalEncoder
 from seq2see.encoders.layers import join_pairs
-from seq2see.settings.encoders import PyramidalEncoderSettings
+from seq2see.encoders.pyramidal import PyramidalEncoderSettings
 
 REAL = torch.ones(1, 7, dtype=torch.bool)
 
