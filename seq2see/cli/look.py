@@ -19,6 +19,7 @@ from seq2see.cli.parser import (
     program,
     say,
 )
+from seq2see.cli.predict import answer_of
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def run(args: Arguments) -> None:
     if args.json:
         print_json(prediction.to_dict() | {"file": str(path)})
     else:
-        print(prediction.answer)
+        print(answer_of(prediction))
         say(f"figure saved to {path}")
         _mention_hidden(prediction.looks, args)
 

@@ -43,6 +43,22 @@ class Series(Drawable):
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def channels(self) -> int:
+        return int(self.values.shape[1])
+
+    def continued_by(self, names: Sequence[str], channels: int) -> list[int] | None:
+        """The channels that a series of these names, or of so many channels, goes on with: those of the same names, or
+        the first ones where one of them has no names; None where there are not all of them.
+
+        >>> series = Series(np.zeros((5, 2)), ["level", "wind"])
+        >>> series.continued_by(["wind"], 1), series.continued_by([], 2), series.continued_by(["rain"], 1)
+        ([1], [0, 1], None)
+        """
+        if names and self.names:
+            return [self.names.index(name) for name in names] if set(names) <= set(self.names) else None
+        return list(range(channels)) if channels <= self.channels else None
+
 
 # ---------------- Settings
 

@@ -113,7 +113,7 @@ class SeriesColumn(Field):
         return self._checked(Series(parse_series(value), list(self.settings.names)))
 
     def _checked(self, series: Series) -> Series:
-        channels = series.values.shape[1]
+        channels = series.channels
         if self.channels and channels != self.channels:
             raise UserError(f"{counted(channels, 'channel')}, and every row has {self.channels:,}")
         if np.isnan(series.values).all():
@@ -134,7 +134,7 @@ class SeriesColumn(Field):
 
     def problem(self, value: str) -> str | None:
         try:
-            self.channels = self.series(value).values.shape[1]
+            self.channels = self.series(value).channels
         except UserError as error:
             return str(error)
         return None
@@ -318,7 +318,11 @@ class SeriesField(SeriesColumn, Modality):
 
     def preview(self, example: Example) -> dict[str, Any]:
         """Its channels as lines, one above the other, over time from left to right."""
-        return pixels_preview(drawn_lines(self._stored(np.array(example.ids, dtype=np.int32))))
+        values = self._stored(np.array(example.ids, dtype=np.int32))
+        names = self._names(example, len(values))
+        axis = [names[round(share * (len(names) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
+        alt = f"{counted(self.channels, 'channel')} over {counted(len(values), 'step')}"
+        return pixels_preview(drawn_lines(values)) | {"axis": axis, "alt": alt}
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         """A stretch of time is hidden by the mean of each channel."""
@@ -463,7 +467,7 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
             if not isinstance(field, SeriesField):
                 continue
             series = field.series(row[name])
-            places = continued_channels(series.names, series.values.shape[1], self.settings.names, self.channels)
+            places = series.continued_by(self.settings.names, self.channels)
             if places is not None:
                 last = [_last(series.values[:, place]) for place in places]
                 known = np.where(np.isnan(last), self.mean, last)
@@ -481,18 +485,6 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
         if type(steps) is not int or not 0 < steps * self.channels <= MAX_NUMBERS:
             raise ValueError(f"a number of steps expected, got {steps!r:.40}")
         self.steps = steps
-
-
-def continued_channels(read: Sequence[str], channels: int, given: Sequence[str], number: int) -> list[int] | None:
-    """The channels of an input (names, how many) that those of an output go on with: of the same names, or the first
-    ones where there are no names; None where it has not all of them.
-
-    >>> continued_channels(["level", "wind"], 2, ["wind"], 1), continued_channels([], 3, [], 2)
-    ([1], [0, 1])
-    """
-    if given and read:
-        return [list(read).index(name) for name in given] if set(given) <= set(read) else None
-    return list(range(number)) if number <= channels else None
 
 
 def _last(values: NDArray[np.float64]) -> float:

@@ -227,6 +227,15 @@ class TimeOverlay(Overlay):
         """Draw the input over time; the axes have the limits of `span`, and no ticks along x."""
 
     @property
+    def input_height(self) -> float:
+        """Of the drawing of the input, in inches."""
+        return INPUT_HEIGHT
+
+    def ticks(self) -> tuple[Sequence[float], Sequence[str]] | None:
+        """(positions, names) along the time axis; None: numbers in its unit."""
+        return None
+
+    @property
     def listed(self) -> bool:
         return True
 
@@ -278,15 +287,16 @@ class Strips:
         self.right = 0.5 if self.overlay.probabilities else 0.1
         self.above = 0.22 if self.overlay.head is not None else 0.0
         self.width = self.left + TIME_WIDTH + self.right
-        self.height = self.above + INPUT_HEIGHT + _GAP + STRIP_HEIGHT * len(self.labels) + _AXIS
+        strips = STRIP_HEIGHT * len(self.labels)
+        self.height = self.above + self.overlay.input_height + _GAP + strips + _AXIS
 
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
         overlay, theme = self.overlay, self.style.theme
         if overlay.head is not None:
             label = self.style.labeller.text(f"head {overlay.head}")
             sheet.write(x, y + 0.08, label, size=9.0, color=theme.muted, ha="left", va="center")
-        self._draw_input(sheet.axes(x + self.left, y + self.above, TIME_WIDTH, INPUT_HEIGHT))
-        below = y + self.above + INPUT_HEIGHT + _GAP
+        self._draw_input(sheet.axes(x + self.left, y + self.above, TIME_WIDTH, overlay.input_height))
+        below = y + self.above + overlay.input_height + _GAP
         self._draw_strips(sheet.axes(x + self.left, below, TIME_WIDTH, STRIP_HEIGHT * len(self.labels)))
         for step, label in enumerate(self.labels):
             middle = below + STRIP_HEIGHT * (step + 0.5)
@@ -313,6 +323,8 @@ class Strips:
         axes.set_xlim(*overlay.span(overlay.input))
         axes.set_ylim(len(overlay.outputs), 0)
         axes.set_yticks([])
+        if ticks := overlay.ticks():
+            axes.set_xticks(*ticks)
         axes.set_xlabel(overlay.axis, color=theme.muted, fontsize=AXIS_SIZE, labelpad=2)
         self._style_axes(axes)
 
