@@ -329,8 +329,8 @@ MAX_TEXT = 64 * MEBIBYTE
 MAX_COLUMNS = 10_000
 MAX_TIME = 40
 """Characters of a time stamp that are kept."""
-MAX_HEADER = 10_000
-"""Bytes of the header of a .npy file, and parts of the metadata of a .parquet file."""
+MAX_HEADER, MAX_METADATA = 10_000, 1 << 24
+"""Bytes of the header of a .npy file, and of the metadata of a .parquet file."""
 MAX_EXPANSION = 1 << 28
 """Bytes that the columns of a .parquet file may take once they are unpacked."""
 
@@ -388,7 +388,7 @@ def _read_parquet(file: BinaryIO, settings: SeriesInput) -> Series:
     """Columns of numbers; sizes are checked by the metadata before anything is unpacked."""
     parquet = imported("pyarrow.parquet", extra="parquet")
     with decoding("not a .parquet file that can be read"):
-        limits = {"thrift_string_size_limit": MAX_EXPANSION, "thrift_container_size_limit": MAX_HEADER}
+        limits = {"thrift_string_size_limit": MAX_METADATA, "thrift_container_size_limit": MAX_COLUMNS}
         opened = parquet.ParquetFile(file, **limits)
         columns = [str(name) for name in opened.schema_arrow.names]
         chosen, time = _chosen(columns, settings)
