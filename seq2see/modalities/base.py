@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 from urllib.parse import quote
@@ -331,17 +331,14 @@ class NumericOutput(Output):
         """Plain numbers as a field of `Prediction`."""
 
 
-def _derive_input(name: str, kind: type[Modality]) -> type[InputColumn]:
-    """Settings of a kind of input that has none of its own: its column, and the encoder that reads it."""
-    return create_model(f"{kind.__name__}Settings", __base__=InputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
+def _derive(base: Any, name: str, kind: type) -> Any:
+    """Settings of a kind that has none of its own: those that all inputs, or all outputs, have."""
+    fields: dict[str, Any] = {"kind": (Literal[name], name)}
+    return create_model(f"{kind.__name__}Settings", __base__=base, __module__=kind.__module__, **fields)
 
 
-def _derive_output(name: str, kind: type[Output]) -> type[OutputColumn]:
-    return create_model(f"{kind.__name__}Settings", __base__=OutputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
-
-
-inputs: Registry[type[Modality]] = Registry("kind of input", settings=INPUTS, derive=_derive_input)
-outputs: Registry[type[Output]] = Registry("kind of output", settings=OUTPUTS, derive=_derive_output)
+inputs: Registry[type[Modality]] = Registry("kind of input", settings=INPUTS, derive=partial(_derive, InputColumn))
+outputs: Registry[type[Output]] = Registry("kind of output", settings=OUTPUTS, derive=partial(_derive, OutputColumn))
 
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:
