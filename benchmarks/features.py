@@ -25,11 +25,10 @@ from torch import Tensor
 
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image_files import ImageInput
-from seq2see.encoders.convolutional import ConvolutionalEncoder
+from seq2see.encoders.convolutional import ConvolutionalEncoder, ConvolutionalEncoderSettings
 from seq2see.modalities.image import ImageField
 from seq2see.pipeline.frozen_features import BATCH_FILES, make_features
 from seq2see.recipe import load_recipe
-from seq2see.settings.encoders import ConvolutionalEncoderSettings
 
 NUMBER = 2 * BATCH_FILES
 GOAL = 0.85

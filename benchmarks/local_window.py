@@ -15,11 +15,11 @@ from _timing import least
 from torch import Tensor
 
 from seq2see.attention import Prepared
+from seq2see.attention.build import AttentionSettings
 from seq2see.decoders import Conditions, Ready, RecurrentDecoder
+from seq2see.decoders.base import DecoderSettings
 from seq2see.embeddings import build_embedding
 from seq2see.memory import Memory, Places, View
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import DecoderSettings
 
 ROWS, SIZE, STEPS, SYMBOLS = 8, 256, 50, 50
 FEW, MANY = 500, 5000

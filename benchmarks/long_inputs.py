@@ -9,8 +9,7 @@ from _timing import medians
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seq2see.cells import build_cell
-from seq2see.settings.base import CellSettings
+from seq2see.cells import CellSettings, build_cell
 
 ROWS, STEPS, SIZE = 24, 150, 192
 

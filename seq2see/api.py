@@ -1,4 +1,4 @@
-"""The front door: train, load, and the model a user holds in the hand."""
+"""The public Python API: `train`, `load`, `compare` and `Model`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,25 @@ from seq2see.evaluation.report import TrainingOverlap
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle, folders_of
+from seq2see.pipeline.dataset import reverse_videos, with_directions
 from seq2see.pipeline.evaluator import evaluate_model
 from seq2see.pipeline.explain import Explanation, explain
 from seq2see.pipeline.faithful import faithful
 from seq2see.pipeline.fields import Row
 from seq2see.pipeline.five_answers import Answers, answers_of
-from seq2see.pipeline.frozen_features import kept_for
-from seq2see.pipeline.input_warnings import Notices, conditional, tell, unknown_in, unknown_labels
-from seq2see.pipeline.inputs import row_of, rows_of_text
-from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
+from seq2see.pipeline.frozen_features import use_features
+from seq2see.pipeline.inputs import (
+    Notices,
+    Oracle,
+    clean_rows,
+    conditional_perplexity,
+    input_row,
+    read_oracle,
+    unknown_labels,
+    unknown_symbols,
+    unreached_steps,
+    warn,
+)
 from seq2see.pipeline.predictor import Progress as OnTask
 from seq2see.pipeline.predictor import (
     answer_options,
@@ -35,13 +45,12 @@ from seq2see.pipeline.predictor import (
     chunks,
     missing_input,
     options_of,
-    places_named,
+    place_names,
     predict,
 )
-from seq2see.pipeline.scoring import Given, Score, follow, given_ids, score_rows, score_stream
-from seq2see.pipeline.trained_rows import seen_by
+from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, score_rows, score_stream
+from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
-from seq2see.pipeline.video_rows import backwards, both_ways
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
 from seq2see.training.comparing import compare
@@ -86,7 +95,7 @@ class Model:
         beam: int | None = None,
         n_best: int | None = None,
         sample: bool | None = None,
-        prefix: Given | None = None,
+        prefix: TextOrSymbols | None = None,
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
@@ -94,39 +103,42 @@ class Model:
         maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
-        """What the model says of an input; a list in gives a list out, and so does a DataFrame.
+        """Predict the output of an input; a list or a DataFrame gives a list of predictions.
 
-        An input is a text (a vector: its numbers as text, or an array); several inputs are a dict by name or a tuple in
-        the recipe's order (in a list, dicts may also be rows by column). `prefix` is what outputs begin with, a text or
-        a list of symbols. `oracle` hands in the attention of some steps (from 0), for every hypothesis. Without n_best
-        all of the beam's hypotheses are given, the best as the prediction itself, the others as its alternatives.
-        Further options are those of SearchOptions.
-        An empty input in a list gets a blank prediction, whose `reason` says why.
-        A table may be predicted in parts: `first_row` is the number of a part's first row, so that sampling draws as
-        for the whole, and `notices` gathers what is to be said of all inputs (without, each call warns of its own).
-        With `maps`, looks also tell heads and layers apart (`Looks.heads`, `Looks.maps`).
+        inputs: a text (for a vector its numbers as text, or an array); for a model with several inputs a dict by name,
+        or a tuple in the recipe's order (in a list, dicts may also be rows by column). An empty input in a list gets a
+        blank prediction, whose `reason` says why.
+        prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
+        used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
+        prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
+        first_row, notices: to predict a table in parts. `first_row` is the index of the part's first row, so that
+        samples are those of the whole table; `notices` collects the warnings about all parts (without it, each call
+        warns).
+        options: further fields of `SearchOptions`.
         """
         many = isinstance(inputs, list) or is_frame(inputs)
-        rows = self._list(inputs) if many else [self._one(inputs)]
+        rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
-            tell(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
+            warn(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
         if isinstance(prefix, str) and not self.recipe.output.one_step:
-            tell(unknown_in(self.bundle, prefix, rows, what="prefix"))
-        made = answer_options(
+            warn(unknown_symbols(self.bundle, prefix, rows, what="prefix"))
+        search_options = answer_options(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
-            prefix=None if prefix is None else [given_ids(self.bundle, row, prefix) for row in rows],
+            prefix=None if prefix is None else [prefix_ids(self.bundle, row, prefix) for row in rows],
             oracle=forced,
             **options,
         )
-        tell(self._noticed(rows, into=notices))
-        found = predict(self.bundles, rows, made, replace_unknown=replace_unknown, first_row=first_row, maps=maps)
+        warn(self._warnings(rows, into=notices))
+        predictions = predict(
+            self.bundles, rows, search_options, replace_unknown=replace_unknown, first_row=first_row, maps=maps
+        )
         if forced is not None:
-            tell(unreached(forced, [one for one in found if not one.reason]))
-        return found if many else found[0]
+            warn(unreached_steps(forced, [prediction for prediction in predictions if not prediction.reason]))
+        return predictions if many else predictions[0]
 
     def evaluate(
         self,
@@ -141,24 +153,24 @@ class Model:
         reverse: bool = False,
         progress: OnTask | None = None,
     ) -> Report:
-        """Metrics on a table (or on rows by the recipe's names), the trivial models beside them.
+        """Metrics on a table (or on rows by the recipe's names), with those of baselines.
 
-        reverse: also with all videos backwards.
-        progress: called now and then with what is being done, how many of it are done, of how many.
+        by_length: the number of bins of input lengths; positions: also recall by position; reverse: also with all
+        videos backwards; progress: called now and then with the task, how many are done, and of how many.
         """
         options = options_of(self.recipe, beam=beam, n_best=n_best)
         rows = self.rows_of(data, columns)
-        tell(self._noticed([question.inputs for question in group_references(rows)]))
-        tell(unknown_labels(self.bundles[0], rows))
+        warn(self._warnings([question.inputs for question in group_references(rows)]))
+        warn(unknown_labels(self.bundles[0], rows))
         seen = self.seen(rows)
-        turned = backwards(self.bundles[0], rows) if reverse else []
-        measured = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
-        with kept_for(self.bundles, rows + turned, progress):
-            report = measured(rows, bins=by_length, positions=positions).report
+        reversed_rows = reverse_videos(self.recipe, rows) if reverse else []
+        measure = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
+        with use_features(self.bundles, rows + reversed_rows, progress):
+            report = measure(rows, bins=by_length, positions=positions).report
             if reverse:
-                report = replace(report, reversed=measured(turned).report.metrics)
+                report = replace(report, reversed=measure(reversed_rows).report.metrics)
         if "perplexity" in report.metrics:
-            tell(conditional(self.bundles))
+            warn(conditional_perplexity(self.bundles))
         return replace(report, seen=seen)
 
     def score(
@@ -169,7 +181,7 @@ class Model:
         progress: OnTask | None = None,
     ) -> Score:
         """The probability of given outputs; progress: as for `evaluate`."""
-        self._spoken("score")
+        self._check_probabilities("score")
         rows = self.rows_of(data, columns)
         seen = self.seen(rows)
         if self.recipe.data.stream:
@@ -177,23 +189,23 @@ class Model:
             counter = None if progress is None else partial(progress, "symbols scored")
             total, count = score_stream(self.bundles, lines, on_progress=counter)
             return Score(len(rows), count, total, perplexity(total, count), [], seen=seen)
-        tell(self._noticed(rows, outputs=True))
+        warn(self._warnings(rows, outputs=True))
         counter = None if progress is None else partial(progress, "outputs scored")
         each = score_rows(self.bundles, rows, on_progress=counter)
-        total = sum(one.log_probability for one in each)
-        count = sum(len(one.log_probs) for one in each)
-        given = self.recipe.attention.conditions
-        return Score(len(rows), count, total, perplexity(total, count), each, given, seen)
+        total = sum(row.log_probability for row in each)
+        count = sum(len(row.log_probs) for row in each)
+        conditions = self.recipe.attention.conditions
+        return Score(len(rows), count, total, perplexity(total, count), each, conditions, seen)
 
     @torch.inference_mode()
     def encode(self, inputs: list[Any], *, notices: Notices | None = None) -> list[list[float]]:
-        """The summaries of inputs, one vector each (several inputs joined), without numbers where the input is empty;
+        """The summary vector of each input (several inputs are concatenated), an empty list for an empty input.
         notices: as for `predict`."""
         bundle = self._single("encode")
         if not self.recipe.inputs:
             raise UserError("a language model has no input to encode")
-        rows = self._list(inputs)
-        tell(self._noticed(rows, into=notices))
+        rows = self._input_rows(inputs)
+        warn(self._warnings(rows, into=notices))
         vectors: list[list[float]] = [[] for _ in rows]
         full = [number for number, row in enumerate(rows) if not missing_input(self.recipe, row)]
         for places, batch in chunks(bundle.fields, [rows[number] for number in full]):
@@ -204,48 +216,48 @@ class Model:
         return vectors
 
     def neighbours(self, inputs: list[Any], k: int) -> list[list[tuple[int, float]]]:
-        """For each input the k nearest of the others by the cosine of their vectors, as (number, cosine); an empty
-        input has none, and is none."""
+        """For each input its k nearest neighbours by the cosine of their vectors, as (index, cosine); empty inputs have
+        none and are none."""
         vectors = self.encode(inputs)
         full = [number for number, vector in enumerate(vectors) if vector]
-        found: list[list[tuple[int, float]]] = [[] for _ in vectors]
+        neighbours: list[list[tuple[int, float]]] = [[] for _ in vectors]
         for number, others in zip(full, nearest_others([vectors[number] for number in full], k), strict=True):
-            found[number] = [(full[other], cosine) for other, cosine in others]
-        return found
+            neighbours[number] = [(full[other], cosine) for other, cosine in others]
+        return neighbours
 
     def look(
-        self, given: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
+        self, inputs: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
     ) -> Prediction:
-        """Where the model looks for its own output, or for a given one (`target`): see the prediction's `looks`.
-        beam, max_length: as for `predict`."""
+        """A prediction with the attention of all heads and layers in its `looks`; target: follow this output instead of
+        the model's own; beam, max_length: as for `predict`."""
         if target is not None:
-            self._spoken("target")
-            return self._follow(self._one(given), target)
-        said = {"beam": beam, "max_length": max_length}
+            self._check_probabilities("target")
+            return self._follow(self._nonempty_row(inputs), target)
+        options = {"beam": beam, "max_length": max_length}
         return self.predict(
-            self.row(given), maps=True, **{name: value for name, value in said.items() if value is not None}
+            self.row(inputs), maps=True, **{name: value for name, value in options.items() if value is not None}
         )
 
     def explain(
         self,
-        given: Any = None,
+        inputs: Any = None,
         *,
         step: int = 0,
         target: str | None = None,
         beam: int | None = None,
         oracle: Mapping[int, Any] | None = None,
     ) -> Explanation:
-        """One decoding step (from 0) with its numbers, of the model's own output or of a given one; oracle: as for
-        `predict`."""
+        """One decoding step (from 0) with all its numbers. target: follow this output instead of the model's own;
+        oracle: as for `predict`."""
         bundle = self._single("explain")
-        self._spoken("explain")
-        row = self._one(given)
+        self._check_probabilities("explain")
+        row = self._nonempty_row(inputs)
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if target is not None:
-            said = self._follow(row, target, oracle=forced)
+            prediction = self._follow(row, target, oracle=forced)
         else:
-            said = self.predict(row, replace_unknown=False, beam=beam, oracle=oracle)
-        return explain(bundle, row, said, step, oracle=forced)
+            prediction = self.predict(row, replace_unknown=False, beam=beam, oracle=oracle)
+        return explain(bundle, row, prediction, step, oracle=forced)
 
     def faithful(
         self,
@@ -256,109 +268,108 @@ class Model:
         places: int = 0,
         progress: OnTask | None = None,
     ) -> Faithfulness:
-        """How far attention agrees with occlusion and with gradients, on at most so many distinct inputs, at so many
-        places of each (0: all)."""
-        self._spoken("faithful")
-        bundle, given = self._single("faithful"), self.rows_of(data, columns)
-        tell(self._noticed(given, outputs=True))
-        return faithful(bundle, given, most=rows, places=places, progress=progress)
+        """The agreement of attention with occlusion and with gradients. rows: the largest number of distinct inputs;
+        places: of places of each (0: all)."""
+        self._check_probabilities("faithful")
+        bundle, measured = self._single("faithful"), self.rows_of(data, columns)
+        warn(self._warnings(measured, outputs=True))
+        return faithful(bundle, measured, most=rows, places=places, progress=progress)
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""
         return answers_of(self._single("describe"))
 
     @torch.inference_mode()
-    def places(self, given: Input) -> list[str]:
+    def places(self, inputs: Input) -> list[str]:
         """The places of an input that can be looked at, in order."""
-        row = self.row(given)
+        row = self.row(inputs)
         name, _, part = next(iter(self.recipe.looked_at or self.recipe.inputs)).partition(".")
         fields = self.bundle.fields
         named = fields.inputs[name].places(row[name], part)
         if named is not None:
             return named
         memory = self.bundle.network.encode(fields.batch([row]).to(self.bundle.device).inputs, 1)
-        places = memory.places[f"{name}.{part}" if part else name]
-        return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
+        return place_names(memory.places[f"{name}.{part}" if part else name])
 
     def save(self, folder: str | Path) -> None:
-        """Write the model's folder, unless a training runs in it."""
+        """Write the model's folder; refused while a training runs in it."""
         bundle = self._single("save")
         with lock_folder(Path(folder)):
             bundle.save(Path(folder))
 
     def _single(self, what: str) -> Bundle:
-        """The one model, for what several cannot do as one: they have as many summaries, states and parameters."""
+        """The only model; an ensemble is refused, as each of its models has its own states and parameters."""
         if len(self.bundles) > 1:
             raise UserError(f"{what} takes one model, and this is an ensemble of {len(self.bundles)}")
         return self.bundle
 
-    def _spoken(self, what: str) -> None:
-        """Refuse what only symbols and labels have."""
+    def _check_probabilities(self, what: str) -> None:
+        """Refuse a model whose output has no probability."""
         if self.recipe.output.numeric:
             raise UserError(
                 f"{what}: the model gives {self.recipe.output.said}, which is near or far and has no probability; "
                 "evaluate measures how near"
             )
 
-    # ------------------------------------------------------------ from what users give to rows
+    # ------------------------------------------------------------ inputs and tables as rows
 
-    def row(self, given: Any) -> Row:
+    def row(self, inputs: Any) -> Row:
         """An input as a row by the recipe's names."""
-        return row_of(given, self.bundle.fields)
+        return input_row(inputs, self.bundle.fields)
 
-    def _one(self, given: Any) -> Row:
-        """The same of an input asked about alone, which has to say something: a list, like a table, may have gaps."""
-        row = self.row(given)
+    def _nonempty_row(self, inputs: Any) -> Row:
+        """The same for a single input, which must not be empty; a list, like a table, may have gaps."""
+        row = self.row(inputs)
         problem = missing_input(self.recipe, row)
         if problem or (row and not any(value.strip() for value in row.values())):
             raise UserError(problem or "the input is empty")
         return row
 
-    def _list(self, inputs: Any) -> list[Row]:
-        """Several inputs as rows by the recipe's names: as `row` takes them one by one, or the rows of a table."""
+    def _input_rows(self, inputs: Any) -> list[Row]:
+        """Several inputs as rows by the recipe's names; each is an input as `row` takes it, or the row of a table."""
         names = list(self.recipe.inputs)
-        dicts = isinstance(inputs, list) and inputs and all(isinstance(one, Mapping) for one in inputs)
+        dicts = isinstance(inputs, list) and inputs and all(isinstance(item, Mapping) for item in inputs)
         if not is_frame(inputs) and not (dicts and not set(names) <= set(inputs[0])):
-            return [self.row(one) for one in inputs]
+            return [self.row(item) for item in inputs]
         fields = self.bundle.fields
         table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
         rows = [Row({name: row[name] for name in names}) for row in resolution.rows(table)]
-        tell([*([resolution.note] if resolution.note else []), *table.notes])
+        warn([*([resolution.note] if resolution.note else []), *table.notes])
         return rows
 
     def rows_of(self, data: Data, columns: Sequence[str] | None = None) -> list[Mapping[str, str]]:
-        """Rows with outputs, from a table (both ways, where the direction is the output), a list of dicts by column or
-        by the recipe's names, or a DataFrame."""
+        """Rows with outputs, from a table, a list of dicts by column or by the recipe's names, or a DataFrame. Where
+        the output is the direction of a video, each row of a table comes in both directions."""
         if isinstance(data, list) and data and all(isinstance(row, Values) for row in data):
             return list(data)
         if self.recipe.made and isinstance(data, list) and data and all(OUTPUT in row for row in data):
-            return rows_of_text(data, self.bundle.fields)  # whoever gives the direction has turned them already
+            return clean_rows(data, self.bundle.fields)  # they have their directions already
         fields = self.bundle.fields
         if is_path(data):
             table, resolution = open_table(self.recipe, data, columns, fields=fields)
         else:
             table, resolution = held_table(self.recipe, data, columns, fields=fields)
-        rows = list(both_ways(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
-        tell([*([resolution.note] if resolution.note else []), *table.notes])
-        return rows if is_path(data) else rows_of_text(rows, fields)
+        rows = list(with_directions(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
+        warn([*([resolution.note] if resolution.note else []), *table.notes])
+        return rows if is_path(data) else clean_rows(rows, fields)
 
     def seen(self, rows: Sequence[Mapping[str, str]]) -> TrainingOverlap | None:
-        """Which of these rows the models were trained on; if any were, it is said."""
-        seen = seen_by([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
+        """Which of these rows the models were trained on; warns if there are any."""
+        seen = training_overlap([(bundle.recipe, bundle.trained) for bundle in self.bundles], rows)
         if seen is not None:
-            tell(seen.lines("line" if self.recipe.data.stream else "row"))
+            warn(seen.lines("line" if self.recipe.data.stream else "row"))
         return seen
 
     def _follow(self, row: dict[str, str], target: str, *, oracle: Oracle | None = None) -> Prediction:
-        tell(self._noticed([row]))
+        warn(self._warnings([row]))
         if not self.recipe.output.one_step:
-            tell(unknown_in(self.bundle, target, [row], what="target"))
+            warn(unknown_symbols(self.bundle, target, [row], what="target"))
         return follow(self.bundles, row, target, oracle=oracle)
 
-    def _noticed(
+    def _warnings(
         self, rows: Sequence[Mapping[str, str]], *, outputs: bool = False, into: Notices | None = None
     ) -> list[str]:
-        """What is to be said of these rows; nothing where it is gathered for later."""
+        """Warnings about these rows; none if they are collected in `into` for later."""
         notices = Notices(self.bundles, outputs=outputs) if into is None else into
         notices.read(rows)
         return notices.lines() if into is None else []
@@ -384,12 +395,13 @@ def train(
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
-    data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows that are held in memory are
-    written into the folder.
-    start: a model to go on from (fine-tuning): its parts and vocabularies are kept, the recipe (None: the model's own)
-    says the rest. resume: take up the run in `out`, whose recipe and data are remembered there and may be said again,
-    but not otherwise; its limits, learning rate and the like may be changed. overwrite: a run that lies in `out`
-    already may go; without, it is left alone and an error says so.
+    data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows in memory are written into the
+    folder.
+    start: a model to fine-tune. Its parts and vocabularies are kept; the other settings are those of the recipe (None:
+    the model's own).
+    resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
+    learning rate and the like may change.
+    overwrite: replace a run that is in `out`; without it, such a folder is refused.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -398,32 +410,38 @@ def train(
     if device is not None:
         extra.append(f"training.device={device}")
     with progress_unless(listeners, Progress) as followers:
-        begun = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
-        wanted = begun.recipe if recipe is None and begun is not None else recipe
-        if wanted is None and (out is None or not resume):
+        initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
+        source = initial.recipe if recipe is None and initial is not None else recipe
+        if source is None and (out is None or not resume):
             raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
         if resume:
-            folder = Path(out) if out is not None else default_folder(load_recipe(wanted or {}))
+            folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
             stored, sources = resumable(folder)
-            given, rows = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
-            check_rows(sources, rows)
-            check_sources(sources, data=None if data is None else given.data, dev=given.dev, columns=columns)
+            new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+            check_rows(sources, tables)
+            check_sources(sources, data=None if data is None else new.data, dev=new.dev, columns=columns)
             _say(followers, left_out(stored, extra))
             return Model(
                 run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
             )
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
-        made = load_recipe(wanted or {}, overrides=extra)
-        _say(followers, left_out(wanted or {}, extra))
-        if begun is not None:
-            made, notes = fine_tuning_recipe(begun.recipe, made, extra)
+        resolved = load_recipe(source or {}, overrides=extra)
+        _say(followers, left_out(source or {}, extra))
+        if initial is not None:
+            resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra)
             _say(followers, notes)
-        folder = Path(out) if out is not None else default_folder(made)
-        sources, tables = sources_of(made, data, dev, columns, folder=folder)
+        folder = Path(out) if out is not None else default_folder(resolved)
+        sources, tables = sources_of(resolved, data, dev, columns, folder=folder)
         return Model(
             run_training(
-                made, sources, folder=folder, listeners=followers, overwrite=overwrite, start=begun, tables=tables
+                resolved,
+                sources,
+                folder=folder,
+                listeners=followers,
+                overwrite=overwrite,
+                start=initial,
+                tables=tables,
             )
         )
 
@@ -435,9 +453,10 @@ def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
 
 
 def load(folder: str | Path, *, device: str = "cpu") -> Model:
-    """The model in a folder; several folders joined by + are an ensemble."""
+    """Load the model in a folder; several folders joined by + are an ensemble."""
     return Model([Bundle.load(part, device=device) for part in folders_of(folder)])
 
 
 def default_folder(recipe: Recipe) -> Path:
+    """The folder of a run that names none."""
     return Path("runs") / recipe.task

@@ -6,24 +6,51 @@ not depend on the recurrent state can thus be multiplied once, outside the loop 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.registry import Registry
-from seq2see.settings.base import CellSettings, first_line
+from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
+from seq2see.settings.plugins import arguments_of, settings_from_constructor
 from seq2see.symbols import Symbol, Symbols
 
 CellState = tuple[Tensor, ...]
 """What a cell carries from step to step: the output s_t first, then the rest (the LSTM's memory m_t)."""
 
-cells: Registry[type[Cell]] = Registry("cell")
+GIVEN = ("inputs", "size")
+"""Arguments of a cell's constructor that are known when it is built; the others are settings, beside `cell`."""
+
+
+def _derive(name: str, kind: type[Cell]) -> type[Settings]:
+    return settings_from_constructor(name, kind, NoSettings, given=GIVEN, named=False, direct=True)
+
+
+def _check(name: str, kind: Any) -> None:
+    """Refuse a class that could not work as a cell."""
+    if not (isinstance(kind, type) and issubclass(kind, Cell)):
+        raise TypeError(f"cell '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.cells.Cell")
+    if kind.forward is Cell.forward or not isinstance(getattr(kind, "gates", None), int):
+        raise TypeError(f"cell '{name}': {kind.__name__} states `gates` and writes `forward(projected, state)`")
+
+
+cells: Registry[type[Cell]] = Registry("cell", check=_check, derive=_derive)
+
+
+class CellSettings(Settings):
+    """A recurrent network of one or more layers."""
+
+    parts = {"cell": Parts(cells.settings)}
+    cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="plain recurrent, GRU or LSTM")
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    layers: Layers = Field(1, description="one above the other")
+    dropout: Share = Field(0.0, description="between layers and on the output of the last")
 
 
 class Cell(nn.Module):
@@ -167,10 +194,17 @@ def _run_kernel(name: str, inputs: Tensor, state: Any, weights: list[Tensor]) ->
     return outputs, tuple(part[0] for part in last)
 
 
+class PlainCellSettings(Settings):
+    """A plain recurrent cell."""
+
+    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the state")
+
+
 @cells.register("rnn")
 class Plain(Cell):
     """s_t = f(W x_t + U s_{t-1} + b), f = tanh or logistic."""
 
+    Settings = PlainCellSettings
     gates = 1
 
     def __init__(self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh"):
@@ -193,11 +227,21 @@ class Plain(Cell):
         return _run_kernel("rnn_tanh", inputs, state[0][None].contiguous(), weights)
 
 
+class GruSettings(Settings):
+    """A GRU."""
+
+    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the candidate")
+    reset: Literal["after", "before"] = Field(
+        "after", description="reset gate applied after the product (torch's form) or before it (the textbook's)"
+    )
+
+
 @cells.register("gru")
 class GRU(Cell):
     """r, z = logistic(W x + U s); n = f(W_n x + r * (U_n s + b_U)) or, reset before: f(W_n x + U_n (r * s));
     s_t = (1 - z) * n + z * s_{t-1}."""
 
+    Settings = GruSettings
     gates = 3
 
     def __init__(self, inputs: Mapping[str, int], size: int, *, activation: str = "tanh", reset: str = "after"):
@@ -243,6 +287,7 @@ class GRU(Cell):
 class LSTM(Cell):
     """i, f, g, o = W x + U s + b; m_t = logistic(f) * m_{t-1} + logistic(i) * tanh(g); s_t = logistic(o) tanh(m_t)."""
 
+    Settings = NoSettings
     gates = 4
     states = 2
 
@@ -273,5 +318,5 @@ class LSTM(Cell):
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
     """The cell of the settings' kind, with those of their options that its constructor takes."""
     kind = cells[settings.cell]
-    options = set(inspect.signature(kind).parameters) - {"inputs", "size"}
+    options = {argument.name for argument in arguments_of(kind)}.difference(GIVEN)
     return kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})

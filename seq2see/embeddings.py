@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, one_hot
 
-from seq2see.settings.base import EmbeddingSettings, LearnedSettings, PretrainedSettings
+from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
+
+
+class LearnedSettings(Settings):
+    """A learned embedding."""
+
+    size: Size = Field(128, description="numbers of each vector")
+
+
+class PretrainedSettings(Settings):
+    """An embedding from a file."""
+
+    size: Size = Field(128, description="taken from the file")
+    path: str | None = Field(None, description="text file of vectors (word2vec, GloVe or fastText)")
+    tuned: bool = Field(True, description="go on learning; false: frozen")
+
+
+class EmbeddingSettings(Settings):
+    """e(y): symbols as vectors."""
+
+    parts = {"kind": Parts({"learned": LearnedSettings, "one-hot": NoSettings, "pretrained": PretrainedSettings})}
+    kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
+    dropout: Share = Field(0.0, description="on the vectors")
 
 
 class Embedding(nn.Module):

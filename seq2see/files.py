@@ -1,4 +1,4 @@
-"""Files: read with care (regular ones alone, of bounded size) and written whole or not at all."""
+"""Files that strangers may have written are read with limits; files are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from typing import Any, NoReturn, TextIO
 
 from seq2see.errors import UserError
 
-# ---------------- Reading what a stranger may have written
+# ---------------- Reading
 
 MEBIBYTE = 1 << 20
 SURROGATES = re.compile("[\ud800-\udfff]")
-"""Halves of surrogate pairs: no characters, so that no encoding has them. Python takes them for bytes that are no text
-(command line, names of files), JSON can spell them out."""
+"""Halves of surrogate pairs, which are not characters and cannot be encoded. Python uses them for bytes that are not
+text (command line, file names), and JSON can spell them out."""
 
 
 def whole_characters(text: str) -> str:
-    """The text with U+FFFD for every half of a surrogate pair; two halves that belong together are one character.
+    """The text with U+FFFD for every half of a surrogate pair; two halves that belong together become a character.
 
     >>> whole_characters("a\\ud800b"), whole_characters("\\ud83d\\ude00") == chr(0x1F600)
     ('a\ufffdb', True)
@@ -39,13 +39,13 @@ def whole_characters(text: str) -> str:
 
 
 def read_bytes(path: Path, *, most: int, what: str) -> bytes:
-    """The whole of a file of at most that many bytes; what: what the file should be, for messages.
+    """The content of a file of at most `most` bytes. what: what the file should be, for messages.
 
-    Devices and pipes are refused before they are opened: they may have no end, or nobody to write them.
+    Devices and pipes are refused before they are opened: reading them may never end.
     """
     try:
-        found = path.stat()
-        mode, size = found.st_mode, found.st_size
+        status = path.stat()
+        mode, size = status.st_mode, status.st_size
         if stat.S_ISDIR(mode):
             raise UserError(f"{path}: a folder, where {what} is expected")
         if not stat.S_ISREG(mode):
@@ -61,7 +61,7 @@ def read_bytes(path: Path, *, most: int, what: str) -> bytes:
 
 
 def read_text(path: Path, *, most: int, what: str) -> str:
-    """The same as text in UTF-8, without its byte order mark; ends of lines as they are."""
+    """The content of a UTF-8 file, without a byte order mark; line ends are not changed."""
     content = read_bytes(path, most=most, what=what)
     try:
         return content.decode("utf-8-sig")
@@ -71,7 +71,7 @@ def read_text(path: Path, *, most: int, what: str) -> str:
 
 
 def read_json(path: Path, *, most: int, what: str) -> Any:
-    """The value in a JSON file; numbers that are not finite are no JSON."""
+    """The value in a JSON file; NaN and infinity are refused."""
     text = read_text(path, most=most, what=what)
     try:
         return parse_json(text)
@@ -80,14 +80,14 @@ def read_json(path: Path, *, most: int, what: str) -> Any:
 
 
 class HalfCharacter(ValueError):
-    """JSON that spells out half of a surrogate pair, which is not text."""
+    """JSON with half of a surrogate pair, which is not text."""
 
 
 def parse_json(text: str, *, constants: bool = False, halves: bool = False, depth: int | None = None) -> Any:
-    """A JSON value; ValueError says what is wrong, also with text that is nested too deeply to be read.
+    """Parse JSON; a ValueError says what is wrong, also with text that is nested too deeply.
 
-    constants: NaN and Infinity may stand for numbers, as Python writes them; halves: halves of surrogate pairs may be
-    spelled out (otherwise a HalfCharacter); depth: of lists and objects within each other, at most.
+    constants: allow NaN and Infinity, as Python writes them; halves: allow halves of surrogate pairs (otherwise they
+    raise HalfCharacter); depth: the deepest nesting of lists and objects.
     """
 
     def refuse(word: str) -> NoReturn:
@@ -109,9 +109,9 @@ def _deeper(value: Any, levels: int) -> bool:
     for _ in range(levels):
         level = [
             part
-            for one in level
-            if isinstance(one, dict | list)
-            for part in (one.values() if isinstance(one, dict) else one)
+            for container in level
+            if isinstance(container, dict | list)
+            for part in (container.values() if isinstance(container, dict) else container)
             if isinstance(part, dict | list)
         ]
         if not level:
@@ -120,7 +120,7 @@ def _deeper(value: Any, levels: int) -> bool:
 
 
 def shortened(value: object, most: int = 80, *, quotes: bool = True) -> str:
-    """A value as Python writes it, for a message: of what is long or nested the beginning. quotes: around a text.
+    """The `repr` of a value for a message, cut to `most` characters and a few levels. quotes: around a text.
 
     >>> shortened("a" * 100, 12), shortened("a" * 100, 12, quotes=False), shortened([[[[[1]]]]]), shortened(3.5)
     ("'aaaaaaaa...", 'aaaaaaaa...', '[[[[[...]]]]]', '3.5')
@@ -130,10 +130,10 @@ def shortened(value: object, most: int = 80, *, quotes: bool = True) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "infinity" if value > 0 else "-infinity"
     if isinstance(value, str | bytes):
-        value = value[:most]  # what is left out is not written first
+        value = value[:most]  # the rest would be cut off anyway
     try:
         text = _Brief(most).repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, or something that holds one
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or a container of one
         bits = value.bit_length() if isinstance(value, int) else 0
         return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
     start = 0 if quotes or not isinstance(value, str) else 1
@@ -143,7 +143,7 @@ def shortened(value: object, most: int = 80, *, quotes: bool = True) -> str:
 
 
 class _Brief(Repr):
-    """Values as Python writes them, the beginning of each."""
+    """`repr` that stops after the beginning of long values."""
 
     def __init__(self, most: int):
         super().__init__()
@@ -152,7 +152,7 @@ class _Brief(Repr):
         self.maxstring = self.maxlong = self.maxother = most + 2
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """In its own order: the inherited one sorts all keys."""
+        """Keys in the order of the dict; the base class would sort all of them."""
         if level <= 0 < len(x):
             return "{...}"
         items = islice(x.items(), self.maxdict)
@@ -160,11 +160,11 @@ class _Brief(Repr):
         return f"{{{', '.join([*parts, *(['...'] if len(x) > self.maxdict else [])])}}}"
 
 
-# ---------------- Files to write
+# ---------------- Writing
 
 
 def write_bytes(path: Path, *parts: bytes | memoryview) -> None:
-    """The file appears whole or the old one stays: written beside it, flushed to the disk, then renamed."""
+    """Write a file as a whole, or leave the old one: it is written beside it, flushed to the disk, then renamed."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:
@@ -183,13 +183,14 @@ def write_bytes(path: Path, *parts: bytes | memoryview) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> UserError:
-    """What to raise where a file or folder cannot be written."""
+    """The error for a file or folder that cannot be written."""
     return UserError(f"{path}: cannot be written: {error.strerror or error}")
 
 
 @contextmanager
 def text_file(path: Path, *, packed: bool) -> Iterator[TextIO]:
-    """A UTF-8 file with plain newlines; packed files carry no time stamp, so equal tables are equal files."""
+    """Open a UTF-8 file for writing, with plain newlines. packed: as gzip, without a time stamp, so that equal tables
+    give equal files."""
     with path.open("wb") as raw:
         if not packed:
             with io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
@@ -202,11 +203,11 @@ def text_file(path: Path, *, packed: bool) -> Iterator[TextIO]:
             yield file
 
 
-# ---------------- Numbers as JSON can hold them
+# ---------------- Numbers in JSON
 
 
 def finite(value: Any) -> Any:
-    """The same with null in place of infinity and of what is no number, which JSON has not.
+    """The value with None for NaN and infinity, which JSON does not have.
 
     >>> finite({"perplexity": float("inf"), "tokens": (1, 2.5)})
     {'perplexity': None, 'tokens': [1, 2.5]}

@@ -28,13 +28,19 @@ from seq2see.decoders import (
     Step,
     build_decoder,
 )
+from seq2see.decoders.base import ReadoutSettings, SymbolSettings
+from seq2see.decoders.reconstruction import (
+    channel_sizes,
+    hidden_activation,
+    hidden_sizes,
+    output_activation,
+    reconstruction_of,
+)
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, InputInfo, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
 from seq2see.recipe import Recipe
-from seq2see.recipe.resolve import activation_of, channels_of, hidden_of, output_of, reconstruction_of
-from seq2see.settings.decoders import ReadoutSettings, SymbolSettings
 from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
@@ -67,7 +73,9 @@ class EncoderDecoder(nn.Module):
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
-            layers=DenseLayers(hidden_of(recipe), activation_of(recipe)) if recipe.output.numeric else DenseLayers(),
+            layers=DenseLayers(hidden_sizes(recipe), hidden_activation(recipe))
+            if recipe.output.numeric
+            else DenseLayers(),
         )
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
@@ -195,6 +203,11 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
     return encoders
 
 
+def _dense_layers(recipe: Recipe) -> DenseLayers:
+    """Those behind the code, where numbers are given."""
+    return DenseLayers(hidden_sizes(recipe), hidden_activation(recipe)) if recipe.output.numeric else DenseLayers()
+
+
 def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Parameter | None) -> Head:
     settings = recipe.decoder
     if recipe.output.numeric:
@@ -213,12 +226,12 @@ def _build_head(recipe: Recipe, decoder: Decoder, symbols: int, *, tied: nn.Para
 
 
 def _build_numbers(recipe: Recipe, features: int, numbers: int) -> NumbersHead:
-    activation, shape = output_of(recipe), recipe.output.shape
+    activation, shape = output_activation(recipe), recipe.output.shape
     if shape is None:
         return NumbersHead(features, numbers, output=activation)
     if reconstruction_of(recipe).pixels == "dense":
         return NumbersHead(features, prod(shape), output=activation)
-    return PixelsHead(features, shape, channels_of(recipe), output=activation, activation=activation_of(recipe))
+    return PixelsHead(features, shape, channel_sizes(recipe), output=activation, activation=hidden_activation(recipe))
 
 
 def _check_views(recipe: Recipe, views: Mapping[str, View]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from seq2see.errors import UserError, nearest
 
@@ -15,7 +15,10 @@ T = TypeVar("T", bound=type)
 
 
 class Registry(Generic[T]):
-    """A dictionary of classes that refuses a name given twice and spells out the names it knows.
+    """Classes by the names that recipes use, and the settings of each; a name given twice is refused.
+
+    A class states its settings as `Settings`. For one that does not, `derive` makes them from its constructor, so that
+    a plug-in needs the class alone.
 
     >>> shapes = Registry("shape")
     >>> @shapes.register("round")
@@ -24,21 +27,46 @@ class Registry(Generic[T]):
     True
     """
 
-    def __init__(self, what: str, *, tell: Callable[[str, T], None] | None = None):
-        """tell: hears of each class before it is registered, and may refuse it."""
-        self.what, self.tell = what, tell
+    def __init__(
+        self,
+        what: str,
+        *,
+        settings: dict[str, Any] | None = None,
+        check: Callable[[str, T], None] | None = None,
+        derive: Callable[[str, T], Any] | None = None,
+    ):
+        """what: the kind of part, for messages; settings: filled with the settings of each class by its name; check:
+        called with name and class before it is registered, and may refuse it."""
+        self.what, self.settings = what, settings if settings is not None else {}
+        self._check, self._derive = check, derive
         self._kinds: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
+        """Register a class under that name."""
+
         def add(kind: T) -> T:
             if name in self._kinds:
                 raise ValueError(f"two classes want the {self.what} name '{name}': {self._kinds[name]} and {kind}")
-            if self.tell is not None:
-                self.tell(name, kind)
+            if self._check is not None:
+                self._check(name, kind)
+            settings = getattr(kind, "__dict__", {}).get("Settings")
+            if settings is None and self._derive is not None:
+                settings = self._derive(name, kind)
+            if settings is not None:
+                self.settings[name] = settings
             self._kinds[name] = kind
             return kind
 
         return add
+
+    def remove(self, name: str) -> None:
+        """Forget a class, as tests do that bring their own."""
+        del self._kinds[name]
+        self.settings.pop(name, None)
+
+    def name_of(self, kind: type) -> str | None:
+        """The name of a class; None where it is not registered."""
+        return next((name for name, known in self._kinds.items() if known is kind), None)
 
     def __getitem__(self, name: str) -> T:
         if name not in self._kinds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seq2see.settings.attention import AttentionSettings
+from seq2see.attention.build import AttentionSettings
 
 
 def attention_of(**values: Any) -> AttentionSettings:

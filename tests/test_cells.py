@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from seq2see.cells import GRU, LSTM, Cell, CellState, Plain, build_cell
-from seq2see.settings.base import CellSettings
+from seq2see.cells import GRU, LSTM, Cell, CellSettings, CellState, Plain, build_cell
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import LabelDecoder, RecurrentDecoder
+from seq2see.embeddings import EmbeddingSettings
 from seq2see.errors import UserError
 from seq2see.model import SOS, EncoderDecoder, Sizes, shifted
 from seq2see.recipe import load_recipe
-from seq2see.settings.base import EmbeddingSettings
 
 SYMBOLS, OUTPUTS, SMALL = 9, 7, 6
 ENCODER = {"size": SMALL // 2, "embedding": {"size": 3}}

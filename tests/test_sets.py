@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.attention import scores
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.encoders import Encoded
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.settings.attention import SCORES
 
 SYMBOLS, OUTPUTS, PLACES = 15, 9, 7
 LENGTHS = [7, 4, 1, 0, 5]
@@ -27,7 +27,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "transformer": {"kind": "transformer", "size": 8, "heads": 2, "layers": 2, "feedforward": 12},
 }
 RECURRENT = {"kind": "recurrent", "size": 4}
-ALLOWED = [score for score in SCORES if score != "location"] + ["none"]
+ALLOWED = [score for score in scores.settings if score != "location"] + ["none"]
 """Coverage as far as it sees through a place that place alone."""
 
 

@@ -13,7 +13,7 @@ from seq2see.attention.choices import Hard, Soft, StraightThrough
 from seq2see.attention.scopes import Global, LocalMonotonic, LocalPredicted
 from seq2see.cells import cells
 from seq2see.memory import View
-from seq2see.pipeline.parameters import skeleton
+from seq2see.pipeline.bundle import meta_network
 from seq2see.recipe import load_recipe, shipped
 from seq2see.symbols import Symbol, layer_symbols, symbols_of
 
@@ -48,7 +48,7 @@ def test_layers_are_counted_from_one() -> None:
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_parameter_of_a_model_has_a_symbol_and_a_part(name: str) -> None:
-    network = skeleton(load_recipe(name), {})
+    network = meta_network(load_recipe(name), {})
     symbols = network.parameter_symbols()
     for parameter, _ in network.named_parameters():
         assert symbols[parameter].name

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.settings.attention import SCORES
+from seq2see.attention import scores
 
 TUTORIALS = Path(__file__).resolve().parent.parent / "docs" / "tutorials"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_score_of_your_own(folder: Path) -> None:
     name = "a-score-of-your-own.md"
     text = (TUTORIALS / name).read_text("utf-8")
-    assert all(f"{score}," in text for score in SCORES), "it is compared with all the others"
+    assert all(f"{score}," in text for score in scores.settings), "it is compared with all the others"
     score = next(block for _, block in FENCED.findall(text) if block.startswith("# my_scores.py"))
     body = score[score.index("@register") :].strip().splitlines()
     assert len([line for line in body if line.strip()]) <= 10

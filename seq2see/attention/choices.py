@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 
 from seq2see.attention.normalisers import precise
-from seq2see.errors import UserError
-from seq2see.settings.base import first_line
+from seq2see.registry import Registry
+from seq2see.settings.base import NoSettings, Parts, Settings, Temperature, first_line
+from seq2see.settings.plugins import construct, settings_from_constructor
 
 LEAST = 1e-20
 
@@ -29,13 +32,37 @@ class Chosen:
     by_score: bool = False
 
 
+def _check(name: str, kind: Any) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Choice)):
+        kind_name = getattr(kind, "__name__", kind)
+        raise TypeError(f"choice '{name}': {kind_name} is no subclass of seq2see.attention.Choice")
+
+
+def _derive(name: str, kind: type[Choice]) -> type[Settings]:
+    """Settings of a choice that a plug-in brings: the arguments of its constructor."""
+    return settings_from_constructor(name, kind, NoSettings, named=False, direct=True)
+
+
+choices: Registry[type[Choice]] = Registry("choice", check=_check, derive=_derive)
+
+
 class Choice(nn.Module):
     """Turns weights into the shares of the places in the context; a kind writes `forward`.
 
-    given: what the model's probabilities are conditioned on beside its input, where a place is drawn.
+    The arguments of a kind's constructor are its settings. given: what the model's probabilities are conditioned on
+    beside its input, where a place is drawn.
     """
 
-    given: str = ""
+    given: ClassVar[str] = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @classmethod
+    def build(cls, settings: Settings) -> Choice:
+        """The choice of these settings."""
+        choice: Choice = construct(cls, settings)
+        return choice
 
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
@@ -47,8 +74,11 @@ class Choice(nn.Module):
         return f"c_t = {first_line(type(self)) or type(self).__name__}"
 
 
+@choices.register("soft")
 class Soft(Choice):
     """c_t = sum_j a_tj h_j"""
+
+    Settings = NoSettings
 
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
@@ -59,14 +89,35 @@ class Soft(Choice):
         return f"c_t = sum_{_index(place)} {weight} {place}"
 
 
+class GumbelSettings(Settings):
+    """A draw learned straight through a relaxed one."""
+
+    gumbel_temperature: Temperature = Field(1.0, description="of the relaxed draw")
+
+
+class HardSettings(Settings):
+    """One place, drawn by the weights."""
+
+    parts = {"estimator": Parts({"score-function": NoSettings, "gumbel": GumbelSettings})}
+    estimator: Literal["score-function", "gumbel"] = Field(
+        "score-function", description="how the draw is learned; gumbel: straight through a relaxed draw"
+    )
+
+
+@choices.register("hard")
 class Hard(Choice):
     """c_t = h_j, with j drawn from a_t while training and the likeliest one otherwise.
 
     No gradient passes through the draw: the score-function estimator weighs log a_tj by what came of the choice.
     """
 
+    Settings = HardSettings
     given = "the places chosen"
     learned = "learned by its score"
+
+    @classmethod
+    def build(cls, settings: Any) -> Hard:
+        return StraightThrough(settings.gumbel_temperature) if isinstance(settings, GumbelSettings) else Hard()
 
     def forward(
         self, weights: Float[Tensor, "batch queries candidates"], *, generator: torch.Generator | None = None
@@ -106,15 +157,6 @@ class StraightThrough(Hard):
             soft = torch.softmax(hidden / self.temperature, dim=-1) * (weights.detach() > 0)
             shares = shares + soft - soft.detach()
         return Chosen(shares, place, _log_prob(weights, place))
-
-
-def build_choice(name: str, *, estimator: str = "score-function", temperature: float = 1.0) -> Choice:
-    """The choice of that name."""
-    if name == "soft":
-        return Soft()
-    if name == "hard":
-        return Hard() if estimator == "score-function" else StraightThrough(temperature)
-    raise UserError(f"unknown choice '{name}'; allowed: soft, hard")
 
 
 def _index(place: str) -> str:

@@ -10,21 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2see.attention.attention import Attention
-from seq2see.attention.choices import Choice, build_choice
-from seq2see.attention.normalisers import normalisers
 from seq2see.attention.records import Look, LookEquations, Prepared, mean_over_heads
-from seq2see.attention.scopes import Positions, Scope, build_scope
-from seq2see.attention.scores import build_score, compute_keys
+from seq2see.attention.scopes import Positions
+from seq2see.attention.scores import compute_keys
 from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
-from seq2see.settings.attention import (
-    AttentionSettings,
-    GumbelSettings,
-    HardSettings,
-    MonotonicSettings,
-    PredictedSettings,
-)
 from seq2see.symbols import Symbols, default_symbols, prefixed, symbols_of
 
 
@@ -169,60 +160,3 @@ class TwoLevelMultiHead(MultiHead):
 
     def _more_queries(self, query: Float[Tensor, "batch queries query"]) -> dict[str, Tensor]:
         return {"larger_query": self._split(self.larger["W_q"](query)).flatten(0, 1)}
-
-
-# --- Building
-
-
-def build_attention(
-    settings: AttentionSettings, *, query: int, view: View
-) -> Attention | MultiHead | TwoLevelAttention:
-    """The attention of these settings, for queries of size `query` and the places of `view`."""
-    heads, two_level = settings.heads, settings.through is not None and view.inside is not None
-    if heads == 1:
-        build = _build_two_level if two_level else _build_single
-        return build(settings, query=query, view=view)
-    part = MultiHead.head_size(view.size, heads)
-    inside = None if view.inside is None else replace(view.inside, size=part)
-    each = replace(view, size=part, inside=inside)
-    if two_level:
-        return TwoLevelMultiHead(query, view, heads=heads, inner=_build_two_level(settings, query=part, view=each))
-    return MultiHead(query, view.size, heads=heads, inner=_build_single(settings, query=part, view=each))
-
-
-def _build_two_level(settings: AttentionSettings, *, query: int, view: View) -> TwoLevelAttention:
-    """Choice and scope are those of words: sentences are always weighed softly, and all of them."""
-    if view.inside is None:
-        raise ValueError("these places lie inside no larger ones")
-    sentences = _build_single(settings, query=query, view=view.inside, plain=True)
-    return TwoLevelAttention(sentences, _build_single(settings, query=query, view=view))
-
-
-def _build_single(settings: AttentionSettings, *, query: int, view: View, plain: bool = False) -> Attention:
-    """An attention without heads. plain: softly over all places, whatever choice and scope are."""
-    options = settings.score_settings | {"axes": 2 if view.layout == "grid" else 1}
-    score = build_score(settings.score, query, view.size, options)
-    if view.layout == "set" and score.ordered:
-        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
-    return Attention(
-        score,
-        scope=None if plain else _build_scope(settings, query=query, view=view),
-        normalise=normalisers[settings.normaliser](),
-        choice=None if plain else _build_choice(settings),
-        temperature=settings.temperature,
-    )
-
-
-def _build_scope(settings: AttentionSettings, *, query: int, view: View) -> Scope | None:
-    if isinstance(settings, PredictedSettings):
-        return build_scope(settings.scope, view, query=query, reach=settings.window, size=settings.size)
-    if isinstance(settings, MonotonicSettings):
-        reach, gaussian = settings.window, settings.gaussian
-        return build_scope(settings.scope, view, query=query, reach=reach, size=0, gaussian=gaussian)
-    return None
-
-
-def _build_choice(settings: AttentionSettings) -> Choice | None:
-    if isinstance(settings, GumbelSettings):
-        return build_choice("hard", estimator="gumbel", temperature=settings.gumbel_temperature)
-    return build_choice("hard") if isinstance(settings, HardSettings) else None

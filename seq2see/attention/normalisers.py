@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from seq2see.registry import Registry
-from seq2see.settings.base import first_line
+from seq2see.settings.base import NoSettings, Settings, first_line
+from seq2see.settings.plugins import settings_from_constructor
 
 HIDDEN = -1e9
 """The energy of padding: far below any real one, and its square is still finite in single precision."""
 
 
+def _check(name: str, kind: Any) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Normaliser)):
+        kind_name = getattr(kind, "__name__", kind)
+        raise TypeError(f"normaliser '{name}': {kind_name} is no subclass of seq2see.attention.Normaliser")
+
+
+def _derive(name: str, kind: type[Normaliser]) -> type[Settings]:
+    """Settings of a normaliser that a plug-in brings: the arguments of its constructor."""
+    return settings_from_constructor(name, kind, NoSettings, named=False, direct=True)
+
+
+normalisers: Registry[type[Normaliser]] = Registry("normaliser", check=_check, derive=_derive)
+
+
 class Normaliser(nn.Module):
-    """Turns energies into weights that are not negative and sum to one; a kind writes `forward`."""
+    """Turns energies into weights that are not negative and sum to one; a kind writes `forward`.
+
+    The arguments of a kind's constructor are its settings. sparse: it gives some places exactly zero.
+    """
+
+    sparse: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
         raise NotImplementedError
@@ -27,12 +50,11 @@ class Normaliser(nn.Module):
         return f"{weight} = {first_line(type(self)) or type(self).__name__} of {energy}{divisor}"
 
 
-normalisers: Registry[type[Normaliser]] = Registry("normaliser")
-
-
 @normalisers.register("softmax")
 class Softmax(Normaliser):
     """a_j = exp(e_j) / sum_i exp(e_i)"""
+
+    sparse = False
 
     def forward(self, energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
         return softmax(energies)
@@ -94,6 +116,7 @@ def masked_softmax(
 
 def softmax(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
     """a_j = exp(e_j) / sum_i exp(e_i)"""
+
     return torch.softmax(energies, dim=-1)
 
 

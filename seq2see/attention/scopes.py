@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 
 from seq2see.attention.records import Prepared
 from seq2see.errors import UserError
 from seq2see.memory import View
+from seq2see.registry import Registry
+from seq2see.settings.base import NoSettings, Settings, Size
+from seq2see.settings.plugins import construct, settings_from_constructor
 
 Positions = int | Int[Tensor, " queries"]
 """The number t (from 0) of the step that a query belongs to: one for all queries, or one for each."""
@@ -30,8 +34,34 @@ class Window:
     bias: Float[Tensor, "batch queries window"] | None
 
 
+def _check(name: str, kind: Any) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Scope)):
+        raise TypeError(f"scope '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Scope")
+
+
+def _derive(name: str, kind: type[Scope]) -> type[Settings]:
+    """Settings of a scope that a plug-in brings: its constructor's arguments beside `view` and `query`."""
+    return settings_from_constructor(name, kind, NoSettings, given=("view", "query"), named=False, direct=True)
+
+
+scopes: Registry[type[Scope]] = Registry("scope", check=_check, derive=_derive)
+
+
 class Scope(nn.Module):
-    """Chooses the candidate places of each query; a kind writes `window`."""
+    """Chooses the candidate places of each query; a kind writes `window`.
+
+    The constructor of a kind gets those of `view` (what is looked at) and `query` (the size of a query) that it has as
+    arguments; its other arguments are settings. local: it leaves places out; learned: it has parameters.
+    """
+
+    local: ClassVar[bool] = True
+    learned: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, settings: Settings, view: View, *, query: int) -> Scope:
+        """The scope of these settings, for the places of `view` and queries of that size."""
+        scope: Scope = construct(cls, settings, view=view, query=query)
+        return scope
 
     def window(
         self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
@@ -44,13 +74,25 @@ class Scope(nn.Module):
         return []
 
 
+@scopes.register("global")
 class Global(Scope):
     """Every place is a candidate."""
+
+    Settings = NoSettings
+    local = False
 
     def window(
         self, query: Float[Tensor, "batch queries query"], prepared: Prepared, positions: Positions
     ) -> Window | None:
         return None
+
+
+class WindowSettings(Settings):
+    """A window around p_t."""
+
+    window: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+        5, description="local scopes: how far the window reaches to each side of p_t"
+    )
 
 
 class Local(Scope):
@@ -132,10 +174,22 @@ class Local(Scope):
         return numbers.flatten(2), far.flatten(2), both.flatten(2)
 
 
+class MonotonicSettings(WindowSettings):
+    """A window around p_t = t."""
+
+    gaussian: bool = Field(True, description="add the logarithm of a Gaussian of the distance to p_t")
+
+
+@scopes.register("local-monotonic")
 class LocalMonotonic(Local):
     """p_t = t, clamped to the last place; on a grid p_t is a column."""
 
+    Settings = MonotonicSettings
     name = "local-monotonic"
+
+    @classmethod
+    def build(cls, settings: Any, view: View, *, query: int) -> LocalMonotonic:
+        return cls(view, reach=settings.window, gaussian=settings.gaussian)
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
@@ -150,15 +204,28 @@ class LocalMonotonic(Local):
         return f"all rows of the columns j with |j - p_t| <= {self.reach}" if self.grid else super()._near(place)
 
 
+class PredictedSettings(WindowSettings):
+    """A window around a predicted p_t."""
+
+    size: Size = Field(128, description="size of W_q q and W_k k, and of a predicted p_t")
+
+
+@scopes.register("local-predicted")
 class LocalPredicted(Local):
     """p_t = M sigmoid(v' tanh(W q)); on a grid one for rows and one for columns."""
 
+    Settings = PredictedSettings
     name = "local-predicted"
+    learned = True
 
     def __init__(self, view: View, *, query: int, size: int, reach: int):
         super().__init__(view, reach=reach)
         self.W = nn.Linear(query, size, bias=False)
         self.v = nn.Linear(size, 2 if self.grid else 1, bias=False)
+
+    @classmethod
+    def build(cls, settings: Any, view: View, *, query: int) -> LocalPredicted:
+        return cls(view, query=query, size=settings.size, reach=settings.window)
 
     def centres(
         self, query: Float[Tensor, "batch queries query"], extent: Int[Tensor, "batch axes"], positions: Positions
@@ -178,17 +245,6 @@ class LocalPredicted(Local):
 
     def _distance(self) -> str:
         return "((i - r_t) ** 2 + (j - p_t) ** 2)" if self.grid else super()._distance()
-
-
-def build_scope(name: str, view: View, *, query: int, reach: int, size: int, gaussian: bool = True) -> Scope:
-    """The scope of that name."""
-    if name == "global":
-        return Global()
-    if name == "local-monotonic":
-        return LocalMonotonic(view, reach=reach, gaussian=gaussian)
-    if name == "local-predicted":
-        return LocalPredicted(view, query=query, size=size, reach=reach)
-    raise UserError(f"unknown scope '{name}'; allowed: global, local-monotonic, local-predicted")
 
 
 def fold(

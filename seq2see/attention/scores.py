@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import linear, normalize, pad
 
@@ -22,12 +23,85 @@ from seq2see.deferred_gradients import gather_places
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.registry import Registry
-from seq2see.settings.attention import SCORE_KEYS, SCORES, AttentionSettings, ScoreSettings
-from seq2see.settings.base import first_line
+from seq2see.settings.base import Layers, Settings, Size, first_line
 from seq2see.settings.plugins import settings_from_constructor
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
-scores: Registry[type[Score]] = Registry("score")
+GIVEN = ("query", "key", "axes")
+"""Arguments of a score's constructor that are known when it is built."""
+
+
+def _check_class(name: str, kind: Any) -> None:
+    """Refuse a class that could not work as a score."""
+    what = f"score '{name}'"
+    if not (isinstance(kind, type) and issubclass(kind, Score)):
+        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
+    if kind.energies is Score.energies and kind.forward is Score.forward:
+        raise TypeError(f"{what}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
+    if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:
+        raise TypeError(f"{what}: the first arguments of {kind.__name__}'s constructor are query and key, their sizes")
+
+
+def _derive(name: str, kind: type[Score]) -> type[ScoreSettings]:
+    """Settings of a score that a plug-in brings: keys that ours have too, all others under `attention.options`."""
+    from seq2see.attention.build import AttentionSettings  # which is built of the settings below
+
+    given = (*GIVEN, *AttentionSettings.model_fields)
+    keys = {key: field for settings in OWN_SETTINGS for key, field in settings.model_fields.items()}
+    return settings_from_constructor(name, kind, ScoreSettings, given=given, keys=keys, named=False)
+
+
+scores: Registry[type[Score]] = Registry("score", check=_check_class, derive=_derive)
+register = scores.register
+
+
+# --- Settings
+
+
+class ScoreSettings(Settings):
+    """A score without settings of its own. own: a plug-in brought it."""
+
+    own: ClassVar[bool] = False
+
+
+class SizedScoreSettings(ScoreSettings):
+    """A score that compares projections of query and place."""
+
+    size: Size = Field(128, description="size of W_q q and W_k k, and of a predicted p_t")
+
+
+class DeepSettings(SizedScoreSettings):
+    """The deep score."""
+
+    layers: Layers = Field(2, description="deep: hidden layers")
+
+
+class CosineSettings(ScoreSettings):
+    """The cosine score."""
+
+    learned_temperature: bool = Field(False, description="cosine: learn a temperature")
+
+
+class LocationSettings(ScoreSettings):
+    """The location score."""
+
+    positions: Size = Field(200, description="location: the longest input it can look at")
+
+
+class CoverageSettings(SizedScoreSettings):
+    """The coverage score."""
+
+    filters: Size = Field(16, description="coverage: rows of F, the convolution of earlier looks")
+    kernel: Annotated[int, Field(gt=0, le=255)] = Field(
+        5, description="coverage: width of F (its side on a grid), as many numbers at every place and step"
+    )
+
+
+OWN_SETTINGS = (ScoreSettings, SizedScoreSettings, DeepSettings, CosineSettings, LocationSettings, CoverageSettings)
+"""Those of our own scores, whose keys a score of a plug-in may share."""
+
+
+# --- Scores
 
 REMARK = re.compile(r"[,;:] (?![^\[(]*[\])])")
 """What ends the equation that a score's docstring begins with: a comma, semicolon or colon outside brackets."""
@@ -48,6 +122,12 @@ class Score(nn.Module):
 
     uses_query = True
     """False where energies do not depend on the query."""
+
+    constant = False
+    """True where energies depend on nothing that is learned."""
+
+    same_size = False
+    """True where queries and places are compared number by number, so that they must have one size."""
 
     def __init__(self, query: int, key: int):
         super().__init__()
@@ -73,27 +153,6 @@ class Score(nn.Module):
         return REMARK.split(first_line(type(self)))[0] or f"e_j = {name_of(self)}(q, k_j)"
 
 
-def register(name: str) -> Callable[[type[Score]], type[Score]]:
-    """Register a class of scores under the name that recipes use."""
-
-    def add(kind: Any) -> Any:
-        _check_class(name, kind)
-        scores.register(name)(kind)
-        _declare(name, kind)
-        return kind
-
-    return add
-
-
-def _declare(name: str, kind: type[Score]) -> None:
-    """Let recipes name a score that a plug-in brings."""
-    if name not in SCORES:
-        given = {"query", "key", "axes", *AttentionSettings.model_fields}
-        SCORES[name] = settings_from_constructor(
-            name, kind, ScoreSettings, given=given, keys=SCORE_KEYS, named=False, ordered=kind.ordered
-        )
-
-
 def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | None = None) -> Score:
     """The score of that name, with those of the settings that its constructor takes.
 
@@ -116,23 +175,12 @@ def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | N
 
 def name_of(score: Score) -> str:
     """The name of a score in recipes; that of its class where it is not registered."""
-    return next((name for name in scores if scores[name] is type(score)), type(score).__name__)
+    return scores.name_of(type(score)) or type(score).__name__
 
 
 def options(name: str) -> set[str]:
     """The settings of the score of that name: its constructor's arguments beyond the sizes and axes."""
     return _arguments(name) - {"axes"}
-
-
-def _check_class(name: str, kind: Any) -> None:
-    """Refuse a class that could not work as a score."""
-    what = f"score '{name}'"
-    if not (isinstance(kind, type) and issubclass(kind, Score)):
-        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
-    if kind.energies is Score.energies and kind.forward is Score.forward:
-        raise TypeError(f"{what}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
-    if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:
-        raise TypeError(f"{what}: the first arguments of {kind.__name__}'s constructor are query and key, their sizes")
 
 
 def _arguments(name: str) -> set[str]:
@@ -151,6 +199,9 @@ def _same_size(name: str, query: int, key: int) -> None:
 class Dot(Score):
     """e_j = q . k_j"""
 
+    Settings = ScoreSettings
+    same_size = True
+
     def __init__(self, query: int, key: int):
         super().__init__(query, key)
         _same_size("dot", query, key)
@@ -164,6 +215,9 @@ class Dot(Score):
 @register("scaled-dot")
 class ScaledDot(Score):
     """e_j = q . k_j / sqrt(d), d the size of the key"""
+
+    Settings = ScoreSettings
+    same_size = True
 
     def __init__(self, query: int, key: int):
         super().__init__(query, key)
@@ -179,6 +233,9 @@ class ScaledDot(Score):
 @register("cosine")
 class Cosine(Score):
     """e_j = q . k_j / (|q| |k_j|), times a learned temperature if `learned_temperature`"""
+
+    Settings = CosineSettings
+    same_size = True
 
     def __init__(self, query: int, key: int, learned_temperature: bool = False):
         super().__init__(query, key)
@@ -202,6 +259,8 @@ class Cosine(Score):
 class General(Score):
     """e_j = q' W k_j; query and keys may differ in size"""
 
+    Settings = ScoreSettings
+
     def __init__(self, query: int, key: int):
         super().__init__(query, key)
         self.W = nn.Linear(key, query, bias=False)
@@ -218,6 +277,8 @@ class General(Score):
 @register("additive")
 class Additive(Score):
     """e_j = v' tanh(W_q q + W_k k_j); query and keys may differ in size"""
+
+    Settings = SizedScoreSettings
 
     def __init__(self, query: int, key: int, size: int = 128):
         super().__init__(query, key)
@@ -237,6 +298,8 @@ class Additive(Score):
 @register("concat")
 class Concat(Score):
     """e_j = v' tanh(W [q; k_j]); the keys' half of the product is computed once per input"""
+
+    Settings = SizedScoreSettings
 
     def __init__(self, query: int, key: int, size: int = 128):
         super().__init__(query, key)
@@ -258,6 +321,7 @@ class Concat(Score):
 class Deep(Score):
     """e_j = MLP([q; k_j]) with tanh layers and one linear output; the keys' half of the first product once per input"""
 
+    Settings = DeepSettings
     symbols: ClassVar[Mapping[str, str]] = {
         "first.weight": "W_1",
         "first.bias": "b_1",
@@ -299,6 +363,7 @@ class Location(Score):
     place must not depend on the widest image of the batch.
     """
 
+    Settings = LocationSettings
     ordered = True
 
     def __init__(self, query: int, key: int, positions: int = 200):
@@ -329,38 +394,6 @@ class Location(Score):
             )
 
 
-@register("static")
-class Static(Score):
-    """e_j = v' tanh(W_k k_j + b): learned from the content of a place, the same at every step"""
-
-    uses_query = False
-
-    def __init__(self, query: int, key: int, size: int = 128):
-        super().__init__(query, key)
-        self.W_k = nn.Linear(key, size)
-        self.v = nn.Linear(size, 1, bias=False)
-
-    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
-        return linear(torch.tanh(self.W_k(states)), self.v.weight)
-
-    def energies(
-        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
-    ) -> Float[Tensor, "batch queries places"]:
-        return keys.transpose(1, 2).expand(-1, query.shape[1], -1)
-
-
-@register("uniform")
-class Uniform(Score):
-    """e_j = 0: all places get the same weight, the control"""
-
-    uses_query = False
-
-    def energies(
-        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
-    ) -> Float[Tensor, "batch queries places"]:
-        return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])
-
-
 def by_column(numbers: Int[Tensor, "*any"], layout: Layout) -> Int[Tensor, "*any"]:
     """The numbers of a grid's places counted column by column, from those counted row by row.
 
@@ -375,6 +408,7 @@ def by_column(numbers: Int[Tensor, "*any"], layout: Layout) -> Int[Tensor, "*any
 class Coverage(Score):
     """e_j = v' tanh(W_q q + W_k k_j + W_f f_j) where f = F * sum_{i<t} a_i; on a grid F is two-dimensional"""
 
+    Settings = CoverageSettings
     ordered = True
     remembers = True
 
@@ -447,6 +481,41 @@ class Coverage(Score):
 
 
 # --- Calling a score, with checks of what a user's own class returns
+
+
+@register("static")
+class Static(Score):
+    """e_j = v' tanh(W_k k_j + b): learned from the content of a place, the same at every step"""
+
+    Settings = SizedScoreSettings
+    uses_query = False
+
+    def __init__(self, query: int, key: int, size: int = 128):
+        super().__init__(query, key)
+        self.W_k = nn.Linear(key, size)
+        self.v = nn.Linear(size, 1, bias=False)
+
+    def keys(self, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:
+        return linear(torch.tanh(self.W_k(states)), self.v.weight)
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return keys.transpose(1, 2).expand(-1, query.shape[1], -1)
+
+
+@register("uniform")
+class Uniform(Score):
+    """e_j = 0: all places get the same weight, the control"""
+
+    Settings = ScoreSettings
+    uses_query = False
+    constant = True
+
+    def energies(
+        self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "batch queries places"]:
+        return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])
 
 
 def compute_keys(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:

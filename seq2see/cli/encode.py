@@ -30,7 +30,7 @@ def run(args: Arguments) -> None:
     model = load_single_model(args.model, "encode", on_error=args.on_error)
     if not model.recipe.inputs:
         raise UserError("a language model has no input to encode")
-    from seq2see.pipeline.input_warnings import Notices
+    from seq2see.pipeline.inputs import Notices
     from seq2see.pipeline.predictor import missing_input
 
     items = read_inputs(model, args.inputs, args.file, args.columns).items

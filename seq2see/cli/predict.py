@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.cli.inputs import InputSource, Item
     from seq2see.looks import Prediction
-    from seq2see.pipeline.input_warnings import Notices
+    from seq2see.pipeline.inputs import Notices
     from seq2see.recipe import Recipe
 
 
@@ -163,7 +163,7 @@ def run(args: Arguments) -> None:
         check_target(args.to, args.file, overwrite=args.overwrite)
     elif args.overwrite:
         raise UserError("--overwrite needs --to")
-    from seq2see.pipeline.input_warnings import Notices
+    from seq2see.pipeline.inputs import Notices
 
     model = load_model(args.model, args.on_error)
     options = _options(args, model)
@@ -211,12 +211,12 @@ def _options(args: Arguments, model: Model) -> dict[str, Any]:
 
 def _check_searched(options: dict[str, Any], recipe: Recipe) -> None:
     """Refuse search options if there is no search."""
-    from seq2see.pipeline.predictor import ranked, unsearched
+    from seq2see.pipeline.predictor import ranking_options, why_no_search
 
-    useless = [name for name in options if name not in ranked(recipe)] if recipe.output.one_step else []
+    useless = [name for name in options if name not in ranking_options(recipe)] if recipe.output.one_step else []
     if useless:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in useless)
-        raise UserError(f"{names}: not applicable: {unsearched(recipe).replace('n_best', '--n-best')}")
+        raise UserError(f"{names}: not applicable: {why_no_search(recipe).replace('n_best', '--n-best')}")
 
 
 def _predict(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,11 @@ from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageErr
 from pydantic import Field
 
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
-from seq2see.settings.base import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side
+from seq2see.registry import Problem
+from seq2see.settings.base import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side, no_effect
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 MAX_PIXELS = 65_000_000
 """Pixels of an image, as many as phone cameras take. A single-coloured image four times as large is a file of
@@ -41,6 +45,7 @@ class ImageInput(MediaSettings):
     """An image input: PNG, JPEG, WebP, GIF, BMP or TIFF files, whatever their names."""
 
     usual_encoder: ClassVar[str] = "convolutional"
+    content: ClassVar[str] = "image"
     noun: ClassVar[str] = "an image"
     media: ClassVar[str] = "image/*"
     kind: Literal["image"] = Field("image", description="kind of the input")
@@ -65,6 +70,27 @@ class ImageInput(MediaSettings):
     @property
     def channels(self) -> int:
         return 3 if self.colour == "rgb" else 1
+
+    @property
+    def size_text(self) -> str:
+        """Height and width for messages; the height alone where widths differ."""
+        return f"{self.height} x {self.width}" if self.width else f"{self.height}"
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """Settings of the shape of images that do nothing."""
+        name = path.removeprefix("inputs.")
+        if recipe.encoder_of(name).layout == "vector":
+            reason = f"encoder {recipe.encoder_of(name).kind} makes one place of a picture"
+            yield from no_effect(self, path, ["direction"], reason)
+        if self.direction == "auto" and recipe.output.numeric:
+            yield from no_effect(self, path, ["direction"], f"{recipe.output.said} has no letters to tell it by")
+        if not self.width:
+            yield from no_effect(self, path, ["fit"], "with width 0 a picture keeps its proportions")
+        else:
+            yield from no_effect(self, path, ["widest"], f"every picture is {self.width} pixels wide")
+            if self.fit == "stretch":
+                reason = f"every picture is brought to {self.width} pixels again"
+                yield from no_effect(self.augment, f"{path}.augment", ["stretch"], reason)
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         return [read_image(path, self)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from seq2see.errors import MissingExtra, UserError
-from seq2see.settings.base import EncoderSettings, InputColumn
+from seq2see.settings.columns import EncoderSettings, InputColumn
 
 
 class MediaSettings(InputColumn):

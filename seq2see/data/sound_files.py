@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,11 @@ from pydantic import Field
 
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.errors import imported
-from seq2see.settings.base import Amount, Count, Positive, Settings, Weight
+from seq2see.registry import Problem
+from seq2see.settings.base import Amount, Count, Positive, Settings, Weight, no_effect
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 Samples = NDArray[np.float32]
 
@@ -30,6 +35,10 @@ def resample(samples: Samples, rate: int, wanted: int) -> Samples:
     length = -(-len(samples) * wanted // rate)
     converted = imported("soxr", extra="sound").resample(samples, rate, wanted, quality="HQ")[:length]
     return np.pad(converted, (0, length - len(converted))).astype(np.float32, copy=False)
+
+
+LEAST = 2
+"""Samples without which a window has no frequencies."""
 
 
 class SoundAugmentSettings(Settings):
@@ -54,6 +63,7 @@ class SoundInput(MediaSettings):
     """A sound input: WAV, FLAC, Ogg, MP3, AIFF or AU files (extra `sound`), mixed to one channel."""
 
     usual_encoder: ClassVar[str] = "pyramidal"
+    content: ClassVar[str] = "frames"
     noun: ClassVar[str] = "a sound"
     media: ClassVar[str] = "audio/*"
     decoded_arrays: ClassVar[int] = 2
@@ -78,6 +88,30 @@ class SoundInput(MediaSettings):
     def channels(self) -> int:
         """Numbers in each frame."""
         return self.mels
+
+    @property
+    def most_frames(self) -> int:
+        """Frames of the longest file."""
+        return ceil(self.longest * 1000 / self.hop)
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        window, augment = self.window, self.augment
+        if self.hop > window:
+            message = f"{self.hop:g} ms skips sound between windows of {window:g} ms; allowed: at most {window:g}"
+            yield Problem(f"{path}.hop", message, "sound")
+        if min(window * self.rate / 1000, LEAST * self.hop * self.rate / 1000) < LEAST:
+            message = f"shorter than {LEAST} samples, or hop than one; allowed: more ms, or a rate"
+            yield Problem(f"{path}.window", message, "sound")
+        if window / 1000 > self.longest:
+            message = f"{self.longest:g} s is less than one window of {window:g} ms"
+            yield Problem(f"{path}.longest", message, "sound")
+        if augment.frequency_masks and augment.frequency_width >= self.mels:
+            message = f"{augment.frequency_width} would hide all {self.mels} mels; allowed: less than {self.mels}"
+            yield Problem(f"{path}.augment.frequency_width", message, "sound")
+        for axis in ("time", "frequency"):
+            if not getattr(augment, f"{axis}_masks"):
+                keys, reason = [f"{axis}_width"], f"augment.{axis}_masks is 0"
+                yield from no_effect(augment, f"{path}.augment", keys, reason)
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """The samples, and their rate."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,11 @@ from pydantic import Field
 from seq2see.data.image_files import Pixels, fit_image
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.errors import imported
-from seq2see.settings.base import Amount, Count, Positive, Settings, Share, Side, Weight
+from seq2see.registry import Problem
+from seq2see.settings.base import Amount, Count, Positive, Settings, Share, Side, Weight, no_effect
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 Part = Annotated[float, Field(ge=0, le=1)]
 
@@ -65,6 +69,31 @@ class VideoInput(MediaSettings):
     @property
     def channels(self) -> int:
         return 3 if self.colour == "rgb" else 1
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if self.end and self.end <= self.start:
+            message = f"{self.end:g} s is not behind the start at {self.start:g} s; allowed: more, or 0"
+            yield Problem(f"{path}.end", message, "video")
+        left, top, right, bottom = self.region
+        if left >= right or top >= bottom:
+            allowed = "left, top, right, bottom, each pair rising"
+            yield Problem(f"{path}.region", f"{list(self.region)} has nothing in it; allowed: {allowed}", "video")
+        if self.frames:
+            keys, reason = ["rate", "every", "most"], f"frames: {self.frames} are read of every clip"
+            yield from no_effect(self, path, keys, reason)
+        elif self.rate:
+            yield from no_effect(self, path, ["every"], f"rate: {self.rate:g} frames a second are read")
+        if recipe.made is not None:
+            yield from self._check_direction(path)
+
+    def _check_direction(self, path: str) -> Iterator[Problem]:
+        """What would give away the direction in which a clip is read, or hide it."""
+        if self.frames == 1 or (not self.frames and self.most == 1):
+            message = "1, and a single frame is the same both ways; allowed: 2 and more"
+            yield Problem(f"{path}.{'frames' if self.frames else 'most'}", message, "direction")
+        if self.rate and not self.frames:
+            message = f"{self.rate:g} a second are seldom evenly spaced, and the spaces would tell the direction"
+            yield Problem(f"{path}.rate", f"{message}; allowed: 0, with `frames` or `every`", "direction")
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """The pixels of the frames that are read, and the second of each."""

@@ -2,25 +2,234 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 
+from seq2see.attention import AttentionSettings
+from seq2see.cells import CellSettings
 from seq2see.decoders.cross_attention import CrossAttention
 from seq2see.decoders.records import DecoderEquations, Ready, State, Step
-from seq2see.embeddings import Embedding, OneHot
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot
 from seq2see.errors import UserError
 from seq2see.memory import Memory, View
-from seq2see.registry import Registry
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.base import first_line
-from seq2see.settings.decoders import DECODERS, DecoderSettings, OwnAnswerSettings, OwnDecoderSettings
+from seq2see.registry import Problem, Registry
+from seq2see.settings.base import (
+    BROUGHT,
+    Layers,
+    NameOf,
+    Parts,
+    Positions,
+    Positive,
+    Settings,
+    Share,
+    Size,
+    first_line,
+    no_effect,
+)
+from seq2see.settings.columns import OutputColumn
 from seq2see.settings.plugins import constructor_values, settings_from_constructor
 from seq2see.symbols import Symbols, default_symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+# --- Settings
+
+GIVEN = ("settings", "attention", "conditions")
+"""Arguments of a decoder's constructor that are known when it is built."""
+
+
+def _check(name: str, kind: Any) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Decoder)):
+        kind_name = getattr(kind, "__name__", kind)
+        raise TypeError(f"decoder '{name}': {kind_name} is no subclass of seq2see.decoders.Decoder")
+    _check_taught(name, kind)
+
+
+def _derive(name: str, kind: type[Decoder]) -> type[DecoderSettings]:
+    """Settings of a decoder that a plug-in brings."""
+    base = OwnAnswerSettings if kind.one_step else OwnDecoderSettings
+    return settings_from_constructor(name, kind, base, given=GIVEN)
+
+
+decoders: Registry[type[Decoder]] = Registry("decoder", check=_check, derive=_derive)
+
+
+class DecoderSettings(Settings):
+    """s_1 .. s_T: how the output is written, and what conditions it.
+
+    writes: the kinds of output it can write, or what these are measured as (`OutputColumn.measured_as`); own: a plug-in
+    brought it; starts_by_size: its first state has `size` numbers, whatever the summaries have.
+    """
+
+    parts = {"kind": Parts(decoders.settings)}
+    writes: ClassVar[tuple[str, ...]] = ("text",)
+    own: ClassVar[bool] = False
+    starts_by_size: ClassVar[bool] = True
+    plugin_keys = ("options",)
+    kind: Annotated[str, NameOf(decoders.settings)] = Field(
+        "recurrent",
+        description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
+        "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures; not given: "
+        "the first that writes such an output",
+    )
+    size: Size = Field(256, description="size of a state")
+    dropout: Share = Field(0.0, description="on what the output layer sees")
+    start: str | list[str] | None = Field(
+        None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
+    )
+    start_by: Literal["copy", "dense"] = Field("dense", description="the summary itself, or through a dense layer")
+    join: Literal["concat", "compare"] = Field(
+        "concat", description="how summaries of two inputs meet: [u; v], or [u; v; |u - v|; u * v]"
+    )
+
+    def complete(self, *, stream: bool) -> dict[str, Any]:
+        """Settings that follow from the data where the recipe does not state them; stream: a contiguous text."""
+        return {key: value for key, value in self.stream_defaults(stream=stream).items() if self._open(key)}
+
+    def _open(self, key: str) -> bool:
+        return key not in self.model_fields_set or getattr(self, key) is None
+
+    @classmethod
+    def stream_defaults(cls, *, stream: bool) -> dict[str, Any]:
+        """What holds where the recipe does not state it, as far as that depends on reading a contiguous text."""
+        return {}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if not {recipe.output.kind, recipe.output.measured_as}.intersection(self.writes):
+            allowed = f"{', '.join(writers_of(recipe.output))}, {BROUGHT}"
+            message = f"{self.kind} cannot write an output of kind {recipe.output.kind}; allowed: {allowed}"
+            yield Problem(f"{path}.kind", message, "decoder")
+        yield from self._check_summaries(recipe, path)
+        if not recipe.started_by:
+            yield from no_effect(self, path, ["start_by"], "decoder.start is none")
+            if not recipe.fed_every_step:
+                yield from no_effect(self, path, ["join"], "no summaries are joined")
+
+    def _check_summaries(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """Summaries that are copied or compared are of the size they meet."""
+        joined = {"start": recipe.started_by, "every_step": recipe.fed_every_step}
+        if self.join == "compare":
+            for key, names in joined.items():
+                if names and len(names) != 2:
+                    message = f"compare needs two inputs in decoder.{key}, got {len(names)}"
+                    yield Problem(f"{path}.join", message, "join")
+        sizes = {name: recipe.encoder_of(name).summary_size for name in recipe.inputs}
+        summaries = {name: size for name, size in sizes.items() if size is not None}
+        if len(summaries) < len(sizes) or self.own:  # only the built model knows them
+            return
+        if recipe.started_by and self.start_by == "copy" and self.starts_by_size:
+            width = sum(summaries[name] for name in recipe.started_by) * (2 if self.join == "compare" else 1)
+            if message := check_copied_size(self.size, width):
+                yield Problem(f"{path}.start_by", message, "summary-sizes")
+        if self.join == "compare":
+            for names in joined.values():
+                if len(names) == 2 and summaries[names[0]] != summaries[names[1]]:
+                    got = " and ".join(f"{summaries[name]} ({name})" for name in names)
+                    yield Problem(f"{path}.join", f"compare needs summaries of one size, got {got}", "summary-sizes")
+
+
+class SeenSettings(Settings):
+    """What an output layer sees."""
+
+    output: Literal["state", "all"] = Field("all", description="the output layer sees s_t, or [s_t; c_t; e(y_{t-1})]")
+
+
+class ReadoutSettings(Settings):
+    """What stands before an output layer."""
+
+    readout: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        0, description="size of a tanh layer before the output layer; 0: none"
+    )
+
+
+class WrittenSettings(ReadoutSettings, DecoderSettings):
+    """Decoders that write symbol by symbol."""
+
+    layers: Layers = Field(1, description="one above the other")
+    dropout: Share = Field(
+        0.0,
+        description="between layers and on what the output layer sees; transformer: on what enters and on what each "
+        "part of a layer gives too",
+    )
+    every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
+    copy_from: str | None = Field(
+        None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
+    )
+
+
+class SymbolSettings(Settings):
+    """Decoders that read the symbols they have written."""
+
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    tied: bool = Field(False, description="the output layer uses the embeddings of the output's symbols")
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if self.tied and self.embedding.kind == "one-hot":
+            yield Problem(f"{path}.tied", "a one-hot embedding has no weights to tie; allowed: false", "tied")
+        elif self.tied:
+            yield from no_effect(self, path, ["readout"], "tied: the readout has the size of the embedding")
+
+
+class SelfAttentionSettings(Settings):
+    """Layers of self-attention over what was written."""
+
+    heads: Size = Field(4, description="looks side by side at what was written; divides the size (not for labels)")
+    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a symbol knows where it stands; rotary: how far apart two of them are (in streams, where it "
+        "is not given)",
+    )
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="learned positions: symbols of the longest output, with <eos>"
+    )
+    memory: Positive | None = Field(
+        None, description="symbols before its own that a step can see; not given: all, in streams 256"
+    )
+
+
+class AnswerSettings(SeenSettings, DecoderSettings):
+    """Decoders of one step."""
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if not recipe.looked_at:
+            reason = f"without attention a {self.kind} decoder has its state alone"
+            yield from no_effect(self, path, ["output"], reason)
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Without `copy_from: none`, which says of every decoder what holds."""
+        rest = {key: value for key, value in values.items() if key != "copy_from"}
+        return rest if values.get("copy_from") == "none" else values
+
+
+class OwnAnswerSettings(CellSettings, SeenSettings, SelfAttentionSettings, WrittenSettings):
+    """What a decoder of a plug-in that gives a label in one step may make use of."""
+
+    own = True
+    writes: ClassVar[tuple[str, ...]] = ("label", "numbers")
+
+
+class OwnDecoderSettings(SymbolSettings, OwnAnswerSettings):
+    """What a decoder of a plug-in may make use of."""
+
+    writes = ("text",)
+
+
+def writers_of(output: OutputColumn | type[OutputColumn]) -> list[str]:
+    """The kinds of decoder that write such an output; the first is meant where a recipe does not state one."""
+    words = {output.kind_name(), output.measured_as}
+    return [name for name, settings in decoders.settings.items() if words.intersection(settings.writes)]
+
+
+# --- Decoders
 
 
 @dataclass
@@ -129,17 +338,6 @@ def build_decoder(settings: DecoderSettings, attention: AttentionSettings, condi
     return decoder
 
 
-def _declare(name: str, kind: type) -> None:
-    """Let recipes name a decoder that a plug-in brings."""
-    if name in DECODERS:
-        return
-    if not issubclass(kind, Decoder):
-        raise TypeError(f"decoder '{name}': {kind.__name__} is no subclass of seq2see.decoders.Decoder")
-    _check_taught(name, kind)
-    base = OwnAnswerSettings if kind.one_step else OwnDecoderSettings
-    DECODERS[name] = settings_from_constructor(name, kind, base, given=GIVEN)
-
-
 def _check_taught(name: str, kind: type[Decoder]) -> None:
     """Refuse a class with its own `step` and an inherited faster `teach`: training would never use its step."""
     steps, teaches = (next(base for base in kind.__mro__ if method in vars(base)) for method in ("step", "teach"))
@@ -150,11 +348,15 @@ def _check_taught(name: str, kind: type[Decoder]) -> None:
         )
 
 
-GIVEN = ("settings", "attention", "conditions")
-decoders: Registry[type[Decoder]] = Registry("decoder", tell=_declare)
-
-
 # --- Summaries and the first state
+
+
+def check_copied_size(size: int, width: int) -> str:
+    """Why a summary of that width cannot be copied into a state of that size; nothing where it can."""
+    if width == size:
+        return ""
+    needs = f"copy needs decoder.size equal to the summary's size, got {size} and {width}"
+    return f"{needs}; use dense, or set decoder.size={width}"
 
 
 def joined_size(sizes: list[int], join: str) -> int:
@@ -202,11 +404,8 @@ class InitialState(nn.Module):
             self.s_0 = nn.Parameter(0.1 * torch.randn(layers * states * size))
             return
         width = joined_size(list(sizes.values()), join)
-        if self.copied and width != size:
-            raise UserError(
-                f"decoder.start_by copy needs decoder.size equal to the summary's size {width}, got {size}; "
-                f"set decoder.size={width} or decoder.start_by=dense"
-            )
+        if self.copied and (message := check_copied_size(size, width)):
+            raise UserError(f"decoder.start_by: {message}")
         if not self.copied:
             self.W_start = nn.Linear(width, layers * states * size)
 

@@ -18,9 +18,9 @@ from seq2see.attention import (
     TwoLevelAttention,
     build_attention,
 )
+from seq2see.attention.build import AttentionSettings
 from seq2see.encoders import ByInput
 from seq2see.memory import Memory, View
-from seq2see.settings.attention import AttentionSettings
 from seq2see.symbols import Symbols, symbols_of
 
 

@@ -4,29 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from seq2see.decoders.base import Conditions, Decoder, InitialState, decoders, joined_equation
+from seq2see.attention import AttentionSettings
+from seq2see.decoders.base import (
+    AnswerSettings,
+    Conditions,
+    Decoder,
+    InitialState,
+    OwnAnswerSettings,
+    ReadoutSettings,
+    decoders,
+    joined_equation,
+)
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
 from seq2see.memory import Memory
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import LabelDecoderSettings, OwnAnswerSettings, ReconstructionDecoderSettings
+
+
+class LabelDecoderSettings(ReadoutSettings, AnswerSettings):
+    """A decoder of one step, which gives a label."""
+
+    writes = ("label",)
+    kind: Literal["label"] = Field("label", description="one look, one distribution over labels")
 
 
 @decoders.register("label")
 class LabelDecoder(Decoder):
     """The query is s = s_0, from the summaries or learned; features are [s; c], or s if the output sees that alone."""
 
+    Settings: ClassVar[type[AnswerSettings]] = LabelDecoderSettings
+
     one_step = True
 
     def __init__(
         self,
-        settings: LabelDecoderSettings | ReconstructionDecoderSettings | OwnAnswerSettings,
+        settings: AnswerSettings | OwnAnswerSettings,
         attention: AttentionSettings,
         conditions: Conditions,
     ):

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from seq2see.cells import Cell, CellState, build_cell
+from seq2see.attention import AttentionSettings
+from seq2see.cells import Cell, CellSettings, CellState, build_cell
 from seq2see.decoders.base import (
     Conditions,
     Decoder,
     InitialState,
+    OwnDecoderSettings,
+    SeenSettings,
+    SymbolSettings,
+    WrittenSettings,
     decoders,
     join_summaries,
     joined_equation,
@@ -26,9 +32,13 @@ from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, 
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import OwnDecoderSettings, RecurrentDecoderSettings
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
+
+
+class RecurrentDecoderSettings(CellSettings, SeenSettings, SymbolSettings, WrittenSettings):
+    """A recurrent network that writes symbol by symbol."""
+
+    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over what it has written")
 
 
 @decoders.register("recurrent")
@@ -38,6 +48,8 @@ class RecurrentDecoder(Decoder):
     If the query is the previous state (the default), c_t enters step t; if it is the current one, c_t enters the output
     layer, and step t+1 by input feeding. Features are s_t, or [s_t; c_t; e(y_{t-1})].
     """
+
+    Settings = RecurrentDecoderSettings
 
     def __init__(
         self,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.attention import HeadNumbers, Look, SelfAttention
+from seq2see.attention import AttentionSettings, HeadNumbers, Look, SelfAttention
 from seq2see.decoders.base import (
     Conditions,
     Decoder,
     InitialState,
+    OwnAnswerSettings,
+    SelfAttentionSettings,
+    SymbolSettings,
+    WrittenSettings,
     decoders,
     join_summaries,
     joined_equation,
@@ -27,10 +32,14 @@ from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, 
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import TokenInput
+from seq2see.encoders.transformer_layers import check_heads, check_longest, check_unlimited
 from seq2see.memory import Memory, View
-from seq2see.settings.attention import AttentionSettings
-from seq2see.settings.decoders import OwnAnswerSettings, TransformerDecoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import no_effect
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 Cache = tuple[Tensor, ...]
 """Keys and values of the steps so far, each (rows, heads, steps, part)."""
@@ -130,6 +139,62 @@ LayerLook = Callable[[int, Tensor], Tensor]
 """Cross-attention: (number of the layer, queries (rows, steps, size)) -> contexts (rows, steps, size)."""
 
 
+class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenSettings):
+    """Layers of self-attention over what was written; for a label layers of looks and thoughts."""
+
+    writes = ("text", "label")
+    kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
+
+    @classmethod
+    def stream_defaults(cls, *, stream: bool) -> dict[str, Any]:
+        """A stream has no beginning that positions could be counted from, and no end: it sees so many symbols back."""
+        if stream:
+            return {"memory": MEMORY, "positions": "rotary"}
+        return {key: cls.model_fields[key].default for key in ("memory", "positions")}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if recipe.output.one_step:
+            yield from self._unused_in_one_step(path)
+            return
+        yield from check_heads(self.size, self.heads, self.positions, path)
+        yield from check_unlimited(self, self.positions, path)
+        if recipe.data.stream:
+            if self.positions not in ("rotary", "none"):
+                message = f"{self.positions} ones are counted from a beginning, and a stream goes on without end"
+                yield Problem(f"{path}.positions", f"{message}; allowed: rotary, none", "stream-positions")
+        elif self.positions == "learned":
+            most = getattr(recipe.output, "max_length", 0)
+            yield from check_longest(self.longest, f"{path}.longest", {"output.max_length": most}, least=2)
+        searched = recipe.search.max_length
+        if self.positions == "learned" and searched > self.longest >= 2:
+            message = f"{searched} is more than {path}.longest {self.longest}"
+            allowed = f"1 to {self.longest}, or a larger {path}.longest"
+            yield Problem("search.max_length", f"{message}; allowed: {allowed}", "search-positions")
+        yield from self._check_memory(recipe, path)
+
+    def _check_memory(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """A start stays in sight where nothing else tells what to write: the rest would be of no input."""
+        if self.memory is None or not recipe.started_by or recipe.looked_at or recipe.fed_every_step:
+            return
+        summary = f"the summary of {', '.join(recipe.started_by)} joins <sos> alone"
+        message = f"{self.memory} symbols back, and {summary}: a longer output would lose it"
+        allowed = "attention, decoder.every_step, or none given (null), which sees all"
+        yield Problem(f"{path}.memory", f"{message}; allowed: {allowed}", "memory")
+
+    def _unused_in_one_step(self, path: str) -> Iterator[Problem]:
+        """For a label its layers look at places and think; there is nothing written before."""
+        reason = "a label is decoded in one step, with no symbol before it to look at"
+        keys = ["positions", "longest", "memory", "embedding", "tied"]
+        yield from no_effect(self, path, keys, reason)
+        yield from no_effect(self, path, ["heads"], f"{reason}; attention.heads are those of its looks")
+        started = "there is one step: decoder.start says what it begins with"
+        yield from no_effect(self, path, ["every_step"], started)
+
+
+MEMORY = 256
+"""Symbols before its own that a step sees in a stream, where the recipe does not state it."""
+
+
 @decoders.register("transformer")
 class TransformerDecoder(Decoder):
     """x_t = sqrt(d) e(y_{t-1}) + p_t, then in each layer self-attention to x_1 .. x_t, cross-attention, feed-forward.
@@ -142,6 +207,8 @@ class TransformerDecoder(Decoder):
     Without symbols to read (a label) it is a decoder of one step: x = s_0, from the summaries or learned, goes through
     layers of cross-attention and feed-forward.
     """
+
+    Settings = TransformerDecoderSettings
 
     direct = True
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import ItemsView, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from jaxtyping import Float
+from pydantic.fields import FieldInfo
 from torch import Tensor, nn
 
-from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
-from seq2see.settings.base import ENCODERS, EmbeddingSettings, EncoderSettings, first_line
-from seq2see.settings.encoders import KEYS
+from seq2see.settings.base import Layers, Share, Size, first_line
+from seq2see.settings.columns import ENCODERS, EncoderSettings
 from seq2see.settings.plugins import arguments_of, constructor_values, settings_from_constructor
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 
 @dataclass
@@ -46,6 +50,11 @@ class InputInfo:
     channels: int = 3
     height: int = 0
     width: int = 0
+
+    @property
+    def frame_size(self) -> int:
+        """The numbers of a frame, or of a pixel: as the settings or the data tell."""
+        return self.channels or self.symbols
 
     @property
     def numbers(self) -> int:
@@ -124,6 +133,13 @@ class Encoder(nn.Module):
         return [*lines, self.vectors.equation("x_j")] if isinstance(self.vectors, Embedding | OneHot) else lines
 
 
+KEYS: dict[str, FieldInfo] = {
+    "size": FieldInfo(annotation=Size | None, default=None, description="its argument `size`"),
+    "layers": FieldInfo(annotation=Layers | None, default=None, description="its argument `layers`"),
+    "dropout": FieldInfo(annotation=Share | None, default=None, description="its argument `dropout`"),
+}
+"""Settings that encoders of many kinds have, so that one of a plug-in can take the place of another."""
+
 GIVEN = ("embedding", "symbols", "channels")
 """Arguments of an encoder's constructor that are known when it is built."""
 
@@ -145,18 +161,28 @@ class OwnReaderSettings(OwnEncoderSettings):
     embedding: EmbeddingSettings = EmbeddingSettings()
 
 
-def _declare(name: str, kind: type) -> None:
-    """Let recipes name an encoder that a plug-in brings."""
-    if name in ENCODERS:
-        return
-    if not issubclass(kind, Encoder):
-        raise TypeError(f"encoder '{name}': {kind.__name__} is no subclass of seq2see.encoders.Encoder")
-    embedded = any(one.name == "embedding" for one in arguments_of(kind))
+def _check(name: str, kind: Any) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Encoder)):
+        kind_name = getattr(kind, "__name__", kind)
+        raise TypeError(f"encoder '{name}': {kind_name} is no subclass of seq2see.encoders.Encoder")
+
+
+def _derive(name: str, kind: type[Encoder]) -> type[EncoderSettings]:
+    """Settings of an encoder that a plug-in brings."""
+    embedded = any(argument.name == "embedding" for argument in arguments_of(kind))
     base = OwnReaderSettings if embedded else OwnEncoderSettings
-    ENCODERS[name] = settings_from_constructor(name, kind, base, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
+    return settings_from_constructor(name, kind, base, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
 
 
-encoders: Registry[type[Encoder]] = Registry("encoder", tell=_declare)
+encoders: Registry[type[Encoder]] = Registry("encoder", settings=ENCODERS, check=_check, derive=_derive)
+
+
+def unused_summary(recipe: Recipe, path: str) -> str:
+    """Why the settings of a summary have no effect, where nobody uses it; path: of the encoder."""
+    names = recipe.read_by.get(path, [])
+    if not names or {*recipe.started_by, *recipe.fed_every_step}.intersection(names):
+        return ""
+    return "no summary is used; name an input it reads in decoder.start or decoder.every_step"
 
 
 def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
@@ -165,10 +191,10 @@ def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
     if not isinstance(settings, OwnEncoderSettings):
         built: Encoder = kind.build(settings, info)
         return built
-    known: dict[str, Any] = {"symbols": info.symbols, "channels": info.channels}
+    known: dict[str, Any] = {"symbols": info.symbols, "channels": info.frame_size}
     if settings.symbols is not None:
         known["embedding"] = build_embedding(settings.symbols, info.symbols, vectors=info.vectors)
-    wanted = {one.name for one in arguments_of(kind)}
+    wanted = {argument.name for argument in arguments_of(kind)}
     arguments = {name: value for name, value in known.items() if name in wanted}
     encoder: Encoder = kind(**arguments, **constructor_values(settings, keys=KEYS))
     for name in ("size", "summary_size"):

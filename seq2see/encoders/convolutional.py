@@ -2,20 +2,92 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
+from seq2see.cells import CellSettings
+from seq2see.data.image_files import ImageInput
 from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_symbols, build_backbone, keep_statistics
+from seq2see.encoders.backbones.base import SMALL, SMALLEST, BackboneSettings, unknown_backbone
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
+from seq2see.encoders.dense import check_width
 from seq2see.encoders.layers import RecurrentLayers, flip_columns, grid_mask, masked_mean, read_rows
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.image import Pictures
-from seq2see.settings.encoders import ConvolutionalEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import Share, Size, no_effect
+from seq2see.settings.columns import EncoderSettings
 from seq2see.symbols import Symbols, default_symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+
+class RowSettings(CellSettings):
+    """A recurrent network along the rows of a map of a picture, which places of a line know their neighbours by."""
+
+    bidirectional: bool = Field(True, description="both ways along each row, the states joined")
+
+
+class ConvolutionalEncoderSettings(BackboneSettings, EncoderSettings):
+    """h_1 .. h_M: a convolutional network makes a map of a picture, whose cells are the places."""
+
+    reads: ClassVar[tuple[str, ...]] = ("image",)
+    kind: Literal["convolutional"] = Field("convolutional", description="convolutions over a picture")
+    places: Literal["grid", "columns", "vector", "flat"] = Field(
+        "grid",
+        description="every cell of the map a place; the cells of each column joined (lines of text); their mean alone; "
+        "or all of them joined: W_p then reads all",
+    )
+    size: Size = Field(512, description="numbers of each place, W_p times a cell of the map")
+    dropout: Share = Field(0.0, description="on the places, before `recurrent` reads them")
+    recurrent: RowSettings | None = Field(
+        None, description="grid, columns: a recurrent network that reads each row of places; not given: none"
+    )
+
+    @property
+    def places_size(self) -> int:
+        along = self.recurrent
+        return self.size if along is None else along.size * (2 if along.bidirectional else 1)
+
+    @property
+    def layout(self) -> str:
+        return {"grid": "grid", "columns": "frames"}.get(self.places, "vector")
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        columns = {name: recipe.inputs[name] for name in recipe.read_by.get(path, [])}
+        images = {name: column for name, column in columns.items() if isinstance(column, ImageInput)}
+        for name, image in images.items():
+            yield from self._check_image(name, image, path)
+        if self.places == "flat":
+            yield from check_width(recipe, path)
+        if images:
+            yield from self.unused_backbone(path)
+            if self.layout == "vector" and self.recurrent is not None:
+                reason = f"{path}.places {self.places}: a picture is one place"
+                yield Problem(f"{path}.recurrent", reason, "no-effect", no_effect=True)
+
+    def _check_image(self, name: str, image: ImageInput, path: str) -> Iterator[Problem]:
+        yield from self.check_shrinking(name, image, path)
+        yield from self.check_backbone(name, image, path)
+        if self.frozen:
+            reason = f"{path}.tuned is false: each picture is read once, and its map kept"
+            yield from no_effect(image.augment, f"inputs.{name}.augment", type(image.augment).model_fields, reason)
+        if unknown_backbone(self.backbone) is not None:
+            return
+        if self.backbone == SMALL and (image.height < SMALLEST or 0 < image.width < SMALLEST):
+            message = f"{image.height} x {image.width} pixels; allowed: at least {SMALLEST} each"
+            yield Problem(f"inputs.{name}.height", message, "image-size")
+        yield from self.check_pooled(path)
+        if self.frozen and not image.width:
+            message = f"0, and kept maps have one size; allowed: a width, or {path}.tuned: true"
+            yield Problem(f"inputs.{name}.width", message, "backbone")
 
 
 @encoders.register("convolutional")
@@ -30,6 +102,8 @@ class ConvolutionalEncoder(Encoder):
     >>> encoder(torch.zeros(2, 1, 16, 24), torch.tensor([24, 12])).places.mask.sum(1)
     tensor([24, 12])
     """
+
+    Settings = ConvolutionalEncoderSettings
 
     def __init__(self, settings: ConvolutionalEncoderSettings, *, channels: int = 3, height: int = 0, width: int = 0):
         super().__init__()

@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor
 
 from seq2see.data.batches import Sequences
-from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
+from seq2see.encoders.base import Encoded, Encoder, encoders, unused_summary
 from seq2see.encoders.layers import Perceptron, masked_mean
 from seq2see.memory import Layout, LayoutKind, Places
-from seq2see.settings.encoders import DeepSetsEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import MOST_LAYERS, Layers, Share, Size, no_effect
+from seq2see.settings.columns import EncoderSettings, InputColumn
 from seq2see.symbols import Symbols, prefixed, symbols_of
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+
+class DeepSetsEncoderSettings(EncoderSettings):
+    """h_1 .. h_M: every place for itself, the summary from their sum; no order (deep sets)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("set", "text")
+    lies: ClassVar[str] = "set"
+    kind: Literal["deep-sets"] = Field("deep-sets", description="phi of each symbol alone, rho of all of them pooled")
+    size: Size = Field(256, description="size of a place, of the summary, and of the layers between")
+    layers: Layers = Field(2, description="of phi, which makes a symbol a place")
+    pooling: Literal["sum", "mean", "max"] = Field(
+        "sum", description="how places become one vector; sum alone tells how often a symbol is there"
+    )
+    summary_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = Field(
+        None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
+    )
+    dropout: Share = Field(0.0, description="on what each layer gives")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    def complete(self, column: InputColumn, *, summary_used: bool, shared: bool) -> dict[str, Any]:
+        """No rho behind a summary that nobody uses."""
+        return {"summary_layers": RHO if summary_used else 0} if self.summary_layers is None else {}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        reason = unused_summary(recipe, path)
+        yield from no_effect(self, path, ["pooling"], reason)
+        if reason and self.summary_layers:
+            yield Problem(f"{path}.summary_layers", reason, "no-effect", no_effect=True)
+
+
+RHO = 2
+"""Layers of rho where the summary is used and the recipe does not state them."""
 
 
 @encoders.register("deep-sets")
@@ -25,6 +64,8 @@ class DeepSetsEncoder(Encoder):
     >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
     torch.Size([1, 3, 8])
     """
+
+    Settings = DeepSetsEncoderSettings
 
     layout: ClassVar[LayoutKind] = "set"  # type: ignore[misc]
 

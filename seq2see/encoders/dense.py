@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
@@ -15,8 +16,13 @@ from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import numbered_symbols
 from seq2see.memory import Layout, Places
 from seq2see.modalities.image import Pictures
-from seq2see.settings.encoders import DenseEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import MOST_LAYERS, Activation, Share, Size, no_effect
+from seq2see.settings.columns import EncoderSettings
 from seq2see.symbols import Symbols, prefixed, symbols_of
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -70,6 +76,34 @@ class Dense(nn.ModuleList):
         return numbered_symbols(self)
 
 
+class DenseEncoderSettings(EncoderSettings):
+    """h: dense layers make one vector, the code, of a row of numbers or of the pixels of a picture."""
+
+    reads: ClassVar[tuple[str, ...]] = ("vector", "image")
+    lies: ClassVar[str] = "vector"
+    kind: Literal["dense"] = Field("dense", description="dense layers over all numbers at once")
+    hidden: list[Size] = Field(
+        [128], max_length=MOST_LAYERS, description="sizes of the layers before the code; []: none"
+    )
+    activation: Activation = Field("relu", description="of the hidden layers")
+    size: Size = Field(32, description="numbers of the code: the one place, and the summary")
+    code: Activation = Field("linear", description="activation of the code; linear without hidden layers: a product")
+    dropout: Share = Field(0.0, description="on what each hidden layer gives")
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if not self.hidden and path in recipe.encoders:
+            yield from no_effect(self, path, ["activation", "dropout"], f"{path}.hidden is empty")
+        yield from check_width(recipe, path)
+
+
+def check_width(recipe: Recipe, path: str) -> Iterator[Problem]:
+    """Dense layers read pictures of one size; path: of the encoder."""
+    for name in recipe.read_by.get(path, []):
+        if getattr(recipe.inputs[name], "width", None) == 0:
+            message = "0, and dense layers read pictures of one size; allowed: a width"
+            yield Problem(f"inputs.{name}.width", message, "dense-width")
+
+
 @encoders.register("dense")
 class DenseEncoder(Encoder):
     """The code h of a vector, or of an image of a fixed size: its only place, and its summary.
@@ -78,6 +112,8 @@ class DenseEncoder(Encoder):
     >>> encoder(torch.zeros(3, 4)).summary.shape
     torch.Size([3, 2])
     """
+
+    Settings = DenseEncoderSettings
 
     def __init__(self, settings: DenseEncoderSettings, *, numbers: int):
         super().__init__()

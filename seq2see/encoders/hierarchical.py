@@ -2,28 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor
 
 from seq2see.attention.attention import Pooling
 from seq2see.data.batches import Nested
-from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.encoders.base import Encoded, Encoder, encoders
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
+from seq2see.encoders.base import Encoded, Encoder, encoders, unused_summary
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
 from seq2see.encoders.positional_input import position_equation
-from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
-from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
-from seq2see.settings.encoders import (
-    HierarchicalEncoderSettings,
+from seq2see.encoders.transformer_layers import (
+    LAYER,
+    LEVELS,
     Level,
     RecurrentLevelSettings,
+    TransformerLevel,
     TransformerLevelSettings,
+    check_longest,
 )
+from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
+from seq2see.modalities.texts import TextsInput
+from seq2see.registry import Problem
+from seq2see.settings.base import Layers, Parts, Share, Size, no_effect
+from seq2see.settings.columns import EncoderSettings
+from seq2see.settings.columns import View as SettingsView
 from seq2see.symbols import Symbols, default_symbols, symbols_of
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+Pooled = Literal["attention", "last", "mean"]
+
+
+class HierarchicalEncoderSettings(EncoderSettings):
+    """h_1 .. h_M: words become sentences, sentences a document; each level is a recurrent network or a Transformer."""
+
+    reads: ClassVar[tuple[str, ...]] = ("texts",)
+    lies: ClassVar[str] = "sentences"
+    parts = {"levels": Parts(LEVELS)}
+    for_texts: ClassVar[bool] = True
+    kind: Literal["hierarchical"] = Field("hierarchical", description="a network over words, another over sentences")
+    levels: Level | tuple[Level, Level] = Field(
+        "recurrent",
+        description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
+        "sentence look at each other, then sentences); two: that of words, that of sentences",
+    )
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    layers: Layers = Field(1, description="of each level, one above the other")
+    dropout: Share = Field(
+        0.0,
+        description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
+        "enters them and on what each part of a layer gives",
+    )
+    words: Pooled = Field(
+        "attention", description="how a sentence comes from its words: their weighted mean, last state, or plain mean"
+    )
+    pooling: Pooled = Field(
+        "last", description="how the summary comes from the sentences: their weighted mean, last state, or plain mean"
+    )
+    pooling_size: Size = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def word_level(self) -> Level:
+        return self.levels if isinstance(self.levels, str) else self.levels[0]
+
+    @property
+    def sentence_level(self) -> Level:
+        return self.levels if isinstance(self.levels, str) else self.levels[1]
+
+    def level_size(self, level: Level) -> int:
+        """Numbers of each state that such a level gives."""
+        both = level == "recurrent" and isinstance(self, RecurrentLevelSettings) and self.bidirectional
+        return self.size * (2 if both else 1)
+
+    @property
+    def places_size(self) -> int:
+        return self.level_size(self.sentence_level)
+
+    @property
+    def further(self) -> dict[str, SettingsView]:
+        return {"words": (self.level_size(self.word_level), "tokens")}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        yield from no_effect(self, path, ["pooling"], unused_summary(recipe, path))
+        if "attention" not in (self.words, self.pooling) and path in recipe.encoders:
+            yield from no_effect(self, path, ["pooling_size"], "no states are weighed")
+        if isinstance(self, TransformerLevelSettings) and self.positions == "learned":
+            lengths: dict[str, int] = {}
+            for name in recipe.read_by.get(path, []):
+                column = recipe.inputs[name]
+                if self.word_level == "transformer" and isinstance(column, TextsInput):
+                    lengths[f"inputs.{name}.max_length"] = column.max_length
+                if self.sentence_level == "transformer" and isinstance(column, TextsInput):
+                    lengths[f"inputs.{name}.max_sentences"] = column.max_sentences
+            yield from check_longest(self.longest, f"{path}.longest", lengths)
 
 
 @encoders.register("hierarchical")
@@ -36,6 +115,8 @@ class HierarchicalEncoder(Encoder):
     >>> encoded.places.states.shape, encoded.further["words"].states.shape, encoded.further["words"].parent
     (torch.Size([1, 2, 8]), torch.Size([1, 4, 8]), tensor([[0, 0, 0, 1]]))
     """
+
+    Settings = HierarchicalEncoderSettings
 
     layout: ClassVar[LayoutKind] = "sentences"  # type: ignore[misc]
 

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.attention import IntraAttention
-from seq2see.cells import Cell, build_cell, flipped, last_real
+from seq2see.cells import Cell, CellSettings, build_cell, flipped, last_real
 from seq2see.deferred_gradients import DeferredCache, DeferredProduct
-from seq2see.settings.base import CellSettings
 from seq2see.symbols import Symbol, Symbols, prefixed, symbols_of
 
 
@@ -26,13 +25,17 @@ def masked_mean(
     return (states * mask[..., None]).sum(1) / count
 
 
+MOST_GROUPS = 8
+"""Groups of maps that are normalised together."""
+
+
 def norm_groups(maps: int) -> int:
     """The number of groups for the group normalisation of so many maps: 8, or as many as divide them.
 
     >>> norm_groups(32), norm_groups(6)
     (8, 2)
     """
-    return next(number for number in (8, 4, 2, 1) if maps % number == 0)
+    return next(number for number in (MOST_GROUPS, 4, 2, 1) if maps % number == 0)
 
 
 def join_pairs(

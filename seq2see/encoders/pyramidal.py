@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
 import torch  # noqa: F401 - for the example
 from jaxtyping import Bool, Float
+from pydantic import Field
 from torch import Tensor, nn
 
+from seq2see.cells import CellSettings
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.modalities.sound import Frames
-from seq2see.settings.encoders import PyramidalEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import Layers
+from seq2see.settings.columns import EncoderSettings
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+
+class PyramidalEncoderSettings(CellSettings, EncoderSettings):
+    """h_1 .. h_M: recurrent layers over frames, of which the lower ones read pairs and so halve their number."""
+
+    reads: ClassVar[tuple[str, ...]] = ("frames",)
+    lies: ClassVar[str] = "frames"
+    kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
+    bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
+    layers: Layers = Field(3, description="one above the other")
+    halvings: Annotated[int, Field(ge=0, le=30)] = Field(
+        2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
+    )
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if self.halvings > self.layers and path in recipe.read_by:
+            message = (
+                f"{self.halvings} in {self.layers} layers, each of which halves once; allowed: at most {self.layers}"
+            )
+            yield Problem(f"{path}.halvings", message, "halvings")
 
 
 @encoders.register("pyramidal")
@@ -23,6 +53,8 @@ class PyramidalEncoder(Encoder):
     >>> encoder(torch.zeros(1, 9, 3), torch.ones(1, 9, dtype=torch.bool)).places.states.shape
     torch.Size([1, 3, 8])
     """
+
+    Settings = PyramidalEncoderSettings
 
     reads = PyramidalEncoderSettings.reads
     layout: LayoutKind = "frames"

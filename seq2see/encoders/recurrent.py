@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
+
 from jaxtyping import Bool, Int
+from pydantic import Field
 from torch import Tensor
 
+from seq2see.attention import scores
+from seq2see.attention.build import reading_scores
+from seq2see.cells import CellSettings
 from seq2see.data.batches import Sequences
-from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
+from seq2see.errors import nearest
 from seq2see.memory import EncoderMap, Layout, Places
-from seq2see.settings.encoders import RecurrentEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import BROUGHT
+from seq2see.settings.columns import EncoderSettings
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+
+class RecurrentEncoderSettings(CellSettings, EncoderSettings):
+    """h_1 .. h_M: how an input is read."""
+
+    for_texts: ClassVar[bool] = True
+    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
+    bidirectional: bool = Field(True, description="read in both directions, the states joined")
+    self_attention: str = Field(
+        "none", description="a score: each state looks back at the earlier ones of its direction; none: it does not"
+    )
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """It looks back by a score that needs no more than the states computed so far."""
+        allowed, score = [*reading_scores(), "none"], self.self_attention
+        if score in allowed:
+            return
+        reason = f"unknown score '{score}'{nearest(score, allowed)}"
+        if score in scores:
+            reason = f"{score} goes by where places lie, and here they are still being written"
+        message = f"{reason}; allowed: {', '.join(allowed)}, {BROUGHT}"
+        yield Problem(f"{path}.self_attention", message, "self-attention-score")
 
 
 @encoders.register("recurrent")
@@ -22,6 +58,8 @@ class RecurrentEncoder(Encoder):
     >>> encoder(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)).places.states.shape
     torch.Size([1, 3, 8])
     """
+
+    Settings = RecurrentEncoderSettings
 
     def __init__(
         self, settings: RecurrentEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None

@@ -12,12 +12,11 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask
 from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
-from seq2see.encoders.transformer_layers import TransformerBase
+from seq2see.encoders.transformer_layers import TransformerBase, TransformerEncoderSettings
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.modalities.image import Pictures
 from seq2see.modalities.sound import Frames
-from seq2see.settings.encoders import TransformerEncoderSettings
 
 
 class ImageTransformer(TransformerBase):
@@ -216,6 +215,7 @@ class TransformerEncoder(TransformerBase):
     torch.Size([1, 3, 8])
     """
 
+    Settings = TransformerEncoderSettings
     entrance: TokenInput
 
     def __init__(
@@ -235,7 +235,7 @@ class TransformerEncoder(TransformerBase):
         if settings.patch is not None:
             return ImageTransformer(settings, channels=info.channels)
         if settings.stack is not None:
-            return SoundTransformer(settings, width=info.channels)
+            return SoundTransformer(settings, width=info.frame_size)
         return super().build(settings, info)
 
     @property

@@ -2,27 +2,253 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.attention import SelfAttention
+from seq2see.cells import CellSettings
+from seq2see.data.image_files import ImageInput
+from seq2see.embeddings import EmbeddingSettings
 from seq2see.encoders.base import Encoded, Encoder
 from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
 from seq2see.encoders.positional_input import PositionalInput
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places
-from seq2see.settings.encoders import TransformerEncoderSettings, TransformerLevelSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import Layers, Positions, Settings, Share, Side, Size, no_effect
+from seq2see.settings.columns import EncoderSettings, InputColumn
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 LAYER = (
     "each layer: x_j = x_j + self(norm(x))_j;  x_j = x_j + W_2 relu(W_1 norm(x_j) + b_1) + b_2",
     "self(x)_i = W_o [c_i of each head] + b_o,  c_i = sum_j softmax_j(W_q x_i . W_k x_j / sqrt(d)) W_v x_j",
 )
 """The equations of a layer, for `show`."""
+
+
+Level = Literal["recurrent", "transformer"]
+
+
+class RecurrentLevelSettings(CellSettings):
+    """Recurrent layers, in a level of a larger encoder."""
+
+    bidirectional: bool = Field(True, description="recurrent: read in both directions, the states joined")
+
+
+class TransformerLevelSettings(Settings):
+    """Layers of self-attention, in a level of a larger encoder."""
+
+    size: Size = Field(256, description="size of a state")
+    layers: Layers = Field(1, description="one above the other")
+    dropout: Share = Field(0.0, description="on what enters and on what each part of a layer gives")
+    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="transformer: how a place knows where it stands: a frame in time, words in a sentence, sentences "
+        "in all",
+    )
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="transformer, learned positions: places of the longest input (frames, words, sentences)"
+    )
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        yield from check_heads(self.size, self.heads, self.positions, path)
+        if path in recipe.encoders:
+            yield from check_unlimited(self, self.positions, path)
+
+
+LEVELS: dict[str, type[Settings]] = {"recurrent": RecurrentLevelSettings, "transformer": TransformerLevelSettings}
+
+
+class TransformerEncoderSettings(EncoderSettings):
+    """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text", "set", "frames", "image")
+    for_texts: ClassVar[bool] = True
+    kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
+    size: Size = Field(256, description="size of a place")
+    layers: Layers = Field(3, description="one above the other")
+    heads: Size = Field(4, description="looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
+    dropout: Share = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
+    )
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="learned positions: the longest input, in places; of pictures the longest side"
+    )
+    stack: Size | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
+    patch: Side | tuple[Side, Side] | None = Field(
+        None,
+        description="pictures: pixels of each side of a place, or down and across; not given: of 16, 8, 4, 2 and 1 the "
+        "largest that goes 6 times into the shorter side; lines of text (width 0): the height, and an eighth of it",
+    )
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def symbols(self) -> EmbeddingSettings | None:
+        return None if self.layout in ("frames", "grid") else self.embedding
+
+    @property
+    def pixels(self) -> tuple[int, int] | None:
+        """Of a patch, down and across; None where no picture is read."""
+        return (self.patch, self.patch) if isinstance(self.patch, int) else self.patch
+
+    @property
+    def layout(self) -> str:
+        if self.patch is not None:
+            return "grid"
+        if self.stack is not None:
+            return "frames"
+        return "set" if self.positions == "none" else "tokens"
+
+    def complete(self, column: InputColumn, *, summary_used: bool, shared: bool) -> dict[str, Any]:
+        """A place of a sound is a stack of frames, one of a picture a patch; a set has no positions."""
+        if column.content == "frames":
+            return {"stack": self.stack or FRAMES} | ({"patch": None} if shared else {})
+        if isinstance(column, ImageInput):
+            return {"patch": self.patch or usual_patch(column)} | ({"stack": None} if shared else {})
+        if column.unordered and "positions" not in self.model_fields_set:
+            return {"positions": "none"}
+        return {}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if recipe.inputs:
+            yield from check_heads(self.size, self.heads, self.positions, path)
+        columns = {name: recipe.inputs[name] for name in recipe.read_by.get(path, [])}
+        for name, column in columns.items():
+            yield from self._check_column(name, column, path)
+        if self.positions == "learned":
+            texts = {name: recipe.texts[name].max_length for name in columns if name in recipe.texts}
+            lengths = {f"inputs.{name}.max_length": most for name, most in texts.items()}
+            yield from check_longest(self.longest, f"{path}.longest", lengths)
+        elif columns:
+            yield from check_unlimited(self, self.positions, path)
+        if columns:
+            yield from self._unused_units(columns, path)
+
+    def _unused_units(self, columns: Mapping[str, InputColumn], path: str) -> Iterator[Problem]:
+        """Settings for another kind of input than those it reads."""
+        contents = {column.content or column.kind for column in columns.values()}
+        reason = f"{', '.join(columns)}: no {{}} is read"
+        if "frames" not in contents:
+            yield from no_effect(self, path, ["stack"], reason.format("sound"))
+        if "image" not in contents:
+            yield from no_effect(self, path, ["patch"], reason.format("picture"))
+        if contents <= {"frames", "image"}:
+            yield from no_effect(self, path, ["embedding"], reason.format("symbol"))
+
+    def _check_column(self, name: str, column: InputColumn, path: str) -> Iterator[Problem]:
+        """Places of one input know where they are, and patches fit into their picture."""
+        if column.unordered and self.positions != "none":
+            message = f"{self.positions} would give the elements of '{name}' an order, and a set has none"
+            yield Problem(f"{path}.positions", f"{message}; allowed: none", "sets")
+        if isinstance(column, ImageInput):
+            yield from self._check_patch(name, column, path)
+        if self.positions == "learned":
+            yield from self._check_reach(name, column, path)
+
+    def _check_patch(self, name: str, image: ImageInput, path: str) -> Iterator[Problem]:
+        if self.positions == "rotary":
+            message = f"rotary goes by distances in a line, and the patches of '{name}' lie in rows and columns"
+            yield Problem(f"{path}.positions", f"{message}; allowed: sinusoidal, learned, none", "patches")
+        down, across = self.pixels or (1, 1)
+        wide = image.width or across + 1
+        if down > image.height or across > wide or (down, across) == (image.height, wide):
+            message = f"{down} x {across} pixels leave no two places in a picture of {image.size_text}; allowed: less"
+            yield Problem(f"{path}.patch", message, "patches")
+
+    def _check_reach(self, name: str, column: InputColumn, path: str) -> Iterator[Problem]:
+        """Learned positions that end before a sound or a picture does."""
+        key = f"{path}.longest"
+        if column.content == "frames" and (most := column.most_frames):
+            places, limit = ceil(most / (self.stack or 1)), f"{most} frames (inputs.{name}.longest)"
+        elif isinstance(column, ImageInput) and self.pixels is not None:
+            down, across = self.pixels
+            wide = column.width or column.widest
+            if not wide:
+                message = f"learned positions end, and lines of '{name}' do not"
+                yield Problem(key, f"{message}; allowed: a limit (inputs.{name}.widest)", "learned-positions")
+                return
+            places = max(ceil(column.height / down), ceil(wide / across))
+            limit = f"{wide} pixels (inputs.{name}.{'width' if column.width else 'widest'})"
+        else:
+            return
+        if places > self.longest:
+            message = f"{self.longest} learned positions, and {limit} are {places} places"
+            allowed = f"{places} and more, or sinusoidal positions, which have no end"
+            yield Problem(key, f"{message}; allowed: {allowed}", "learned-positions")
+
+
+FRAMES = 4
+"""Frames of a sound in a place, where the recipe does not state it: as many as two halvings of a pyramid leave."""
+PATCHES = (16, 8, 4, 2, 1)
+"""Pixels of a patch's side where the recipe does not state it: the largest of which `ACROSS` fit the shorter side."""
+ACROSS = 6
+STRIPS = 8
+"""Lines of text, whose width is not known before: strips as high as the line and this much less wide."""
+
+
+def usual_patch(image: ImageInput) -> int | tuple[int, int]:
+    """The pixels of a patch where the recipe does not state them."""
+    if not image.width:
+        return image.height, max(image.height // STRIPS, 1)
+    shorter = min(image.height, image.width)
+    return next((side for side in PATCHES if side * ACROSS <= shorter), PATCHES[-1])
+
+
+# --- Rules of layers of self-attention
+
+
+def check_heads(size: int, heads: int, positions: str, path: str) -> Iterator[Problem]:
+    """Heads divide the size, and have an even share of it where positions are rotary; path: of the settings."""
+    if size % heads:
+        message = f"{heads} heads cannot share {size} numbers; allowed: what divides {path}.size"
+        yield Problem(f"{path}.heads", message, "heads")
+    elif positions == "rotary" and size // heads % 2:
+        share = f"each of {heads} heads has {size // heads}"
+        allowed = "sinusoidal, learned, none, or an even share"
+        message = f"rotary turns pairs of numbers, and {share}; allowed: {allowed}"
+        yield Problem(f"{path}.positions", message, "heads")
+
+
+def check_longest(longest: int, path: str, lengths: Mapping[str, int], *, least: int = 1) -> Iterator[Problem]:
+    """Learned positions reach to the end of what is read.
+
+    longest: how many there are; path: of that setting; lengths: {path of a limit: the length it allows, 0: any};
+    least: positions without which nothing can be read or written.
+    """
+    reach = longest - (least - 1)
+    if reach < 1:
+        if lengths:
+            message = f"so few learned positions reach none; allowed: {least} and more"
+            yield Problem(path, message, "learned-positions")
+        return
+    for key, most in lengths.items():
+        if not 0 < most <= reach:
+            allowed = f"1 to {reach}, or a larger {path}"
+            message = f"{most or 'no limit'}, and learned positions reach to {reach}; allowed: {allowed}"
+            yield Problem(key, message, "learned-positions")
+
+
+def check_unlimited(settings: Settings, positions: str, path: str) -> Iterator[Problem]:
+    """Only learned positions have a limit."""
+    if positions != "learned":
+        yield from no_effect(settings, path, ["longest"], f"positions {positions} have no limit")
+
+
+# --- Layers
 
 
 class EncoderLayer(nn.Module):

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
 
+from seq2see.data.video_files import VideoInput
 from seq2see.encoders.backbones import Backbone, backbone_symbols, build_backbone, keep_statistics
+from seq2see.encoders.backbones.base import SMALLEST, BackboneSettings, check_levels, halved, unknown_backbone
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean, norm_groups
 from seq2see.encoders.positional_input import position_equation
-from seq2see.encoders.transformer_layers import LAYER, TransformerLevel
+from seq2see.encoders.transformer_layers import (
+    LAYER,
+    LEVELS,
+    RecurrentLevelSettings,
+    TransformerLevel,
+    TransformerLevelSettings,
+)
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
 from seq2see.modalities.video import Clips
-from seq2see.settings.encoders import RecurrentLevelSettings, TransformerLevelSettings, VideoEncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import MOST_LAYERS, Parts, Share, Size, no_effect
+from seq2see.settings.columns import EncoderSettings
+from seq2see.settings.columns import View as SettingsView
 from seq2see.symbols import Symbols, default_symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 STILL = 0.01
 """The standard deviation of pixels (from -1 to 1) below which nothing moves: the rest is camera noise."""
@@ -98,6 +113,146 @@ Maps = Float[Tensor, "batch frames _ _ _"]
 """(batch, frames, size, rows, columns); a clip may have several maps, of different sizes."""
 
 
+class VideoEncoderSettings(BackboneSettings, EncoderSettings):
+    """h_1 .. h_M: networks make maps of each frame, what is in it and what moves, another reads them over time."""
+
+    reads: ClassVar[tuple[str, ...]] = ("video",)
+    lies: ClassVar[str] = "frames"
+    parts = {"over_time": Parts(LEVELS)}
+    kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
+    appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
+    motion: list[Size] = Field(
+        [],
+        max_length=MOST_LAYERS,
+        description="maps of each level of 3-D convolutions over short clips; a level halves height and width",
+    )
+    spans: list[Annotated[int, Field(ge=1, le=15)]] = Field(
+        [], max_length=MOST_LAYERS, description="motion: frames that each level sees, odd numbers; not given: 3 each"
+    )
+    motion_from: Literal["pixels", "changes"] = Field(
+        "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
+    )
+    frame: Literal["mean", "flat"] = Field(
+        "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
+    )
+    over_time: Literal["recurrent", "transformer", "none"] = Field(
+        "recurrent",
+        description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
+    )
+    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    dropout: Share = Field(
+        0.0,
+        description="recurrent: between layers and on the output of the last; transformer: on what each part of "
+        "a layer gives; with all on what enters",
+    )
+    regions: bool = Field(
+        False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
+    )
+
+    @classmethod
+    def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`recurrent: true` or `false`, as recipes and models of before `over_time` have it."""
+        if not isinstance(values.get("recurrent"), bool) or "over_time" in values:
+            return values
+        rest = {key: value for key, value in values.items() if key != "recurrent"}
+        return rest | {"over_time": "recurrent" if values["recurrent"] else "none"}
+
+    @property
+    def recurrent(self) -> bool:
+        return self.over_time == "recurrent"
+
+    @property
+    def places_size(self) -> int:
+        return self.size * (2 if isinstance(self, RecurrentLevelSettings) and self.bidirectional else 1)
+
+    @property
+    def frozen(self) -> bool:
+        return self.appearance and super().frozen
+
+    @property
+    def seen(self) -> list[int]:
+        """Frames that each level of `motion` sees."""
+        return self.spans or [3] * len(self.motion)
+
+    @property
+    def further(self) -> dict[str, SettingsView]:
+        return {"regions": (self.places_size, "frames-grid")} if self.regions else {}
+
+    @property
+    def makes(self) -> dict[str, str]:
+        return {"regions": "regions=true"}
+
+    @property
+    def order_lost(self) -> str:
+        positions = isinstance(self, TransformerLevelSettings) and self.positions != "none"
+        if self.recurrent or positions or any(span > 1 for span in self.seen):
+            return ""
+        without = " without positions" * (self.over_time == "transformer")
+        return f"{self.over_time}{without}, and no level of motion sees several frames"
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        columns = {name: recipe.inputs[name] for name in recipe.read_by.get(path, [])}
+        videos = {name: column for name, column in columns.items() if isinstance(column, VideoInput)}
+        if not videos:
+            return
+        yield from self._check_levels(path)
+        for name, video in videos.items():
+            yield from self._check_video(name, video, path)
+            if self.regions and f"{name}.regions" not in recipe.looked_at:
+                reason = f"nobody looks at them; name {name}.regions in attention.over"
+                yield Problem(f"{path}.regions", reason, "no-effect", no_effect=True)
+        if not self.appearance:
+            keys = ["backbone", "weights", "tuned", "channels", "pooled"]
+            yield from no_effect(self, path, keys, f"{path}.appearance is false")
+        else:
+            yield from self.unused_backbone(path)
+        if not self.motion:
+            yield from no_effect(self, path, ["spans", "motion_from"], f"{path}.motion has no levels")
+
+    def _check_levels(self, path: str) -> Iterator[Problem]:
+        if not self.appearance and not self.motion:
+            message = "false, and motion has no levels: nothing is seen; allowed: true, or motion [16, 32, 64]"
+            yield Problem(f"{path}.appearance", message, "video")
+        if self.spans and len(self.spans) != len(self.motion):
+            message = f"{len(self.spans)} given for {len(self.motion)} levels of motion"
+            yield Problem(f"{path}.spans", f"{message}; allowed: one for each, or none", "video")
+        elif any(span % 2 == 0 for span in self.spans):
+            message = f"{self.spans} must be odd, as many frames before as behind; allowed: 1, 3, 5, .."
+            yield Problem(f"{path}.spans", message, "video")
+        yield from self.check_pooled(path)
+
+    def _check_video(self, name: str, video: VideoInput, path: str) -> Iterator[Problem]:
+        if video.frames == 1 and self.motion and self.motion_from == "changes":
+            message = f"1, and in one frame nothing moves ({path}.motion_from changes)"
+            allowed = f"2 and more, 0 for all, or {path}.motion []"
+            yield Problem(f"inputs.{name}.frames", f"{message}; allowed: {allowed}", "video")
+        if self.appearance:
+            yield from self.check_shrinking(name, video, path)
+            yield from self.check_backbone(name, video, path)
+        if self.motion:  # which halves before it normalises
+            sizes = halved(video.height, video.width, ["both"] * len(self.motion))[1:]
+            yield from check_levels(self.motion, sizes, name, video, f"{path}.motion")
+        if video.height < SMALLEST or video.width < SMALLEST:
+            message = f"{video.height} x {video.width} pixels; allowed: {SMALLEST} and more"
+            yield Problem(f"inputs.{name}.height", message, "image-size")
+        if self.frozen:
+            yield from self._check_kept(name, video, path)
+        frames = video.frames or video.most
+        if isinstance(self, TransformerLevelSettings) and self.positions == "learned" and frames > self.longest:
+            limit = f"inputs.{name}.{'frames' if video.frames else 'most'} is {frames}"
+            message = f"{self.longest} learned positions, and {limit}"
+            allowed = f"{frames} and more, or sinusoidal positions, which have no end"
+            yield Problem(f"{path}.longest", f"{message}; allowed: {allowed}", "learned-positions")
+
+    def _check_kept(self, name: str, video: VideoInput, path: str) -> Iterator[Problem]:
+        """What a frozen network makes of clips is kept on disk."""
+        if not video.frames and unknown_backbone(self.backbone) is None:
+            message = f"0, and kept maps are of one number of frames; allowed: a number, or {path}.tuned: true"
+            yield Problem(f"inputs.{name}.frames", message, "backbone")
+        reason = f"{path}.tuned is false: each clip is read once, and its maps kept"
+        yield from no_effect(video.augment, f"inputs.{name}.augment", type(video.augment).model_fields, reason)
+
+
 @encoders.register("video")
 class VideoEncoder(Encoder):
     """Places are frames, and if `regions` also the cells of their maps.
@@ -110,6 +265,8 @@ class VideoEncoder(Encoder):
     >>> encoded.places.states.shape, encoded.further["regions"].states.shape
     (torch.Size([2, 5, 8]), torch.Size([2, 30, 8]))
     """
+
+    Settings = VideoEncoderSettings
 
     reads = VideoEncoderSettings.reads
     layout: LayoutKind = "frames"

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 from urllib.parse import quote
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from pydantic import create_model
 from torch import Tensor
 
 from seq2see.data.store import Ragged
@@ -27,7 +28,7 @@ from seq2see.errors import UserError
 from seq2see.files import whole_characters
 from seq2see.looks import Drawable
 from seq2see.registry import Registry
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.columns import INPUTS, OUTPUTS, ColumnSettings, InputColumn, OutputColumn
 
 Column = Any
 """A column of a batch: Sequences, Nested, Labels, Images, Numbers, .. Whatever it is, it has `to(device)`."""
@@ -330,8 +331,17 @@ class NumericOutput(Output):
         """Plain numbers as a field of `Prediction`."""
 
 
-inputs: Registry[type[Modality]] = Registry("kind of input")
-outputs: Registry[type[Output]] = Registry("kind of output")
+def _derive_input(name: str, kind: type[Modality]) -> type[InputColumn]:
+    """Settings of a kind of input that has none of its own: its column, and the encoder that reads it."""
+    return create_model(f"{kind.__name__}Settings", __base__=InputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
+
+
+def _derive_output(name: str, kind: type[Output]) -> type[OutputColumn]:
+    return create_model(f"{kind.__name__}Settings", __base__=OutputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
+
+
+inputs: Registry[type[Modality]] = Registry("kind of input", settings=INPUTS, derive=_derive_input)
+outputs: Registry[type[Output]] = Registry("kind of output", settings=OUTPUTS, derive=_derive_output)
 
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:

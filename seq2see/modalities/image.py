@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -35,7 +35,12 @@ from seq2see.evaluation import OutputType
 from seq2see.looks import Picture
 from seq2see.modalities.base import Chosen, Example, Field, NumericOutput, Occlusion, inputs, outputs
 from seq2see.modalities.files import FileDecoder, MediaField
-from seq2see.settings.base import ColumnSettings, OutputColumn, Side
+from seq2see.registry import Problem
+from seq2see.settings.base import Side
+from seq2see.settings.columns import ColumnSettings, OutputColumn
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 
 class ImageOutput(OutputColumn):
@@ -58,6 +63,31 @@ class ImageOutput(OutputColumn):
     def shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""
         return (3 if self.colour == "rgb" else 1), self.height, self.width
+
+    @property
+    def activation(self) -> str:
+        return "logistic"
+
+    def complete(self, recipe: Recipe) -> dict[str, Any]:
+        """The size and colour of the first picture that goes in, as far as the recipe does not state them."""
+        first = next((column for column in recipe.inputs.values() if isinstance(column, ImageInput)), None)
+        if first is None:
+            return {}
+        keys = ("height", "width", "fit", "colour") if first.width else ("height", "colour")
+        return {key: getattr(first, key) for key in keys if key not in self.model_fields_set}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """The picture to give is not changed along with the one that goes in."""
+        for name, image in recipe.inputs.items():
+            for key in MOVED:
+                if isinstance(image, ImageInput) and getattr(image.augment, key):
+                    allowed = "false" if key == "flip" else 0
+                    message = f"the picture to give is not changed along with it; allowed: {allowed}"
+                    yield Problem(f"inputs.{name}.augment.{key}", message, "augmented-output")
+
+
+MOVED = ("flip", "crop", "rotate", "shear", "stretch")
+"""Changes of a picture that put its parts elsewhere."""
 
 
 # --- Which way a script runs

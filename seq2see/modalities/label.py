@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -19,7 +19,12 @@ from seq2see.errors import UserError, nearest
 from seq2see.evaluation import OutputType
 from seq2see.files import whole_characters
 from seq2see.modalities.base import Chosen, Output, file_of, outputs
-from seq2see.settings.base import ColumnSettings, OutputColumn
+from seq2see.registry import Problem
+from seq2see.settings.base import no_effect
+from seq2see.settings.columns import ColumnSettings, OutputColumn
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 FORWARD, BACKWARD = "forward", "backward"
 """The labels of `made: direction`; a clip as it lies on the disk is the first."""
@@ -33,7 +38,6 @@ class LabelOutput(OutputColumn):
     correct: ClassVar[str] = "accuracy"
     measured_as: ClassVar[OutputType] = "label"
     kind: Literal["label"] = Setting("label", description="what the column holds")
-    column: str | None = Setting(None, description="column of the table; not given: `output`")
     made: Literal["direction"] | None = Setting(
         None,
         description="labels that no column holds; direction: each row is read both ways, its videos forward as they "
@@ -47,6 +51,26 @@ class LabelOutput(OutputColumn):
     @property
     def generated(self) -> str | None:
         return self.made
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        """`made: direction` needs a video, and an encoder that notices the direction in which it is read."""
+        if self.made is None:
+            return
+        if not recipe.videos:
+            kinds = ", ".join(dict.fromkeys(column.kind for column in recipe.inputs.values())) or "none"
+            message = f"{self.made} is that of a video, and the inputs are {kinds}; allowed: with a video"
+            yield Problem(f"{path}.made", message, "direction")
+        for name in recipe.videos:
+            reason = recipe.encoder_of(name).order_lost
+            if reason and not recipe.attention.sees_order:
+                message = f"{reason}: their order is lost, and both directions are the same"
+                allowed = "recurrent, transformer with positions, or motion [16, 32, 64]"
+                key = f"{recipe.encoder_path(name)}.over_time"
+                yield Problem(key, f"{message}; allowed: {allowed}", "direction")
+        yield from no_effect(self, path, ["column"], f"{path}.made: {self.made} is read from no column")
+        if recipe.loss.class_weights == "balanced":
+            reason = "every row is read both ways: both labels are as frequent"
+            yield Problem("loss.class_weights", reason, "no-effect", no_effect=True)
 
 
 _SHOWN = 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Setting
 
@@ -12,12 +12,19 @@ from seq2see.data.tokens import Splitter
 from seq2see.errors import UserError
 from seq2see.modalities.base import Elements, inputs
 from seq2see.modalities.text import TOKENS, TextField
-from seq2see.settings.base import ColumnSettings, EncoderSettings, InputColumn, TextSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import no_effect
+from seq2see.settings.columns import ColumnSettings, InputColumn, TextSettings
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 
 class SetInput(TextSettings, InputColumn):
     """One input that holds a set: elements in no order. Those that stand there twice count twice."""
 
+    in_a_row: ClassVar[bool] = True
+    unordered: ClassVar[bool] = True
     kind: Literal["set"] = Setting("set", description="what the column holds; a list of elements may stand there")
     tokens: Literal["symbol", "word", "character"] = Setting(
         "symbol", description="what one element is; symbol: what stands between spaces"
@@ -27,7 +34,13 @@ class SetInput(TextSettings, InputColumn):
         description="what stands between elements, each of which is one symbol then, with the spaces in it: newline, "
         "tab, or a mark such as ; (not given: tokens tells them apart)",
     )
-    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if self.separator is not None:
+            yield from no_effect(self, path, ["tokens"], "separator tells elements apart")
+        if self.max_length:
+            message = f"{self.max_length} would cut a set by the order it was written in; allowed: 0"
+            yield Problem(f"{path}.max_length", message, "sets")
 
 
 class Separated(Splitter):

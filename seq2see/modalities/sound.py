@@ -26,7 +26,7 @@ from seq2see.looks import Drawable
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.columns import ColumnSettings
 
 # --- Log-mel energies: how loud each band of frequencies is in each short window of a sound
 

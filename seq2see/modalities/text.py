@@ -23,7 +23,7 @@ from seq2see.data.vocabulary import SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.modalities.base import Chosen, Example, Modality, Occlusion, Output, Row, file_of, inputs, outputs
-from seq2see.settings.base import ColumnSettings, EncoderSettings, InputColumn, OutputColumn, TextSettings
+from seq2see.settings.columns import ColumnSettings, InputColumn, OutputColumn, TextSettings
 
 
 class GivenText(TextSettings, InputColumn):
@@ -39,8 +39,8 @@ class GivenText(TextSettings, InputColumn):
 class TextInput(GivenText):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
 
+    in_a_row: ClassVar[bool] = True
     kind: Literal["text"] = Setting("text", description="what the column holds")
-    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
 
 class TextOutput(TextSettings, OutputColumn):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -18,7 +18,12 @@ from seq2see.data.sentences import join_texts, split_texts
 from seq2see.data.store import Ragged
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
 from seq2see.modalities.text import GivenText, TextField
-from seq2see.settings.base import ColumnSettings, Count, EncoderSettings
+from seq2see.registry import Problem
+from seq2see.settings.base import Count, no_effect
+from seq2see.settings.columns import ColumnSettings
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 
 class TextsInput(GivenText):
@@ -34,7 +39,10 @@ class TextsInput(GivenText):
     keep: Literal["first", "last"] = Setting(
         "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
     )
-    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if not self.max_sentences:
+            yield from no_effect(self, path, ["keep"], "without max_sentences all are kept")
 
 
 @inputs.register("texts")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -21,7 +21,12 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
 from seq2see.modalities.base import Chosen, Elements, Example, Modality, NumericOutput, file_of, inputs, outputs
-from seq2see.settings.base import Amount, ColumnSettings, EncoderSettings, InputColumn, OutputColumn, Settings
+from seq2see.registry import Problem
+from seq2see.settings.base import Amount, Settings, no_effect
+from seq2see.settings.columns import ColumnSettings, InputColumn, OutputColumn
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 
 class NoiseSettings(Settings):
@@ -34,6 +39,15 @@ class NoiseSettings(Settings):
         0.0, description="gaussian: its deviation (standardised: of theirs); masking: the share of the numbers, below 1"
     )
 
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if self.kind == "none":
+            yield from no_effect(self, path, ["amount"], "noise.kind is none")
+        elif not self.amount:
+            yield Problem(f"{path}.amount", f"0 is no noise; allowed: above 0, or {path}.kind none", "noise")
+        elif self.kind == "masking" and self.amount >= 1:
+            message = f"masking {self.amount:g} leaves nothing to read; allowed: above 0, below 1"
+            yield Problem(f"{path}.amount", message, "noise")
+
 
 class VectorInput(InputColumn):
     """One input that is a row of numbers, always as many: how many is learned from the first row."""
@@ -43,10 +57,8 @@ class VectorInput(InputColumn):
     kind: Literal["vector"] = Setting(
         "vector", description="what the column holds: numbers between spaces or commas, or a list of numbers"
     )
-    column: str | None = Setting(None, description="column of the table; not given: the input's name")
     standardise: bool = Setting(True, description="read (x - mean) / deviation, of the rows trained on")
     noise: NoiseSettings = NoiseSettings()
-    encoder: EncoderSettings | None = Setting(None, description="how its encoder differs from the recipe's `encoder`")
 
     @property
     def sized_by_data(self) -> bool:

@@ -23,7 +23,7 @@ from seq2see.errors import UserError
 from seq2see.looks import Drawable
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
 from seq2see.modalities.files import MediaField
-from seq2see.settings.base import ColumnSettings
+from seq2see.settings.columns import ColumnSettings
 
 # --- Clips read from their end to their beginning
 

@@ -1,9 +1,10 @@
-"""All that makes a model: recipe, fields, network and the trivial models beside it; and its folder on disk."""
+"""A model with everything it needs: recipe, fields, network and baselines; and its folder on disk."""
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from torch import Tensor
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.pretrained_vectors import read_vectors
+from seq2see.decoders.base import SymbolSettings
+from seq2see.embeddings import PretrainedSettings
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
 from seq2see.model import EncoderDecoder, Sizes
-from seq2see.pipeline.devices import usable
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.parameters import skeleton
 from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import (
@@ -35,23 +36,24 @@ from seq2see.pipeline.weights import (
 )
 from seq2see.recipe import Recipe, load_recipe, to_yaml
 from seq2see.recipe.schema import with_plugins
-from seq2see.settings.base import PretrainedSettings
-from seq2see.settings.decoders import SymbolSettings
 
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
-MOST_BASELINES = 32 * MEBIBYTE
-"""Of baselines.json. The largest are a bag of words (5 million counts of some 3 bytes) and the counts of a million
-symbols."""
-MOST_BRACKETS = 1 << 20
-"""... and of its lists and mappings, which take twenty times the memory that they take in the file: a bag of words has
-50,000. Brackets inside words count too."""
+MAX_BASELINES = 32 * MEBIBYTE
+"""Bytes of baselines.json. The largest ones are a bag of words (5 million counts of some 3 bytes) and the counts of a
+million symbols."""
+MAX_BRACKETS = 1 << 20
+"""Lists and mappings in baselines.json, which take twenty times the memory that they take in the file. A bag of words
+has 50,000. Brackets inside words count too."""
+PROBE = 1_000
+"""The size of vocabularies that are not known, in a network without numbers."""
 
 
 @dataclass
 class Bundle:
     """A model with what it needs to read its inputs and write its outputs.
 
-    trained: the rows it was trained on, as hashes; None where that is not known.
+    baselines: trivial models, whose metrics are printed beside the model's; notes: messages about how it was created;
+    trained: hashes of the rows it was trained on, None if that is not known.
     """
 
     recipe: Recipe
@@ -63,55 +65,56 @@ class Bundle:
 
     @classmethod
     def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:
-        """A new, untrained model; the caller seeds torch. `pretrained` false: weights will be loaded over it."""
+        """Create an untrained model; the caller seeds torch. pretrained: read pre-trained vectors and weights, which is
+        not needed if weights are loaded afterwards."""
         vectors: dict[str, Tensor] = {}
         notes: list[str] = []
         if pretrained:
-            vectors, notes = _vectors(recipe, fields)
-        sizes = Sizes({name: one.size for name, one in fields.inputs.items()}, fields.output.size, vectors)
-        network = EncoderDecoder(_sized(recipe, vectors), sizes)
+            vectors, notes = _pretrained_vectors(recipe, fields)
+        recipe = _with_vector_sizes(recipe, vectors)
+        sizes = Sizes({name: field.size for name, field in fields.inputs.items()}, fields.output.size, vectors)
+        network = EncoderDecoder(recipe, sizes)
         if pretrained:
             network.fetch()
-        return cls(_sized(recipe, vectors), fields, network, notes=notes)
+        return cls(recipe, fields, network, notes=notes)
 
     def save(self, folder: Path) -> None:
-        """Write everything `load` needs."""
+        """Write everything that `load` reads."""
         self.save_setup(folder)
         write_tensors(folder / WEIGHTS, tensors_of(self.network))
 
     def save_setup(self, folder: Path) -> None:
-        """All but the weights: recipe, vocabularies, trivial models, hashes of the rows trained on, and the
-        checksums of these."""
+        """Write all files but the weights: recipe, vocabularies, baselines, hashes of the training rows, checksums."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror or error}") from None
         write_bytes(folder / RECIPE, to_yaml(self.recipe).encode())
-        learned = self.fields.save(folder)
+        vocabularies = self.fields.save(folder)
         stored = [baseline.to_dict() for baseline in self.baselines]
         write_bytes(folder / BASELINES, json.dumps(stored, ensure_ascii=False).encode())
-        others = [folder / RECIPE, *learned, folder / BASELINES]
+        files = [folder / RECIPE, *vocabularies, folder / BASELINES]
         if self.trained is not None:
             self.trained.save(folder)
-            others.append(folder / TRAINED_ROWS)
-        write_checksums(folder, others)
+            files.append(folder / TRAINED_ROWS)
+        write_checksums(folder, files)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
         """Read a model's folder; loading never runs code from it."""
-        folder, place = Path(folder), usable(device, key="device")
+        folder, torch_device = Path(folder), find_device(device, key="device")
         check_folder(folder)
         recipe = load_recipe(folder / RECIPE, complete=True)  # first, as it refuses folders of a newer format
-        unedited = check_files(folder, free=RECIPE)
+        unedited = check_files(folder, editable=RECIPE)
         fields, path = Fields.load(folder, recipe), folder / WEIGHTS
         _check_sizes(recipe, fields, path)
         bundle = cls.create(recipe, fields, pretrained=False)
         tensors = read_tensors(path)
         check_finite(tensors, path=path)
         fill(bundle.network, tensors, path=path)
-        bundle.baselines = _baselines(folder / BASELINES)
+        bundle.baselines = _read_baselines(folder / BASELINES)
         bundle.trained = TrainedRows.load(folder)
-        bundle.network.to(place).eval()
+        bundle.network.to(torch_device).eval()
         if not unedited:
             text = f"{folder / RECIPE}: edited since the model was saved; it is used as it is now"
             warnings.warn(Notice(text), stacklevel=3)
@@ -122,20 +125,20 @@ class Bundle:
         return next(self.network.parameters()).device
 
 
-def folders_of(given: str | Path) -> list[str]:
-    """The folders of an ensemble's models, which + joins; a folder may have a + in its own name.
+def folders_of(model: str | Path) -> list[str]:
+    """The folders of an ensemble, which are joined by +; a folder may have a + in its own name.
 
     >>> folders_of("runs/a+runs/b")
     ['runs/a', 'runs/b']
     """
-    parts = [str(given)] if Path(given).is_dir() else str(given).split("+")
+    parts = [str(model)] if Path(model).is_dir() else str(model).split("+")
     if not all(part.strip() for part in parts):
-        raise UserError(f"{given}: a folder is missing beside +; the models of an ensemble are given as FOLDER+FOLDER")
+        raise UserError(f"{model}: a folder is missing beside +; the models of an ensemble are given as FOLDER+FOLDER")
     return parts
 
 
 def check_folder(folder: Path) -> None:
-    """Say what is wrong with a folder that holds no model."""
+    """Refuse a folder that holds no model; the error says what is wrong."""
     if not folder.exists():
         raise UserError(f"{folder}: no such folder; a model is a folder that `seq2see train` wrote")
     if not folder.is_dir():
@@ -148,56 +151,90 @@ def check_folder(folder: Path) -> None:
 
 
 def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
-    """Compare what the recipe asks for with the header of the weights, before anything of that size is allocated."""
+    """Compare the recipe with the header of the weights file before anything of that size is allocated.
+
+    The network is built on the meta device, which costs no memory. Constructors of plug-ins need not work there: their
+    models are compared by `fill`, once they are built.
+    """
     if with_plugins(recipe):
-        return  # a constructor of the user's own need not work without numbers; `fill` compares what it built
-    known = {recipe.vocabulary_owner(name): one.size for name, one in fields.all.items() if one.size}
+        return
     try:
-        network = skeleton(recipe, known)
+        network = meta_network(recipe, vocabulary_sizes(recipe, fields))
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
-        said = str(error).partition("\n")[0]
-        raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {said}") from None
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {reason}") from None
     check_header(path, network)
 
 
-def _baselines(path: Path) -> list[Baseline]:
+def vocabulary_sizes(recipe: Recipe, fields: Fields) -> dict[str, int]:
+    """The sizes of vocabularies, by the name of the field that owns them."""
+    return {recipe.vocabulary_owner(name): field.size for name, field in fields.all.items() if field.size}
+
+
+def meta_network(recipe: Recipe, sizes: Mapping[str, int]) -> EncoderDecoder:
+    """The network on the meta device: names and shapes without numbers or memory.
+
+    sizes: of vocabularies, by `vocabulary_owner`; those that are missing have the size PROBE.
+    """
+    complete = {name: sizes.get(recipe.vocabulary_owner(name), PROBE) for name in [*recipe.inputs, OUTPUT]}
+    with torch.device("meta"):
+        return EncoderDecoder(recipe, Sizes(complete, complete[OUTPUT]))
+
+
+def find_device(name: str, *, key: str) -> torch.device:
+    """The device of that name; a UserError if this machine does not have it. key: of the name, for the message."""
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device).cpu()
+    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{key}: '{name}' cannot be used here: {reason}; allowed: {', '.join(_devices())}") from None
+    return device
+
+
+def _devices() -> list[str]:
+    """Names of the devices of this machine."""
+    cuda = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *cuda, *mps]
+
+
+def _read_baselines(path: Path) -> list[Baseline]:
     if not path.exists():
         return []
-    text = read_text(path, most=MOST_BASELINES, what="a list of trivial models")
-    if (brackets := text.count("[") + text.count("{")) > MOST_BRACKETS:
-        raise UserError(
-            f"{path}: damaged: {brackets:,} opening brackets; trivial models have at most {MOST_BRACKETS:,}"
-        )
+    text = read_text(path, most=MAX_BASELINES, what="a list of trivial models")
+    if (brackets := text.count("[") + text.count("{")) > MAX_BRACKETS:
+        raise UserError(f"{path}: damaged: {brackets:,} opening brackets; trivial models have at most {MAX_BRACKETS:,}")
     try:
         stored: Any = parse_json(text)
     except ValueError as error:
         raise UserError(f"{path}: damaged: not JSON: {error}") from None
-    if not isinstance(stored, list) or not all(isinstance(one, dict) for one in stored):
+    if not isinstance(stored, list) or not all(isinstance(baseline, dict) for baseline in stored):
         raise UserError(f"{path}: damaged: a list of trivial models ({{'name': ...}}) expected, got {str(stored)[:40]}")
     try:
-        return [baseline_from_dict(one) for one in stored]
+        return [baseline_from_dict(baseline) for baseline in stored]
     except UserError as error:
         raise UserError(f"{path}: damaged: {error}") from None
 
 
-def _vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[str]]:
-    """Pre-trained vectors by field name, and how much of each vocabulary they cover."""
-    found: dict[str, Tensor] = {}
+def _pretrained_vectors(recipe: Recipe, fields: Fields) -> tuple[dict[str, Tensor], list[str]]:
+    """(pre-trained vectors by field, notes on how much of each vocabulary they cover)."""
+    vectors: dict[str, Tensor] = {}
     notes = []
-    wanted = {name: recipe.encoder_of(name).symbols for name in recipe.inputs if recipe.reader_of(name) == name}
+    embeddings = {name: recipe.encoder_of(name).symbols for name in recipe.inputs if recipe.reader_of(name) == name}
     if not recipe.output.one_step and isinstance(recipe.decoder, SymbolSettings):
-        wanted[OUTPUT] = recipe.decoder.embedding
-    for name, settings in wanted.items():
+        embeddings[OUTPUT] = recipe.decoder.embedding
+    for name, settings in embeddings.items():
         if settings is not None and isinstance(settings, PretrainedSettings) and settings.path:
             random = np.random.default_rng(abs(recipe.training.seed))
             read = read_vectors(settings.path, fields.all[name].vocabulary, generator=random)
-            found[name] = torch.from_numpy(read.matrix)
+            vectors[name] = torch.from_numpy(read.matrix)
             notes.append(f"'{name}': {read.note} in {settings.path}")
-    return found, notes
+    return vectors, notes
 
 
-def _sized(recipe: Recipe, vectors: dict[str, Tensor]) -> Recipe:
-    """The recipe with the sizes that pre-trained vectors brought along, so that it builds without their files."""
+def _with_vector_sizes(recipe: Recipe, vectors: dict[str, Tensor]) -> Recipe:
+    """The recipe with the sizes of pre-trained vectors, so that the model can be built without their files."""
     if not vectors:
         return recipe
     raw = recipe.to_dict()

@@ -1,31 +1,40 @@
-"""Rows of a table as ids, ready to be drawn into batches in any order."""
+"""Training data as ids: the rows of a table (`Dataset`), or one contiguous text (`Stream`)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
+from torch import Tensor
 
-from seq2see.data.batches import Batch
-from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
+from seq2see.data.batches import SOS, Batch
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Values, place_of
 from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Chosen
-from seq2see.pipeline.alignments import shares
-from seq2see.pipeline.copying import COPYABLE
-from seq2see.pipeline.fields import Fields, readable, sequences, worded, writable
+from seq2see.modalities.label import BACKWARD
+from seq2see.modalities.text import TextField
+from seq2see.modalities.video import turned
+from seq2see.pipeline.fields import COPYABLE, Fields, as_sequences, as_target, as_words, link_weights
+from seq2see.recipe.schema import Recipe
+
+Row = Mapping[str, str]
 
 
 class Dataset:
-    """Encoded rows of every column, by name.
+    """The encoded rows of a table, a store of ids for each column; batches take them in any order.
 
-    left_out: rows whose output was too long to train on; cut: rows, by input, of which only the beginning is read.
+    left_out: the number of rows whose output was too long to train on; cut: by input, the number of rows of which only
+    the beginning is read.
     """
 
     def __init__(
@@ -40,15 +49,15 @@ class Dataset:
     def build(
         cls,
         fields: Fields,
-        rows: Iterable[Mapping[str, str]],
+        rows: Iterable[Row],
         folder: Path | None = None,
         training: bool = True,
-        used: Callable[[Mapping[str, str]], None] | None = None,
+        used: Callable[[Row], None] | None = None,
     ) -> Dataset:
-        """Encode rows as they stream by; into files of `folder` where one is given, so that the disk is the only limit.
+        """Encode rows in one pass; into files of `folder` if there is one, so that memory is no limit.
 
-        training: rows whose output is too long are left out (and counted), as the recipe's `max_length` says.
-        used: called with each row that is not left out.
+        training: leave out (and count) rows whose output is longer than `max_length`; used: called with each row that
+        is kept.
         """
         left_out, cut = 0, Counter[str]()
         with ExitStack() as opened:
@@ -58,8 +67,8 @@ class Dataset:
             writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
             for number, row in enumerate(rows, start=1):
                 try:
-                    read = fields.read(row, output=True)
-                    encoded = fields.ids(row, read)
+                    examples = fields.read(row, output=True)
+                    encoded = fields.ids(row, examples)
                 except UserError as error:
                     raise UserError(f"{place_of(row, number)}: {error}") from None
                 if training and not fields.output.fits(encoded[OUTPUT]):
@@ -69,7 +78,7 @@ class Dataset:
                     used(row)
                 for name, ids in encoded.items():
                     writers[name].append(ids)
-                cut.update(name for name, field in fields.inputs.items() if field.is_cut(read[name]))
+                cut.update(name for name, field in fields.inputs.items() if field.is_cut(examples[name]))
             stores = {name: writer.finish() for name, writer in writers.items()}
         return cls(fields, stores, left_out=left_out, cut=cut)
 
@@ -87,15 +96,109 @@ class Dataset:
         return np.asarray(self.widths.sum(1))
 
     def batch(self, rows: Chosen) -> Batch:
-        """The given rows, in the order given."""
+        """The rows with these indices, in this order."""
         fields, stores = self.fields, self.stores
-        inputs = {name: readable(field.pad(stores[name], rows)) for name, field in fields.inputs.items()}
-        target = writable(fields.output.pad(stores[OUTPUT], rows))
-        made = Batch(inputs, target, [int(row) for row in rows])
+        inputs = {name: field.pad(stores[name], rows) for name, field in fields.inputs.items()}
+        target = as_target(fields.output.pad(stores[OUTPUT], rows))
+        batch = Batch(inputs, target, [int(row) for row in rows])
         if fields.copying is not None:
-            column = worded(inputs[fields.copying.name])
+            column = as_words(inputs[fields.copying.name])
             inputs[fields.copying.name] = replace(column, copyable=Copyable(stores[COPYABLE].pad(rows, eos=False).ids))
-        if fields.aligning is not None:
-            steps, places = (sequences(one).ids.shape[1] for one in (target, inputs[fields.aligning.name]))
-            made.alignment = shares(stores[ALIGNMENT], made.rows, steps=steps, places=places)
-        return made
+        if fields.alignment is not None:
+            steps, places = (as_sequences(column).ids.shape[1] for column in (target, inputs[fields.alignment.name]))
+            batch.alignment = link_weights(stores[ALIGNMENT], batch.rows, steps=steps, places=places)
+        return batch
+
+
+# ---------------------------------------------------------------- contiguous text
+
+
+class Chunk(NamedTuple):
+    """inputs, targets: (lanes, length); the target of a place is the input of the next."""
+
+    inputs: Int[Tensor, "lanes length"]
+    targets: Int[Tensor, "lanes length"]
+
+
+class Stream:
+    """One contiguous text for a language model, read in parallel lanes, each in chunks that follow one another.
+
+    ids: (symbols,) of the whole text, newlines included; in memory or mapped from disk.
+    """
+
+    def __init__(self, ids: NDArray[np.int32]):
+        if len(ids) < 1:
+            raise UserError("the text is empty: there is nothing to learn from")
+        self.ids = ids
+
+    @classmethod
+    def build(cls, field: TextField, lines: Iterable[str], *, path: Path | None = None) -> Stream:
+        """Encode lines (without their newlines) in one pass; into files under `path` if there is one."""
+        with RaggedWriter(path) as writer:
+            for line in lines:
+                writer.append(field.vocabulary.encode(field.stream_symbols(line)))
+            return cls(writer.finish().flat)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def lanes(self, count: int) -> int:
+        """The number of lanes: `count`, or fewer if the text has fewer symbols."""
+        return min(count, len(self.ids))
+
+    def steps(self, *, bptt: int, lanes: int) -> int:
+        """The number of chunks."""
+        return -(-self._length(lanes) // bptt)
+
+    def _length(self, lanes: int) -> int:
+        return len(self.ids) // self.lanes(lanes)
+
+    def chunks(self, *, bptt: int, lanes: int, start: int = 0) -> Iterator[Chunk]:
+        """Chunks in order, from chunk number `start` on (to resume).
+
+        The text is cut into lanes of equal length; less than one symbol per lane is left over at its end and not read.
+        Row l of a chunk goes on where row l of the chunk before it ended. Each lane begins with `<sos>`, so that a
+        model learns to begin.
+        """
+        lanes = self.lanes(lanes)
+        length = self._length(lanes)
+        rows = np.asarray(self.ids[: lanes * length]).reshape(lanes, length)
+        for first in range(start * bptt, length, bptt):
+            last = min(first + bptt, length)
+            targets = rows[:, first:last].astype(np.int64)
+            before = rows[:, first - 1 : first] if first else np.full((lanes, 1), SOS)
+            inputs = np.concatenate([before, targets[:, :-1]], axis=1, dtype=np.int64)
+            yield Chunk(torch.from_numpy(inputs), torch.from_numpy(targets))
+
+
+# ---------------------------------------------------------------- videos read backwards
+
+
+def reverse_videos(recipe: Recipe, rows: Sequence[Row]) -> list[Row]:
+    """The same rows with every video read from its end, which shows whether a model uses the order of frames."""
+    if recipe.made:
+        raise UserError("--reverse: no meaning here: the model tells directions, and is measured both ways as it is")
+    if not recipe.videos:
+        raise UserError("--reverse: no meaning here: the model reads no videos, which alone can be read backwards")
+    return [_reversed(recipe, row) for row in rows]
+
+
+def with_directions(recipe: Recipe, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows to learn from and to measure on. A recipe whose output is the direction of a video gets each row twice,
+    as it was filmed and backwards.
+
+    Call it after the split, so that no clip is in training one way and in dev the other way.
+    """
+    for row in rows:
+        yield row
+        if recipe.made == "direction":
+            yield _reversed(recipe, row, **{OUTPUT: BACKWARD})
+
+
+def _reversed(recipe: Recipe, row: Row, **changes: str) -> Row:
+    """The same row with all its videos read the other way; changes: other values of the row."""
+    values = {**row, **{name: turned(row[name]) for name in recipe.videos}, **changes}
+    if not isinstance(row, Values):
+        return values
+    written = {name: turned(path) if name in recipe.videos else path for name, path in row.written.items()}
+    return Values(values, row.table, row.line, written=written)

@@ -15,8 +15,7 @@ from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.labels import Aligned
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.numeric_outputs import judged_rows
-from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict
+from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, output_numbers, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
@@ -51,10 +50,10 @@ def align(bundles: Sequence[Bundle], rows: Sequence[Row], *, on_progress: OnProg
 
 
 def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
-    if bundle.fields.aligning is None:
+    if bundle.fields.alignment is None:
         raise UserError("aer: the recipe names no column of links; set loss.alignment.column")
     try:
-        links = bundle.fields.aligning.links(row, bundle.fields.read(row, output=True))
+        links = bundle.fields.alignment.links(row, bundle.fields.read(row, output=True))
     except UserError as error:
         raise UserError(f"{place_of(row, number)}: {error}") from None
     return links.sure, links.possible
@@ -161,7 +160,13 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
     """Predictions with their references, as metrics read them."""
     recipe = bundle.recipe
     if recipe.output.numeric:
-        return judged_rows(bundle.fields, questions, predictions)
+        field = bundle.fields.numeric_output
+        return Rows(
+            [""] * len(questions),
+            [[""]] * len(questions),
+            numbers=[output_numbers(prediction) for prediction in predictions],
+            true_numbers=[[field.numbers(reference) for reference in question.references] for question in questions],
+        )
     unit: Tokens = getattr(recipe.output, "tokens", "word")
     main = next(iter(recipe.texts), None)
     return Rows(

@@ -16,8 +16,8 @@ from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction
 from seq2see.memory import Memory
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.equations import step_equations
-from seq2see.pipeline.predictor import places_named
+from seq2see.pipeline.five_answers import step_equations
+from seq2see.pipeline.predictor import place_names
 from seq2see.search import evaluating
 from seq2see.search.hypotheses import joint_places
 from seq2see.search.options import Weights
@@ -203,9 +203,12 @@ def _looked(name: str, look: Look, memory: Memory) -> list[Looked]:
     if look.larger is not None and look.larger_energies is not None:
         larger = name.partition(".")[0]
         energies, weights = _numbers(look.larger_energies[0]), _numbers(look.larger[0])
-        record.append(Looked(larger, _tokens(memory, larger), energies, weights, []))
+        record.append(Looked(larger, place_names(memory.places[larger]), energies, weights, []))
     energies, weights = _numbers(look.dense_energies()[0]), _numbers(look.dense()[0])
-    return [*record, Looked(name, _tokens(memory, name), energies, weights, _numbers(look.context[0]), _heads(look))]
+    return [
+        *record,
+        Looked(name, place_names(memory.places[name]), energies, weights, _numbers(look.context[0]), _heads(look)),
+    ]
 
 
 def _heads(look: Look) -> list[HeadLook]:
@@ -214,12 +217,6 @@ def _heads(look: Look) -> list[HeadLook]:
         return []
     parts = (look.query[0], look.energies_by_head()[0], look.by_head()[0], look.head_contexts[0])
     return [HeadLook(*map(_numbers, head)) for head in zip(*parts, strict=True)]
-
-
-def _tokens(memory: Memory, name: str) -> list[str]:
-    """The symbols at the places of an input; cells and the like are named by their positions."""
-    places = memory.places[name]
-    return places.tokens[0] if places.tokens else places_named(places.layout.to_dict(int(places.mask.sum())))
 
 
 def _numbers(vector: Tensor) -> list[float]:

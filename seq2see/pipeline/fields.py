@@ -1,26 +1,34 @@
-"""The fields of a recipe, built together in as few passes over the rows as can be."""
+"""The fields of a recipe: its inputs and its output, with the ids for copying and the alignment links between them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seq2see.data.batches import Batch, Labels, Nested, Numbers, Sequences, Target
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2see.data.batches import UNK, Batch, Labels, Nested, Numbers, Sequences, Target, pad_lists
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
-from seq2see.errors import UserError
+from seq2see.data.store import Ragged
+from seq2see.errors import UserError, counted
+from seq2see.memory import Copyable
 from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of
 from seq2see.modalities.label import LabelField
 from seq2see.modalities.text import TextField
-from seq2see.pipeline.alignments import Aligning
-from seq2see.pipeline.copying import COPYABLE, Copying
 from seq2see.recipe.schema import Recipe
 
 Values = Mapping[str, str]
 
 
 class Row(dict[str, str]):
-    """The values of one row by name, and what fields have read of them: each value is read once by each model."""
+    """The values of one row by name, and the examples that fields have read from them, so that each model reads a
+    value once."""
 
     __slots__ = ("examples",)
 
@@ -30,9 +38,10 @@ class Row(dict[str, str]):
 
 
 class Fields:
-    """Inputs by name, and the output.
+    """The fields of the inputs, by name, and of the output.
 
-    copying: where words of an input may be copied into the output; aligning: where it is known which comes from which.
+    copying: gives ids to words that can be copied from an input; alignment: reads the links between an input and the
+    output. Both are None where the recipe has no such thing.
     """
 
     def __init__(
@@ -41,12 +50,12 @@ class Fields:
         output: Output,
         *,
         copying: Copying | None = None,
-        aligning: Aligning | None = None,
+        alignment: AlignmentReader | None = None,
     ):
         self.inputs = inputs
         self.output = output
         self.copying = copying
-        self.aligning = aligning
+        self.alignment = alignment
 
     @property
     def all(self) -> dict[str, Field]:
@@ -55,94 +64,95 @@ class Fields:
 
     @property
     def text_inputs(self) -> dict[str, TextField]:
-        """The inputs that are text, whole or in sentences, which have symbols to show."""
+        """The inputs that are text, as a whole or in sentences."""
         return {name: field for name, field in self.inputs.items() if isinstance(field, TextField)}
 
     @property
     def text_output(self) -> TextField:
-        """The output, where the recipe writes text."""
-        return _text(self.output)
+        """The output of a recipe that writes text."""
+        return _as_text_field(self.output)
 
     @property
     def label_output(self) -> LabelField:
-        """The output, where the recipe writes a label."""
+        """The output of a recipe that gives a label."""
         if not isinstance(self.output, LabelField):
             raise TypeError(f"the output is no label but a {type(self.output).__name__}")
         return self.output
 
     @property
     def numeric_output(self) -> NumericOutput:
-        """The output, where the recipe gives numbers."""
+        """The output of a recipe that gives numbers."""
         if not isinstance(self.output, NumericOutput):
             raise TypeError(f"the output holds no numbers, it is a {type(self.output).__name__}")
         return self.output
 
     @classmethod
-    def build(cls, recipe: Recipe, rows_factory: Callable[[], Iterator[Values]]) -> Fields:
-        """Build every field: one streaming pass that counts, and before it one for each vocabulary that is learned.
+    def build(cls, recipe: Recipe, read_rows: Callable[[], Iterator[Values]]) -> Fields:
+        """Build every field from the training rows: one pass that counts, after one for each tokeniser that is
+        learned (BPE).
 
-        rows_factory: gives an iterator over all rows anew at each call, a row being {input's name or "output": value}.
+        read_rows: each call returns an iterator over all rows, {name of an input or "output": value}.
         """
-        owners = _owners(recipe)
-        every = unbuilt_fields(recipe)
-        groups = {name: [other for other in every if owners[other] == name] for name in every if owners[name] == name}
+        owners = _vocabulary_owners(recipe)
+        fields = unbuilt_fields(recipe)
+        groups = {name: [other for other in fields if owners[other] == name] for name in fields if owners[name] == name}
         for owner, members in groups.items():
-            if every[owner].learning:
-                every[owner].learn(every[name].normalise(row[name]) for row in rows_factory() for name in members)
+            if fields[owner].learning:
+                fields[owner].learn(fields[name].normalise(row[name]) for row in read_rows() for name in members)
                 for name in members:
-                    _text(every[name]).splitter = _text(every[owner]).splitter
-        _observe(every, rows_factory(), stream=recipe.data.stream)
+                    _as_text_field(fields[name]).splitter = _as_text_field(fields[owner]).splitter
+        _observe(fields, read_rows(), stream=recipe.data.stream)
         for owner, members in groups.items():
-            field = every[owner]
             if len(members) > 1:
-                _text(field).settle([_text(every[name]) for name in members if name != owner])
+                others = [_as_text_field(fields[name]) for name in members if name != owner]
+                _as_text_field(fields[owner]).settle(others)
             else:
-                field.settle()
-        return cls._of(recipe, every)
+                fields[owner].settle()
+        return cls._assemble(recipe, fields)
 
     @classmethod
     def load(cls, folder: Path, recipe: Recipe) -> Fields:
-        """Read what `save` wrote; fields that shared a vocabulary share it again."""
-        every = {
+        """Read the files that `save` wrote; fields that shared a vocabulary share it again."""
+        fields = {
             name: field_of(settings, output=name == OUTPUT).load(folder, name, settings, output=name == OUTPUT)
-            for name, settings in _settings(recipe)
+            for name, settings in _column_settings(recipe)
         }
-        for name, owner in _owners(recipe).items():
+        for name, owner in _vocabulary_owners(recipe).items():
             if owner != name:
-                if every[name].vocabulary != every[owner].vocabulary:
+                if fields[name].vocabulary != fields[owner].vocabulary:
                     raise UserError(f"{folder}: '{name}' and '{owner}' share a vocabulary, but their files differ")
-                _text(every[name]).use(_text(every[owner]))
-        return cls._of(recipe, every)
+                _as_text_field(fields[name]).use(_as_text_field(fields[owner]))
+        return cls._assemble(recipe, fields)
 
     @classmethod
-    def _of(cls, recipe: Recipe, every: dict[str, Field]) -> Fields:
-        inputs = {name: field for name, field in every.items() if isinstance(field, Modality) and name != OUTPUT}
-        output = every[OUTPUT]
+    def _assemble(cls, recipe: Recipe, fields: dict[str, Field]) -> Fields:
+        inputs = {name: field for name, field in fields.items() if isinstance(field, Modality) and name != OUTPUT}
+        output = fields[OUTPUT]
         assert isinstance(output, Output)
-        made = cls(inputs, output)
-        for field in made.inputs.values():
-            field.beside(made.output)
-        copied, column = recipe.copied_from, recipe.loss.alignment.column
-        if copied is not None:
-            made.copying = Copying(copied, _text(every[copied]), made.text_output)
+        result = cls(inputs, output)
+        for field in inputs.values():
+            field.beside(output)
+        source, column = recipe.copied_from, recipe.loss.alignment.column
+        if source is not None:
+            result.copying = Copying(source, _as_text_field(fields[source]), result.text_output)
         if column is not None:
             aligned = recipe.looked_at[0]
-            made.aligning = Aligning(column, aligned, _text(every[aligned]), made.text_output)
-        return made
+            result.alignment = AlignmentReader(column, aligned, _as_text_field(fields[aligned]), result.text_output)
+        return result
 
     def save(self, folder: Path) -> list[Path]:
-        """Every field's files into a model's folder; their paths."""
+        """Write every field's files into a model's folder; returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         return [path for name, field in self.all.items() for path in field.save(folder, name)]
 
     @property
     def stored(self) -> list[str]:
-        """Names of all that is stored of a row."""
-        further = {COPYABLE: self.copying, ALIGNMENT: self.aligning}
+        """The names under which parts of a row are stored."""
+        further = {COPYABLE: self.copying, ALIGNMENT: self.alignment}
         return [*self.all, *(name for name, part in further.items() if part is not None)]
 
     def read(self, row: Values, *, output: bool = False) -> dict[str, Example]:
-        """The inputs of a row, and its output where asked for; of a `Row` each is read once only."""
+        """The examples of a row's inputs, and of its output if asked for; a `Row` keeps them for the next call."""
         fields = self.all if output else self.inputs
         if not isinstance(row, Row):
             return {name: field.read(row[name]) for name, field in fields.items()}
@@ -152,73 +162,49 @@ class Fields:
         return {name: row.examples[field] for name, field in fields.items()}
 
     def ids(self, row: Values, examples: Mapping[str, Example]) -> dict[str, list[int]]:
-        """A row as it is stored: the ids of every column, and what only several columns together can tell."""
-        found = {name: example.ids for name, example in examples.items()}
+        """A row as it is stored: the ids of every column, for copying and of alignment links."""
+        ids = {name: example.ids for name, example in examples.items()}
         if self.copying is not None:
-            found |= self.copying.ids(examples)
-        if self.aligning is not None:
-            found[ALIGNMENT] = self.aligning.ids(row, examples)
-        return found
+            ids |= self.copying.ids(examples)
+        if self.alignment is not None:
+            ids[ALIGNMENT] = self.alignment.ids(row, examples)
+        return ids
 
     def copied_words(self, row: Values) -> list[str]:
-        """The words of a row that can be written though the output's vocabulary lacks them."""
-        return [] if self.copying is None else self.copying.words(self.read(row))
+        """The words of a row that are not in the output's vocabulary but can be copied."""
+        return [] if self.copying is None else self.copying.new_words(self.read(row))
 
     def target_ids(self, row: Values, value: str) -> list[int]:
-        """The ids of an output, without `<eos>`, beside the inputs of a row (whose words may be copied)."""
+        """The ids of an output, without `<eos>`; words of the row's input may be copied."""
         if self.copying is None:
             return self.output.ids(value)
-        return self.copying.target(self.text_output.symbols(value), self.copied_words(row))
+        return self.copying.target_ids(self.text_output.symbols(value), self.copied_words(row))
 
     def batch(self, rows: Sequence[Values], *, target: bool = False) -> Batch:
-        """Values as they come, with the inputs' own symbols (prediction, evaluation); the target where asked for."""
-        read = [self.read(row, output=target) for row in rows]
-        inputs = {name: readable(field.collate([one[name] for one in read])) for name, field in self.inputs.items()}
-        outputs = writable(self.output.collate([one[OUTPUT] for one in read])) if target else None
+        """Rows as a batch for prediction and evaluation, with the inputs' own symbols; with the target if asked for."""
+        examples = [self.read(row, output=target) for row in rows]
+        inputs = {name: field.collate([row[name] for row in examples]) for name, field in self.inputs.items()}
+        outputs = as_target(self.output.collate([row[OUTPUT] for row in examples])) if target else None
         if self.copying is not None:
-            column = inputs[self.copying.name] = self.copying.read(worded(inputs[self.copying.name]))
+            column = inputs[self.copying.name] = self.copying.with_copy_ids(as_words(inputs[self.copying.name]))
             if outputs is not None:
-                outputs = self.copying.targets(sequences(outputs), column)
+                outputs = self.copying.with_target_ids(as_sequences(outputs), column)
         return Batch(inputs=inputs, target=outputs, rows=list(range(len(rows))))
 
 
 def unbuilt_fields(recipe: Recipe) -> dict[str, Field]:
-    """The fields of a recipe by name, before they have learned from any row."""
+    """The fields of a recipe by name, before they have seen any row."""
     return {
         name: field_of(settings, output=name == OUTPUT)(settings, output=name == OUTPUT)
-        for name, settings in _settings(recipe)
+        for name, settings in _column_settings(recipe)
     }
 
 
-def worded(column: Column) -> Sequences | Nested:
-    """A column of words, in a row or in sentences: what can be copied from."""
-    assert isinstance(column, Sequences | Nested)
-    return column
-
-
-def sequences(column: Column) -> Sequences:
-    """A column of plain text: what is written, and what links lead from and to."""
-    assert isinstance(column, Sequences)
-    return column
-
-
-def readable(column: Column) -> Column:
-    """What can be an input: labels are written by models, not read."""
-    assert not isinstance(column, Labels)
-    return column
-
-
-def writable(column: Column) -> Target:
-    """What can be an output: documents are read by models, not written."""
-    assert isinstance(column, Sequences | Labels | Numbers)
-    return column
-
-
-def _observe(every: dict[str, Field], rows: Iterator[Values], *, stream: bool) -> None:
-    """One pass in which all fields count; what a field minds is told with the row's place in its file."""
-    observers: list[tuple[str, Callable[[str], None]]] = [(name, field.observe) for name, field in every.items()]
+def _observe(fields: dict[str, Field], rows: Iterator[Values], *, stream: bool) -> None:
+    """Let all fields count in one pass; an error names the row's place in its file."""
+    observers: list[tuple[str, Callable[[str], None]]] = [(name, field.observe) for name, field in fields.items()]
     if stream:
-        observers = [(OUTPUT, _text(every[OUTPUT]).observe_stream)]
+        observers = [(OUTPUT, _as_text_field(fields[OUTPUT]).observe_stream)]
     number = 0
     for number, row in enumerate(rows, start=1):
         try:
@@ -230,19 +216,185 @@ def _observe(every: dict[str, Field], rows: Iterator[Values], *, stream: bool) -
         raise UserError("there are no rows to learn from")
 
 
-def _settings(recipe: Recipe) -> list[tuple[str, Any]]:
+def _column_settings(recipe: Recipe) -> list[tuple[str, Any]]:
     if OUTPUT in recipe.inputs:
         raise UserError(f"inputs.{OUTPUT}: the name '{OUTPUT}' is taken by the output; give the input another")
     return [*recipe.inputs.items(), (OUTPUT, recipe.output)]
 
 
-def _owners(recipe: Recipe) -> dict[str, str]:
-    """For each field the one whose vocabulary it uses: itself where it shares none."""
-    return {name: recipe.vocabulary_owner(name) for name, _ in _settings(recipe)}
+def _vocabulary_owners(recipe: Recipe) -> dict[str, str]:
+    """The field whose vocabulary each field uses: itself unless it shares one."""
+    return {name: recipe.vocabulary_owner(name) for name, _ in _column_settings(recipe)}
 
 
-def _text(field: Field) -> TextField:
-    """Only text fields learn, share and stream: the recipe's schema gives the keys to no other kind."""
+def _as_text_field(field: Field) -> TextField:
+    """Only text fields learn, share and stream: no other kind has these settings."""
     if not isinstance(field, TextField):
         raise TypeError(f"the field is no text but a {type(field).__name__}")
     return field
+
+
+def as_words(column: Column) -> Sequences | Nested:
+    """A column of words, in one sequence or in sentences, from which words can be copied."""
+    assert isinstance(column, Sequences | Nested)
+    return column
+
+
+def as_sequences(column: Column) -> Sequences:
+    """A column of plain text."""
+    assert isinstance(column, Sequences)
+    return column
+
+
+def as_target(column: Column) -> Target:
+    """A column that a model can be trained to give."""
+    assert isinstance(column, Sequences | Labels | Numbers)
+    return column
+
+
+# ---------------------------------------------------------------- copying
+
+COPYABLE = "output.copyable"
+"""The name under which copy ids are stored; no input can have it."""
+
+
+class Copying:
+    """Gives every word of one input an id of the output: that of the vocabulary, or one beyond it.
+
+    Words that are not in the vocabulary are numbered from its end on, for each input anew, in the order in which they
+    first appear. Such an id has a meaning only beside its input.
+
+    name: of the input; source, output: the two fields.
+
+    >>> from seq2see.settings.columns import TextSettings
+    >>> source, output = TextField(TextSettings()), TextField(TextSettings(), output=True)
+    >>> output.build(["hello Tom"])
+    >>> Copying("name", source, output).copy_ids(["I", "am", "Tom", "am"])
+    ([6, 7, 4, 7], ['I', 'am'])
+    """
+
+    def __init__(self, name: str, source: TextField, output: TextField):
+        self.name = name
+        self.source = source
+        self.output = output
+
+    def copy_ids(self, symbols: Sequence[str]) -> tuple[list[int], list[str]]:
+        """(the id of each symbol of an input, the words whose ids are beyond the vocabulary)."""
+        vocabulary, further = self.output.vocabulary, dict[str, int]()
+        ids = []
+        for symbol in map(self.output.normalise, symbols):
+            number = vocabulary.ids.get(symbol)
+            ids.append(further.setdefault(symbol, len(vocabulary) + len(further)) if number is None else number)
+        return ids, list(further)
+
+    def target_ids(self, symbols: Sequence[str], new_words: Sequence[str]) -> list[int]:
+        """Ids of an output's symbols, without `<eos>`; new_words: those of its input that are beyond the vocabulary."""
+        vocabulary = self.output.vocabulary
+        further = {word: len(vocabulary) + number for number, word in enumerate(new_words)}
+        return [vocabulary.ids.get(symbol, further.get(symbol, UNK)) for symbol in symbols]
+
+    def new_words(self, examples: Mapping[str, Example]) -> list[str]:
+        """The words of a row's input that are beyond the vocabulary."""
+        return self.copy_ids(self.source.row_of(examples[self.name]))[1]
+
+    def ids(self, examples: Mapping[str, Example]) -> dict[str, list[int]]:
+        """The ids that are stored for a row: of its input for copying, and of the output beside that input."""
+        ids, new_words = self.copy_ids(self.source.row_of(examples[self.name]))
+        return {COPYABLE: ids, OUTPUT: self.target_ids(examples[OUTPUT].symbols, new_words)}
+
+    def with_copy_ids(self, column: Sequences | Nested) -> Sequences | Nested:
+        """A column of an input's symbols, with the ids of the words that can be copied from it."""
+        rows = [self.copy_ids(symbols) for symbols in _flat_symbols(column)]
+        ids = pad_lists([ids for ids, _ in rows], eos=False).ids
+        return replace(column, copyable=Copyable(ids, [words for _, words in rows]))
+
+    def with_target_ids(self, target: Sequences, column: Sequences | Nested) -> Sequences:
+        """The targets of a batch, with the ids of words that are copied from `column` (see `with_copy_ids`)."""
+        outputs = target.symbols or []
+        words = (column.copyable and column.copyable.words) or [[] for _ in outputs]
+        rows = [self.target_ids(symbols, new_words) for symbols, new_words in zip(outputs, words, strict=True)]
+        return replace(target, ids=pad_lists(rows, eos=True).ids)
+
+
+def _flat_symbols(column: Sequences | Nested) -> list[list[str]]:
+    """The symbols of each input; those of a document are joined over its sentences."""
+    if isinstance(column, Sequences):
+        return column.symbols or []
+    return [[symbol for sentence in document for symbol in sentence] for document in column.symbols or []]
+
+
+# ---------------------------------------------------------------- alignment links
+
+_LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
+
+Link = tuple[int, int]
+"""(place of the input, symbol of the output), both from 0"""
+
+
+@dataclass(frozen=True)
+class Links:
+    """sure: links that must be there; possible: those that may be, the sure ones among them (Och and Ney 2003)."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+def parse_links(text: str, *, places: int, symbols: int) -> Links:
+    """'0-0 1-2 1?3': place-symbol, with a question mark where a link is possible but not sure.
+
+    >>> sorted(parse_links("0-0 1?2", places=2, symbols=3).possible)
+    [(0, 0), (1, 2)]
+    """
+    sure, possible = set[Link](), set[Link]()
+    for part in text.split():
+        match = _LINK.fullmatch(part)
+        if match is None:
+            raise UserError(
+                f"'{part}' is no link; allowed: pairs like 0-0 or, if merely possible, 0?0, with spaces between"
+            )
+        link = int(match[1]), int(match[3])
+        for position, count, whose in ((link[0], places, "input"), (link[1], symbols, "output")):
+            if position >= count:
+                known = f"0 to {count - 1}" if count else "none"
+                raise UserError(f"'{part}': the {whose} has {counted(count, 'symbol')}, counted from 0: {known}")
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return Links(frozenset(sure), frozenset(possible))
+
+
+class AlignmentReader:
+    """Reads the alignment links between one input and the output.
+
+    column: of the links in the table, for messages; name: of the input; source, output: the two fields.
+    """
+
+    def __init__(self, column: str, name: str, source: TextField, output: TextField):
+        self.column = column
+        self.name = name
+        self.source = source
+        self.output = output
+
+    def links(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> Links:
+        """The links of a row, checked against its input and its output; without those to places that are cut off."""
+        source = examples[self.name]
+        try:
+            links = parse_links(row[ALIGNMENT], places=source.total, symbols=len(examples[OUTPUT].symbols))
+        except UserError as error:
+            raise UserError(f"column '{self.column}': {error}") from None
+        length = len(self.source.row_of(source))
+        sure, possible = (frozenset(link for link in part if link[0] < length) for part in (links.sure, links.possible))
+        return Links(sure, possible)
+
+    def ids(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> list[int]:
+        """The sure links of a row as they are stored: place, symbol, place, symbol, ..."""
+        return [position for link in sorted(self.links(row, examples).sure) for position in link]
+
+
+def link_weights(store: Ragged, rows: Sequence[int], *, steps: int, places: int) -> Float[Tensor, "batch steps places"]:
+    """a_true of rows: each step is divided evenly among the places it is linked to; zeros where there is no link."""
+    truth = np.zeros((len(rows), steps, places), dtype=np.float32)
+    for number, row in enumerate(rows):
+        links = np.asarray(store[row]).reshape(-1, 2)
+        truth[number, links[:, 1], links[:, 0]] = 1.0
+    return torch.from_numpy(truth / np.maximum(truth.sum(-1, keepdims=True), 1.0))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+from seq2see.decoders import Decoder, DecoderEquations
+from seq2see.decoders.base import SymbolSettings
 from seq2see.model import EncoderDecoder
-from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.equations import attention_lines, decoder_equations, output_equation, probability
+from seq2see.pipeline.bundle import PROBE, Bundle, meta_network
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
-from seq2see.pipeline.parameters import Counted, in_order, of_network, of_recipe, shown, skeleton, total
-from seq2see.recipe import Recipe
-from seq2see.recipe.schema import TrainingSettings
-from seq2see.settings.decoders import SymbolSettings
+from seq2see.recipe.schema import Recipe, TrainingSettings
+from seq2see.symbols import Symbol
 
 
 @dataclass
@@ -26,14 +26,14 @@ class Answers:
     data: list[str]
     encoder: list[str]
     decoder: list[str]
-    parameters: list[Counted]
+    parameters: list[ParameterCount]
     loss: list[str]
     notes: list[str]
 
     @property
     def total(self) -> str:
         """'1,234,567', or a formula where a vocabulary is unknown."""
-        return shown(total(self.parameters))
+        return format_count(total_count(self.parameters))
 
     def to_dict(self) -> dict[str, Any]:
         counted = [
@@ -46,7 +46,7 @@ class Answers:
             "encoder": self.encoder,
             "decoder": self.decoder,
             "parameters": counted,
-            "total": _number(total(self.parameters)),
+            "total": _number(total_count(self.parameters)),
             "loss": self.loss,
             "notes": self.notes,
         }
@@ -79,13 +79,14 @@ TERMS = {
 def answers_of(subject: Bundle | Recipe) -> Answers:
     """The answers about a model, exact; or about a recipe, as far as they can be known without data."""
     if isinstance(subject, Bundle):
-        recipe, network, parameters = subject.recipe, subject.network, of_network(subject.network)
+        recipe, network, parameters = subject.recipe, subject.network, network_parameters(subject.network)
         sizes = {name: field.size for name, field in subject.fields.all.items() if field.size}
         notes: list[str] = []
     else:
         recipe, sizes = subject, _stated(subject)
         known = {name: size for name, size in sizes.items() if subject.vocabulary_owner(name) == name}
-        network, parameters = skeleton(subject, known), of_recipe(subject, known)
+        network = meta_network(subject, known)
+        parameters = recipe_parameters(subject, known, network)
         notes = _notes(subject, known)
     if isinstance(recipe.decoder, SymbolSettings) and recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
@@ -275,18 +276,188 @@ def _limits(settings: TrainingSettings) -> str:
     return " or ".join(stops) or "the user's word"
 
 
-def _table(parameters: list[Counted], whole: str) -> list[str]:
+def _table(parameters: list[ParameterCount], whole: str) -> list[str]:
     """Parts in order, each with its parameters below it."""
     parts = list(dict.fromkeys(entry.part for entry in parameters))
     rows: list[tuple[str, str, str]] = []
     for part in parts:
-        inside = in_order([entry for entry in parameters if entry.part == part])
-        rows.append((part, "", shown(total(inside))))
-        rows += [(f"  {entry.name}", " x ".join(entry.shape), shown(entry.count)) for entry in inside]
+        inside = by_equation([entry for entry in parameters if entry.part == part])
+        rows.append((part, "", format_count(total_count(inside))))
+        rows += [(f"  {entry.name}", " x ".join(entry.shape), format_count(entry.count)) for entry in inside]
     rows.append(("in all", "", whole))
     name, shape, count = (max(len(row[column]) for row in rows) for column in range(3))
     return [f"{row[0]:<{name}}  {row[1]:<{shape}}  {row[2]:>{count}}".rstrip() for row in rows]
 
 
 def _number(count: Mapping[tuple[str, ...], int]) -> int | str:
-    return count.get((), 0) if set(count) <= {()} else shown(dict(count))
+    return count.get((), 0) if set(count) <= {()} else format_count(dict(count))
+
+
+# ---------------------------------------------------------------- equations
+
+
+def decoder_equations(recipe: Recipe, network: EncoderDecoder) -> DecoderEquations:
+    """Those of the decoder, which knows how it is conditioned.
+
+    A user's own subclass of a decoder may compute something else: it has the general ones unless it writes its own.
+    """
+    decoder = network.decoder
+    inherited = not type(decoder).__module__.startswith("seq2see.") and "equations" not in vars(type(decoder))
+    return (Decoder.equations if inherited else type(decoder).equations)(decoder, output=recipe.output.said)
+
+
+def attention_lines(equations: DecoderEquations, over: Sequence[str]) -> list[str]:
+    """How the decoder attends to the inputs of these names, line by line."""
+    attention = equations.attention
+    if attention is None or not over:
+        return []
+    larger = f";  {attention.larger}" if attention.larger else ""
+    keys = f"with q = {equations.query} and k_j = {attention.place} of {', '.join(over)}{larger}"
+    lines = [f"{attention.score}, {keys}", *attention.heads, *attention.window, *attention.weights, attention.context]
+    if attention.given:
+        lines.append(f"P is given {attention.given}: it is not summed over all that could have been")
+    lines += equations.notes
+    if len(over) > 1:
+        lines.append("one attention for each of these inputs; c_t joins their contexts")
+    return lines
+
+
+def output_equation(recipe: Recipe, network: EncoderDecoder) -> str:
+    """The output layer, V being E where they are tied."""
+    return network.head.equation(decoder_equations(recipe, network).features, probability(recipe, network))
+
+
+def probability(recipe: Recipe, network: EncoderDecoder) -> str:
+    """What the model gives: P(y | x) of a label, P(y_t | y_<t, x) of a symbol."""
+    if network.decoder.one_step:
+        return "P(y | x)"
+    return "P(y_t | y_<t, x)" if recipe.inputs else "P(y_t | y_<t)"
+
+
+def step_equations(recipe: Recipe, network: EncoderDecoder) -> dict[str, str]:
+    """The equations of one decoding step, by what they give: query, energies, weights, context, state, output."""
+    equations = decoder_equations(recipe, network)
+    lines: dict[str, str] = {}
+    if recipe.looked_at and equations.attention is not None:
+        attention = equations.attention
+        lines["query"] = f"q = {equations.query}"
+        lines["energies"] = ";  ".join([attention.score, *attention.heads])
+        lines["weights"] = ";  ".join([*attention.window, *attention.weights])
+        lines["context"] = attention.context
+    if recipe.started_by and equations.cell:
+        lines["start"] = equations.start
+    lines["state"] = ";  ".join([*[equations.start] * equations.from_start, *equations.step])
+    if equations.cell:
+        lines["cell"] = equations.cell
+    return lines | {"output": output_equation(recipe, network)}
+
+
+# ---------------------------------------------------------------- parameters
+
+Monomial = tuple[str, ...]
+Count = dict[Monomial, int]
+"""A polynomial in the sizes of vocabularies: {(): 7, ("source",): 128} is 7 + 128 |source|."""
+
+READING = "sEPWUQVvuwbcn"
+"""The order in which the symbols of a part are listed, by their first letters."""
+
+
+@dataclass(frozen=True)
+class ParameterCount:
+    """One parameter: the part it belongs to, its name in the equations, its shape and how many numbers it holds."""
+
+    part: str
+    name: str
+    shape: tuple[str, ...]
+    count: Count
+
+
+def network_parameters(network: EncoderDecoder) -> list[ParameterCount]:
+    """The parameters of a network, tied ones once."""
+    symbols = network.parameter_symbols()
+    return _merged(
+        (symbols[name], tuple(f"{size:,}" for size in parameter.shape), {(): parameter.numel()})
+        for name, parameter in network.named_parameters()
+    )
+
+
+def recipe_parameters(
+    recipe: Recipe, known: Mapping[str, int], network: EncoderDecoder | None = None
+) -> list[ParameterCount]:
+    """The parameters of a recipe's model; known: the sizes of known vocabularies, by `vocabulary_owner`.
+
+    network: `meta_network(recipe, known)`, if there is one already. No memory is allocated: the network is built on the
+    meta device, once with every unknown vocabulary of size PROBE and once for each of them with one symbol more, which
+    shows the sizes that grow with it.
+    """
+    owners = [recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]]
+    unknown = [name for name in dict.fromkeys(owners) if name not in known and recipe.sized_by_data(name)]
+    network = meta_network(recipe, known) if network is None else network
+    symbols, shapes = network.parameter_symbols(), _shapes(network)
+    grown = {name: _shapes(meta_network(recipe, {**known, name: PROBE + 1})) for name in unknown}
+    counted: list[tuple[Symbol, tuple[str, ...], Count]] = []
+    for name, shape in shapes.items():
+        sizes: list[Count] = []
+        for axis, size in enumerate(shape):
+            slopes = {(owner,): grown[owner][name][axis] - size for owner in unknown}
+            steep = {key: slope for key, slope in slopes.items() if slope}
+            rest = size - PROBE * sum(steep.values())
+            sizes.append(steep | ({(): rest} if rest or not steep else {}))
+        counted.append((symbols[name], tuple(format_count(size) for size in sizes), _product(sizes)))
+    return _merged(counted)
+
+
+def _merged(counted: Iterable[tuple[Symbol, tuple[str, ...], Count]]) -> list[ParameterCount]:
+    """One entry for each parameter; those that no equation names (a backbone's) are counted together."""
+    result: dict[tuple[str, str, str], ParameterCount] = {}
+    for number, (symbol, shape, count) in enumerate(counted):
+        entry = ParameterCount(symbol.part, str(symbol), shape, count)
+        key = (entry.part, entry.name, "" if symbol.merged else str(number))
+        if key in result:
+            entry = ParameterCount(entry.part, entry.name, (), total_count([result[key], entry]))
+        result[key] = entry
+    return list(result.values())
+
+
+def total_count(counted: list[ParameterCount]) -> Count:
+    """The sum of all counts."""
+    result: Count = {(): 0}
+    for entry in counted:
+        for key, number in entry.count.items():
+            result[key] = result.get(key, 0) + number
+    return result
+
+
+def by_equation(counted: list[ParameterCount]) -> list[ParameterCount]:
+    """Layer by layer, and in each E, W, U, b."""
+    layers = list(dict.fromkeys(entry.name.partition(", ")[2] for entry in counted))
+    return sorted(counted, key=lambda each: (layers.index(each.name.partition(", ")[2]), READING.find(each.name[0])))
+
+
+def format_count(count: Count) -> str:
+    """'7 + 128 |source|'"""
+    parts = []
+    for key in sorted(count, key=lambda names: (len(names), names)):
+        symbols = " ".join(f"|{name}|" for name in key)
+        number = count[key]
+        if key and number == 1:
+            parts.append(symbols)
+        elif number or len(count) == 1:
+            parts.append(f"{number:,} {symbols}".strip())
+    return " + ".join(parts)
+
+
+def _shapes(network: EncoderDecoder) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(parameter.shape) for name, parameter in network.named_parameters()}
+
+
+def _product(sizes: list[Count]) -> Count:
+    result: Count = {(): 1}
+    for size in sizes:
+        multiplied: Count = {}
+        for left, a in result.items():
+            for right, b in size.items():
+                key = tuple(sorted((*left, *right)))
+                multiplied[key] = multiplied.get(key, 0) + prod((a, b))
+        result = multiplied
+    return result

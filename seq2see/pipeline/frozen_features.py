@@ -28,7 +28,7 @@ from seq2see.pipeline.weights import tensors_of
 BATCH_FILES = 32
 
 
-def keep_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[str]], progress: Progress) -> None:
+def store_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[str]], progress: Progress) -> None:
     """Compute and store the features of files that are not stored yet, for inputs with a frozen encoder. files: those
     of an input by its name, read anew by each call."""
     for name, field in bundle.fields.inputs.items():
@@ -45,7 +45,9 @@ def keep_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[st
 
 
 @contextmanager
-def kept_for(bundles: Sequence[Bundle], rows: Sequence[Mapping[str, str]], progress: Progress | None) -> Iterator[None]:
+def use_features(
+    bundles: Sequence[Bundle], rows: Sequence[Mapping[str, str]], progress: Progress | None
+) -> Iterator[None]:
     """Inside, models use the stored features of these rows' files; afterwards they read files as before."""
     inputs = (field for bundle in bundles for field in bundle.fields.inputs.values())
     fields = [field for field in inputs if isinstance(field, MediaField)]
@@ -59,7 +61,7 @@ def kept_for(bundles: Sequence[Bundle], rows: Sequence[Mapping[str, str]], progr
         for field in fields:
             field.features, field.files_too = None, False
         for bundle in bundles:
-            keep_features(bundle, lambda name, field: (field.file(row[name]) for row in rows), files_read)
+            store_features(bundle, lambda name, field: (field.file(row[name]) for row in rows), files_read)
         yield
     finally:
         for field, (features, files_too) in zip(fields, before, strict=True):

@@ -1,39 +1,49 @@
-"""What users hand in from Python, as the text that a table would hold."""
+"""What callers give to a model: inputs, attention weights (an oracle), and the warnings about what it cannot read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from seq2see.data.columns import join_texts
-from seq2see.errors import UserError, counted
-from seq2see.modalities.base import Field
+from seq2see.data.columns import OUTPUT, join_texts
+from seq2see.errors import Notice, UserError, counted
+from seq2see.looks import Prediction
+from seq2see.modalities.base import Field, Watcher
+from seq2see.modalities.text import SHOWN, TextField, name_unknown
+from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields, Row
 
 
-def row_of(given: Any, fields: Fields) -> Row:
-    """An input as a row by the recipe's names."""
+def input_row(value: Any, fields: Fields) -> Row:
+    """An input from Python as a row by the recipe's names.
+
+    value: a text or an array for a model with one input; a dict by name, or a sequence in the recipe's order, for
+    several; None for a language model.
+    """
     names = list(fields.inputs)
-    if isinstance(given, np.ndarray) and len(names) == 1:
-        given = {names[0]: given}
-    elif given is None or (given == "" and not names):
-        given = {}
-    if isinstance(given, str):
-        given = {names[0]: given} if len(names) == 1 else (given,)
-    elif isinstance(given, Sequence):
-        given = tuple(given)
-    if isinstance(given, tuple):
-        if len(given) != len(names):
+    if isinstance(value, np.ndarray) and len(names) == 1:
+        value = {names[0]: value}
+    elif value is None or (value == "" and not names):
+        value = {}
+    if isinstance(value, str):
+        value = {names[0]: value} if len(names) == 1 else (value,)
+    elif isinstance(value, Sequence):
+        value = tuple(value)
+    if isinstance(value, tuple):
+        if len(value) != len(names):
             raise UserError(
-                f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(given)}"
+                f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(value)}"
             )
-        given = dict(zip(names, given, strict=True))
-    if not isinstance(given, Mapping) or set(given) != set(names):
-        got = ", ".join(map(str, given)) if isinstance(given, Mapping) else repr(given)
+        value = dict(zip(names, value, strict=True))
+    if not isinstance(value, Mapping) or set(value) != set(names):
+        got = ", ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
         raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
-    row = {name: as_text(name, given[name], field) for name, field in fields.inputs.items()}
+    row = {name: as_text(name, value[name], field) for name, field in fields.inputs.items()}
     row = {name: _clean(name, row[name], field) for name, field in fields.inputs.items()}
     for name, field in fields.inputs.items():
         problem = field.problem(row[name]) if not field.settings.file and row[name].strip() else None
@@ -42,8 +52,8 @@ def row_of(given: Any, fields: Fields) -> Row:
     return Row(row)
 
 
-def rows_of_text(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapping[str, str]]:
-    """Rows that were handed in with their outputs, each text without halves of surrogate pairs."""
+def clean_rows(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapping[str, str]]:
+    """Rows with outputs from Python, each text without halves of surrogate pairs."""
     known = fields.all
     return [
         {
@@ -62,7 +72,7 @@ def _clean(name: str, value: str, field: Field) -> str:
 
 
 def as_text(name: str, value: Any, field: Field) -> str:
-    """A value as text; a list of texts where sentences, utterances or elements may be given one by one."""
+    """A value as the text of a table; a list is joined for fields that take sentences, utterances or numbers."""
     if isinstance(value, str):
         return value
     if field.elements is None:
@@ -75,3 +85,162 @@ def as_text(name: str, value: Any, field: Field) -> str:
         return join_texts(value, field.from_list)
     except UserError as error:
         raise UserError(f"input '{name}': {error}") from None
+
+
+# ---------------------------------------------------------------- attention weights from the caller
+
+Oracle = dict[int, dict[str, list[float]]]
+"""{step: {input: a weight for each place}}"""
+
+
+def read_oracle(oracle: Any, looked_at: Sequence[str]) -> Oracle:
+    """Attention weights as the search takes them, from {step: weights} or {step: {input: weights}}; the search checks
+    the weights themselves.
+
+    >>> read_oracle({3: [0, 1]}, ["source"])
+    {3: {'source': [0.0, 1.0]}}
+    """
+    if not looked_at:
+        raise UserError("oracle: this model has no attention to set")
+    if not isinstance(oracle, Mapping):
+        raise UserError(f"oracle: expected {{step: weights}}, got {oracle!r}")
+    steps: Oracle = {}
+    for key, weights in oracle.items():
+        step = _step_number(key)
+        maps = weights if isinstance(weights, Mapping) else {looked_at[0]: weights}
+        steps[step] = {name: _weights(values, step=step) for name, values in maps.items()}
+    return steps
+
+
+def unreached_steps(oracle: Oracle, predictions: Sequence[Prediction]) -> list[str]:
+    """A message for each step whose weights were not used, as all hypotheses of an input ended before it."""
+    lengths = [
+        max(len(prediction.tokens), *(len(other.tokens) for other in prediction.alternatives), 0)
+        for prediction in predictions
+    ]
+    messages = []
+    for step in sorted(oracle):
+        short = [length for length in lengths if length <= step]
+        if not short:
+            continue
+        where = f"the output has {counted(lengths[0], 'step')}, counted from 0"
+        if len(lengths) > 1:
+            where = (
+                f"{len(short):,} of {counted(len(lengths), 'output')} {'ends' if len(short) == 1 else 'end'} before it"
+            )
+        messages.append(f"oracle: step {step} is not reached: {where}")
+    return messages
+
+
+def _step_number(key: Any) -> int:
+    try:
+        number = int(key)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if number < 0 or number != float(key):
+        raise UserError(f"oracle: step {key!r}; steps are whole numbers, counted from 0")
+    return number
+
+
+def _weights(values: Any, *, step: int) -> list[float]:
+    try:
+        return [float(weight) for weight in values]
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(
+            f"oracle: step {step}: expected a list of numbers, one for each place, got {values!r}"
+        ) from None
+
+
+# ---------------------------------------------------------------- warnings
+
+OWN_PACKAGES = ("seq2see", "torch")
+"""Packages whose frames lie between a warning and the user's code: torch wraps functions in inference mode."""
+
+
+class Notices:
+    """Collects what a model cannot read of its rows (unknown symbols, inputs that are cut or empty), so that a table of
+    any size gets one line for each problem.
+
+    outputs: check the rows' outputs too. The models of an ensemble may have different vocabularies; whatever one of
+    them does not know is reported.
+    """
+
+    def __init__(self, bundles: Sequence[Bundle], *, outputs: bool = False):
+        self._recipe = bundles[0].recipe
+        self._rows = self._empty = 0
+        self._watchers = [(bundle.fields, _watchers(bundle.fields, outputs=outputs)) for bundle in bundles]
+
+    def read(self, rows: Iterable[Mapping[str, str]]) -> None:
+        for row in rows:
+            self._rows += 1
+            self._empty += any(not row[name].strip() for name in self._recipe.needed)
+            for fields, watchers in self._watchers:
+                examples = fields.read(row, output=OUTPUT in watchers) if watchers else {}
+                for name, watcher in watchers.items():
+                    watcher.read(examples[name], row)
+
+    def lines(self) -> list[str]:
+        empty = []
+        if self._empty:
+            have = "has an" if self._empty == 1 else "have an"
+            empty = [f"{self._empty:,} of {counted(self._rows, 'row')} {have} empty input: left blank"]
+        return empty + list(
+            dict.fromkeys(
+                line for _, watchers in self._watchers for watcher in watchers.values() for line in watcher.lines()
+            )
+        )
+
+
+def _watchers(fields: Fields, *, outputs: bool) -> dict[str, Watcher]:
+    """The watchers of the columns in which something may be unreadable, by name."""
+    columns = fields.all if outputs else fields.inputs
+    several = sum(isinstance(field, TextField) for field in columns.values()) > 1
+    watchers = {}
+    for name, field in columns.items():
+        copied = fields.copied_words if name == OUTPUT and fields.copying is not None else None
+        watcher = field.watcher(name, named=several, copied=copied)
+        if watcher is not None:
+            watchers[name] = watcher
+    return watchers
+
+
+def warn(messages: Iterable[str]) -> None:
+    """Issue warnings at the line of the user's own code that led here, whatever the depth of the stack."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in OWN_PACKAGES:
+        depth, frame = depth + 1, frame.f_back
+    for message in messages:
+        warnings.warn(message, Notice, stacklevel=depth)
+
+
+def conditional_perplexity(bundles: Sequence[Bundle]) -> list[str]:
+    """A message if the models' probabilities are conditioned on more than the input (the choices of hard attention)."""
+    conditions = dict.fromkeys(bundle.recipe.attention.conditions for bundle in bundles)
+    return [
+        f"perplexity is given {condition} (attention.choice hard), not summed over all others"
+        for condition in conditions
+        if condition
+    ]
+
+
+def unknown_labels(bundle: Bundle, rows: Iterable[Mapping[str, str]]) -> list[str]:
+    """A message if rows have labels that the model does not know, and so can never give."""
+    field = bundle.fields.output
+    missing = Counter(row[OUTPUT] for row in rows if not field.knows(row[OUTPUT]))
+    if not missing:
+        return []
+    named = ", ".join(f"'{label}'" for label, _ in missing.most_common(SHOWN))
+    more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+    rows_of = counted(sum(missing.values()), "row")
+    return [f"{rows_of} with a label that the model does not know, which count as wrong: {named}{more}"]
+
+
+def unknown_symbols(bundle: Bundle, text: str, rows: Iterable[Mapping[str, str]], *, what: str) -> list[str]:
+    """A message if an output that the caller gives for rows has symbols that the model cannot write there. what: prefix
+    or target."""
+    field = bundle.fields.text_output
+    missing = [symbol for symbol in dict.fromkeys(field.symbols(text)) if symbol not in field.vocabulary]
+    if missing and bundle.fields.copying is not None:
+        copied = [set(bundle.fields.copied_words(row)) for row in rows]
+        missing = [symbol for symbol in missing if not all(symbol in words for words in copied)]
+    return [f"{what}: {name_unknown(missing)}"] if missing else []

@@ -1,4 +1,4 @@
-"""From inputs to Predictions: one pipeline behind Python, the command line and the server."""
+"""Prediction: from rows of inputs to `Prediction`s, for Python, the command line and the server."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.vocabulary import SPECIALS
+from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
-from seq2see.memory import Layout
+from seq2see.memory import Layout, Places
 from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
-from seq2see.pipeline.numeric_outputs import check_as_many, given_back, reconstructed
 from seq2see.recipe import Recipe
-from seq2see.search import Hypothesis, SearchOptions, Source, classify, search
-from seq2see.settings.decoders import TransformerDecoderSettings
+from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
+PIXEL = 255.0
+"""The largest value of a pixel."""
+
+Row = Mapping[str, str]
 
 OnProgress = Callable[[int, int], None]
-"""Called with how many are done, of how many."""
+"""Called with (how many are done, of how many)."""
 Progress = Callable[[str, int, int], None]
-"""... and before that what is counted ("rows scored")."""
+"""Called with (what is counted, such as "rows scored", how many are done, of how many)."""
 
 
 def chunks(
     fields: Fields,
-    rows: Sequence[Mapping[str, str]],
+    rows: Sequence[Row],
     *,
     target: bool = False,
     factor: int = 1,
@@ -71,36 +75,33 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
         raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
 
 
-Row = Mapping[str, str]
-
-
 def options_of(recipe: Recipe, **overrides: Any) -> SearchOptions:
-    """The recipe's search settings with overrides (None: not given).
+    """The recipe's search settings with overrides (None: keep the recipe's).
 
-    The beam is as wide as n_best where only n_best is given; a language model samples.
+    With n_best but no beam, the beam is as wide as n_best. A language model samples.
     """
-    asked = {name: value for name, value in overrides.items() if value is not None}
-    n_best = int(asked.get("n_best", 1))
+    chosen = {name: value for name, value in overrides.items() if value is not None}
+    n_best = int(chosen.get("n_best", 1))
     if recipe.output.one_step:
-        asked = {name: value for name, value in asked.items() if (name, value) != ("n_best", 1)}
-        useless = [name for name in asked if name != "oracle" and name not in ranked(recipe)]
+        chosen = {name: value for name, value in chosen.items() if (name, value) != ("n_best", 1)}
+        useless = [name for name in chosen if name != "oracle" and name not in ranking_options(recipe)]
         if useless:
-            raise UserError(f"{', '.join(useless)}: {unsearched(recipe)}")
-        return SearchOptions(sample=True, **asked)
-    if not recipe.inputs and "beam" not in asked:
-        asked.setdefault("sample", True)
-    settings = recipe.search.model_dump(exclude={"replace_unknown"}) | asked
-    if "beam" not in asked:
+            raise UserError(f"{', '.join(useless)}: {why_no_search(recipe)}")
+        return SearchOptions(sample=True, **chosen)
+    if not recipe.inputs and "beam" not in chosen:
+        chosen.setdefault("sample", True)
+    settings = recipe.search.model_dump(exclude={"replace_unknown"}) | chosen
+    if "beam" not in chosen:
         settings["beam"] = 1 if settings.get("sample") else max(settings["beam"], n_best)
     return SearchOptions(**settings)
 
 
-def ranked(recipe: Recipe) -> tuple[str, ...]:
+def ranking_options(recipe: Recipe) -> tuple[str, ...]:
     """Options that apply even without a search: n_best, as the classes of a label are ranked."""
     return () if recipe.output.numeric else ("n_best",)
 
 
-def unsearched(recipe: Recipe) -> str:
+def why_no_search(recipe: Recipe) -> str:
     """Why search options do not apply to this recipe's model."""
     if recipe.output.numeric:
         return f"{recipe.output.said} is not searched for: it is given whole, one for each input"
@@ -110,7 +111,8 @@ def unsearched(recipe: Recipe) -> str:
 def answer_options(
     recipe: Recipe, *, beam: int | None = None, n_best: int | None = None, sample: bool | None = None, **overrides: Any
 ) -> SearchOptions:
-    """The same for a user who wants to see every hypothesis: without n_best, all of the beam are returned."""
+    """The options of `predict` in Python, on the command line and on the server: without n_best, all hypotheses of the
+    beam are returned."""
     most = overrides.get("max_length")
     if isinstance(most, int):
         check_length(recipe, most, f"max_length {most}")
@@ -149,7 +151,7 @@ def predict(
     for number, row in enumerate(rows):
         reason = missing_input(first.recipe, row)
         if reason:
-            predictions[number] = Prediction.blank(shown_input(row), first.recipe.output.kind, reason)
+            predictions[number] = Prediction.blank(input_value(row), first.recipe.output.kind, reason)
         else:
             full.append(number)
     for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, on_progress=on_progress):
@@ -158,7 +160,7 @@ def predict(
         sources = _sources(bundles, rows, numbers, batch)
         row_options = _for_rows(options, numbers)
         if first.recipe.output.numeric:
-            hypotheses = reconstructed(bundles, sources, batch.rows, row_options, maps=maps)
+            hypotheses = _reconstruct(bundles, sources, batch.rows, row_options, maps=maps)
         elif first.recipe.output.one_step:
             hypotheses = classify(sources, batch.rows, options.n_best, oracle=row_options.oracle, maps=maps)
         else:
@@ -187,7 +189,7 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
             kinds = f"{first.recipe.output.kind} and {other.recipe.output.kind}"
             raise UserError(f"an ensemble needs models with the same kind of output, got {kinds}")
         if numeric:
-            check_as_many(first.fields, other.fields)
+            _check_same_size(first.fields, other.fields)
         elif other.fields.output.vocabulary != first.fields.output.vocabulary:
             raise UserError("an ensemble needs models with the same output vocabulary, and these differ")
         if list(other.recipe.inputs) != list(first.recipe.inputs):
@@ -196,6 +198,14 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
                 f"and {', '.join(other.recipe.inputs)}"
             )
         _check_copied_alike(first.recipe, other.recipe)
+
+
+def _check_same_size(first: Fields, other: Fields) -> None:
+    """Refuse models whose numbers cannot be averaged."""
+    if first.output.size != other.output.size:
+        raise UserError(
+            f"an ensemble needs models that give as many numbers, got {first.output.size:,} and {other.output.size:,}"
+        )
 
 
 def _check_copied_alike(first: Recipe, other: Recipe) -> None:
@@ -223,6 +233,36 @@ def _sources(bundles: Sequence[Bundle], rows: Sequence[Row], numbers: list[int],
     return sources
 
 
+def _reconstruct(
+    bundles: Sequence[Bundle], sources: Sequence[Source], rows: Sequence[int], options: SearchOptions, *, maps: bool
+) -> list[list[Hypothesis]]:
+    """Outputs that are numbers, on the scale of the table; of an ensemble the mean, with the looks of its first
+    model."""
+    outputs = [
+        reconstruct(source, rows, oracle=options.oracle if number == 0 else None, maps=maps and number == 0)
+        for number, source in enumerate(sources)
+    ]
+    averaged = []
+    for hypotheses in zip(*outputs, strict=True):
+        numbers = [_restored(bundle, hypothesis) for bundle, hypothesis in zip(bundles, hypotheses, strict=True)]
+        averaged.append([replace(hypotheses[0], numbers=np.mean(numbers, axis=0))])
+    return averaged
+
+
+def _restored(bundle: Bundle, hypothesis: Hypothesis) -> NDArray[np.float64]:
+    assert hypothesis.numbers is not None
+    return bundle.fields.numeric_output.restored(hypothesis.numbers)
+
+
+def output_numbers(prediction: Prediction) -> NDArray[np.float64]:
+    """The numbers of a prediction: a vector as it is, the pixels of an image from 0 to 1, channel by channel."""
+    if prediction.image is None:
+        return np.array(prediction.vector)
+    assert not isinstance(prediction.image, str)
+    pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
+    return pixels.transpose(2, 0, 1).ravel() / PIXEL
+
+
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
     """The options with prefixes and oracles of single rows in the order of the batch."""
     oracle = options.oracle
@@ -245,8 +285,10 @@ def assemble(
     """A Prediction from the hypotheses of one input, best first; alone: of one model, not of an ensemble."""
     if bundle.recipe.output.numeric:
         looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
-        looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
-        return given_back(bundle.fields, shown_input(row), hypotheses[0], looks)
+        looks.pictures, looks.beside = drawable_inputs(bundle, row), other_texts(bundle.recipe, row, looks)
+        numbers = hypotheses[0].numbers
+        assert numbers is not None
+        return Prediction(input_value(row), **bundle.fields.numeric_output.answer(numbers), looks=looks)
     ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
         for other in ranked:
@@ -254,7 +296,7 @@ def assemble(
                 other.looks.chosen = _chosen(bundle.recipe, other.looks)
     best = ranked[0]
     return Prediction(
-        input=shown_input(row),
+        input=input_value(row),
         text=None if bundle.recipe.output.one_step else best.text,
         label=best.text if bundle.recipe.output.one_step else None,
         tokens=best.tokens,
@@ -266,10 +308,10 @@ def assemble(
     )
 
 
-def shown_input(row: Row) -> str | dict[str, str] | None:
-    """The one input itself, several by name."""
-    shown = {name: named(value) for name, value in row.items()}
-    return next(iter(shown.values())) if len(shown) == 1 else shown or None
+def input_value(row: Row) -> str | dict[str, str] | None:
+    """The input of a prediction: a single one itself, several by name, None for a language model."""
+    values = {name: named(value) for name, value in row.items()}
+    return next(iter(values.values())) if len(values) == 1 else values or None
 
 
 def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unknown: bool) -> Alternative:
@@ -277,7 +319,7 @@ def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unkno
     vocabulary = bundle.fields.output.vocabulary
     symbols = vocabulary.decode(hypothesis.ids, hypothesis.words)
     looks = looks_of(bundle, hypothesis, symbols)
-    looks.pictures, looks.beside = shown_in(bundle, row), read_beside(bundle.recipe, row, looks)
+    looks.pictures, looks.beside = drawable_inputs(bundle, row), other_texts(bundle.recipe, row, looks)
     if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
         where = looks.weights
         for t, i in enumerate(hypothesis.ids):
@@ -304,7 +346,7 @@ def looks_of(bundle: Bundle, hypothesis: Hypothesis, outputs: list[str]) -> Look
         looks.reason = "the models of this ensemble divide the input into different places: looks have no mean"
     looks.default = next(iter(bundle.recipe.looked_at), None)
     for name, layout in looks.layouts.items():
-        looks.inputs.setdefault(name, places_named(layout))
+        looks.inputs.setdefault(name, grid_names(layout))
     for name, inner in hypothesis.inner.items():
         title = f"{name} (encoder)" if name in looks.maps else name
         looks.maps[title], looks.layouts[title] = inner.weights, inner.layout
@@ -319,32 +361,38 @@ def looks_of(bundle: Bundle, hypothesis: Hypothesis, outputs: list[str]) -> Look
 
 def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
     """The place that hard attention chose at each step, the likeliest; none with several heads, which choose apart."""
-    own = {
-        name for name in looks.maps if any(name == one or name.startswith(f"{one}.layer-") for one in recipe.looked_at)
-    }
-    flat = {name: looks.maps[name] for name in looks.maps if name in own and looks.maps[name].ndim == 2}
     if recipe.attention.heads > 1:
         return {}
-    return {name: weights.argmax(1).tolist() for name, weights in flat.items() if weights.shape[1]}
+    layers = tuple(f"{name}.layer-" for name in recipe.looked_at)
+    return {
+        name: weights.argmax(1).tolist()
+        for name, weights in looks.maps.items()
+        if (name in recipe.looked_at or name.startswith(layers)) and weights.ndim == 2 and weights.shape[1]
+    }
 
 
-def shown_in(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
+def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
     """What draws the inputs of a row, where they can be drawn."""
     fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
     return {name: partial(field.shown, row[name]) for name, field in fields.items()}
 
 
-def read_beside(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
+def other_texts(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
     """The texts of a row that no attention map is about, such as the question about an image."""
     about = {name.partition(".")[0] for name in recipe.looked_at or looks.maps}
     read = {name: row.get(name, "") for name in recipe.texts if about and name not in about}
     return {name: text for name, text in read.items() if text.strip()}
 
 
-def places_named(layout: Mapping[str, Any]) -> list[str]:
+def place_names(places: Places) -> list[str]:
+    """The names of the places of the first row: its symbols, or positions where there are none."""
+    return places.tokens[0] if places.tokens else grid_names(places.layout.to_dict(int(places.mask.sum())))
+
+
+def grid_names(layout: Mapping[str, Any]) -> list[str]:
     """Names of places that are not symbols: cells by row and column, others by number, from 1.
 
-    >>> places_named({"kind": "grid", "shape": [2, 2]}), places_named({"kind": "frames", "shape": [2]})
+    >>> grid_names({"kind": "grid", "shape": [2, 2]}), grid_names({"kind": "frames", "shape": [2]})
     (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])
     """
     ranges = (range(1, size + 1) for size in layout["shape"])

@@ -1,4 +1,4 @@
-"""Scoring: the probability that a model, or an ensemble, assigns to given outputs."""
+"""Scoring: the probability that a model, or an ensemble, assigns to the outputs of a table or of the caller."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict, shown_input
-from seq2see.pipeline.streams import Stream
+from seq2see.pipeline.dataset import Stream
+from seq2see.pipeline.predictor import OnProgress, check_length, chunks, input_value, options_of, predict
 from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
 
@@ -30,7 +30,7 @@ LEAST_LANE = 4096
 
 @dataclass
 class Scored:
-    """log P of one given output: the total, and that of each symbol (`<eos>` included)."""
+    """log P of one output: the total, and that of each symbol (`<eos>` included)."""
 
     log_probability: float
     symbols: list[str]
@@ -40,7 +40,7 @@ class Scored:
         """The record of `score --each --json`, with the row that was scored; a language model's input is null."""
         tokens = zip(self.symbols, self.log_probs, strict=True)
         return {
-            "input": shown_input({name: value for name, value in row.items() if name != OUTPUT}),
+            "input": input_value({name: value for name, value in row.items() if name != OUTPUT}),
             "output": row[OUTPUT],
             "log_probability": self.log_probability,
             "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],
@@ -49,7 +49,7 @@ class Scored:
 
 @dataclass
 class Score:
-    """Log-probability and perplexity of given outputs: of all, and of each row.
+    """Log-probability and perplexity of outputs: of all, and of each row.
 
     given: what the probability is conditioned on beside the inputs (the places that hard attention chose), if anything;
     seen: how many of the rows the model was trained on, where that is known.
@@ -79,7 +79,7 @@ def score_rows(
 ) -> list[Scored]:
     """The probability of the rows' outputs.
 
-    The P of an ensemble is the mean of its models' P at every symbol. As all symbols are given, each model is run on
+    The P of an ensemble is the mean of its models' P at every symbol. As all symbols are known, each model is run on
     its own.
     """
     _check_outputs(bundles[0], rows)
@@ -116,9 +116,9 @@ def _score_rows(bundle: Bundle, rows: Sequence[Row], on_progress: OnProgress | N
         scored = score_targets(bundle.network, batch.to(bundle.device))
         copied = None if bundle.fields.copying is None else batch.inputs[bundle.fields.copying.name].copyable
         words = None if copied is None else copied.words
-        for place, (number, given) in enumerate(zip(numbers, scored, strict=True)):
+        for place, (number, scores) in enumerate(zip(numbers, scored, strict=True)):
             symbols = vocabulary.decode(_target_ids(batch, place), words[place] if words else ())
-            results[number] = Scored(given.total, symbols, given.log_probs)
+            results[number] = Scored(scores.total, symbols, scores.log_probs)
     return [result for result in results if result is not None]
 
 
@@ -166,41 +166,42 @@ class _StreamReader:
         return every.gather(-1, targets.to(self.device)[..., None]).squeeze(-1).double().cpu()
 
 
-# ---------------------------------------------------------------- given outputs
+# ---------------------------------------------------------------- outputs that the caller gives
 
-Given = str | Sequence[str]
+TextOrSymbols = str | Sequence[str]
 """A text, which is tokenised like any other, or a list of symbols."""
 
 
-def given_ids(bundle: Bundle, row: Mapping[str, str], given: Given, *, what: str = "prefix") -> list[int]:
-    """The ids of a given beginning of the output (a prefix) for a row; symbols may end in `<eos>`, a text cannot.
+def prefix_ids(bundle: Bundle, row: Mapping[str, str], prefix: TextOrSymbols, *, what: str = "prefix") -> list[int]:
+    """The ids of the beginning of an output (a prefix) for a row; symbols may end in `<eos>`, a text cannot. what: the
+    option, for messages.
 
     A symbol that is not in the vocabulary is `<unk>`, as in outputs where it was replaced by a word of the input.
     """
     recipe = bundle.recipe
     if recipe.output.one_step:
         raise UserError(f"{what}: {recipe.output.said} has no beginning to be given")
-    if isinstance(given, str):
-        return bundle.fields.target_ids(row, given)
+    if isinstance(prefix, str):
+        return bundle.fields.target_ids(row, prefix)
     eos = SPECIALS[EOS]
-    for number, symbol in enumerate(given):
-        ends = symbol == eos and number == len(given) - 1
+    for number, symbol in enumerate(prefix):
+        ends = symbol == eos and number == len(prefix) - 1
         if symbol in SPECIALS and symbol != SPECIALS[UNK] and not ends:
             raise UserError(f"{what}: symbol {number} is {symbol}; only {eos} may be given, as the last")
     known = bundle.fields.output.vocabulary.ids
     words = bundle.fields.copied_words(row)
     further = {word: len(bundle.fields.output.vocabulary) + number for number, word in enumerate(words)}
-    return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in given]
+    return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in prefix]
 
 
 def follow(
-    bundles: Sequence[Bundle], row: Mapping[str, str], target: Given, *, oracle: Weights | None = None
+    bundles: Sequence[Bundle], row: Mapping[str, str], target: TextOrSymbols, *, oracle: Weights | None = None
 ) -> Prediction:
-    """The prediction for a given output (teacher forcing), with its probabilities and looks. oracle: attention weights
-    of some steps."""
+    """The prediction that follows an output of the caller (teacher forcing), with its probabilities and looks. oracle:
+    attention weights of some steps."""
     if bundles[0].recipe.output.one_step:
         return _label(bundles, row, target if isinstance(target, str) else " ".join(target), oracle)
-    ids = given_ids(bundles[0], row, target, what="target")
+    ids = prefix_ids(bundles[0], row, target, what="target")
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
     check_length(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
     options = options_of(

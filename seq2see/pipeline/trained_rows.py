@@ -1,8 +1,8 @@
-"""Which rows a model was trained on, as hashes kept in its folder, so that measuring on them can be noticed.
+"""Hashes of the rows a model was trained on, stored in its folder, so that evaluation on training rows is noticed.
 
-A row is known by two hashes of 8 bytes: of its inputs, and of its inputs with its output. Texts are hashed in Unicode
-form NFC with single spaces between words; files by their content (all of a small one, blocks from all over a large
-one), so that a copy in another folder is the same file.
+A row has two hashes of 8 bytes: of its inputs, and of its inputs with its output. Texts are hashed in Unicode form NFC
+with single spaces between words; files by their content (all of a small file, blocks from all over a large file), so
+that a copy in another folder is the same file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.recipe import Recipe
 
 FILE = "trained_rows.safetensors"
-MOST = 1 << 20
-"""Rows kept at most (16 MB). Of larger tables those are kept whose inputs have the lowest hashes: an even sample."""
-MOST_BYTES = 16 * MOST + (1 << 16)
-"""Of the file: two hashes of 8 bytes for every row, and a header."""
+MAX_ROWS = 1 << 20
+"""Rows that are kept (16 MB). Of larger tables those with the lowest hashes of inputs are kept: an even sample."""
+MAX_BYTES = 16 * MAX_ROWS + (1 << 16)
+"""Bytes of the file: two hashes of 8 bytes for every row, and a header."""
 
 Hashes = NDArray[np.uint64]
 Row = Mapping[str, str]
@@ -50,8 +50,8 @@ class TrainedRows:
         if other is None:
             return self
         recorder = Recorder(highest=min(self.highest, other.highest))
-        for one in (self, other):
-            recorder.add_hashes(one.inputs, one.pairs)
+        for rows in (self, other):
+            recorder.add_hashes(rows.inputs, rows.pairs)
         return recorder.finish()
 
     def save(self, folder: Path) -> None:
@@ -60,17 +60,17 @@ class TrainedRows:
 
     @classmethod
     def load(cls, folder: Path) -> TrainedRows | None:
-        """None where a folder has no such file, as those of earlier versions."""
+        """None if a folder has no such file, as those of earlier versions."""
         path = folder / FILE
         if not path.exists():
             return None
-        content = read_bytes(path, most=MOST_BYTES, what="a file of hashes of rows")
+        content = read_bytes(path, most=MAX_BYTES, what="a file of hashes of rows")
         try:
             stored = load(content)
             inputs, pairs, highest = (stored[name] for name in ("inputs", "pairs", "highest"))
         except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
             raise UserError(f"{path}: damaged, not a file of hashes of rows: {shortened(str(error))}") from None
-        if any(one.dtype != np.uint64 or one.ndim != 1 for one in (inputs, pairs, highest)):
+        if any(part.dtype != np.uint64 or part.ndim != 1 for part in (inputs, pairs, highest)):
             raise UserError(f"{path}: damaged: inputs, pairs and highest have to be lists of numbers of type U64")
         if len(inputs) != len(pairs) or len(highest) != 1:
             raise UserError(
@@ -82,7 +82,7 @@ class TrainedRows:
 
 @dataclass
 class Recorder:
-    """Gathers the rows of a training, each of which is given once to `add`."""
+    """Collects the rows of a training; `add` is called once for each."""
 
     hasher: RowHasher | None = None
     highest: int = _ALL
@@ -100,18 +100,18 @@ class Recorder:
             return
         self._inputs.append(inputs)
         self._pairs.append(pair)
-        if len(self._pairs) >= 2 * MOST:
+        if len(self._pairs) >= 2 * MAX_ROWS:
             self.add_hashes(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
     def add_lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines of a stream, each of which is a row but where it is empty."""
+        """Pass on the lines of a stream; each line that is not empty counts as a row."""
         for line in lines:
             if line.strip():
                 self.add({OUTPUT: line})
             yield line
 
     def add_hashes(self, inputs: Hashes, pairs: Hashes) -> None:
-        """Further rows; doubles go, and with too many those of the highest hashes of inputs."""
+        """Add rows by their hashes. Duplicates are removed; of too many rows, the highest hashes are dropped."""
         inputs = np.concatenate([np.frombuffer(self._inputs, np.uint64), inputs])
         pairs = np.concatenate([np.frombuffer(self._pairs, np.uint64), pairs])
         order = np.lexsort((pairs, inputs))
@@ -120,14 +120,14 @@ class Recorder:
         new[1:] = (inputs[1:] != inputs[:-1]) | (pairs[1:] != pairs[:-1])
         inputs, pairs = inputs[new], pairs[new]
         kept = int(np.searchsorted(inputs, np.uint64(self.highest), side="right"))
-        while kept > MOST:
+        while kept > MAX_ROWS:
             self.highest //= 2
             kept = int(np.searchsorted(inputs, np.uint64(self.highest), side="right"))
         self._inputs, self._pairs = array("Q", inputs[:kept].tobytes()), array("Q", pairs[:kept].tobytes())
 
     def finish(self) -> TrainedRows:
         self.add_hashes(np.empty(0, np.uint64), np.empty(0, np.uint64))
-        inputs, pairs = (np.frombuffer(one, np.uint64).copy() for one in (self._inputs, self._pairs))
+        inputs, pairs = (np.frombuffer(part, np.uint64).copy() for part in (self._inputs, self._pairs))
         return TrainedRows(inputs, pairs, self.highest)
 
 
@@ -158,12 +158,14 @@ class RowHasher:
         return len(content).to_bytes(8, "little") + content
 
 
-def seen_by(models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]) -> TrainingOverlap | None:
-    """Which rows one of the models was trained on; None where that is not known of any."""
+def training_overlap(
+    models: Sequence[tuple[Recipe, TrainedRows | None]], rows: Sequence[Row]
+) -> TrainingOverlap | None:
+    """How many of the rows any of the models was trained on; None if that is not known of any model."""
     known = [(recipe, trained) for recipe, trained in models if trained is not None]
     if not known:
         return None
-    rows = [row for row in rows if known[0][0].inputs or row[OUTPUT].strip()]  # empty lines of a stream are no rows
+    rows = [row for row in rows if known[0][0].inputs or row[OUTPUT].strip()]  # empty lines of a stream are not rows
     hasher = RowHasher(known[0][0])
     hashes = np.array([hasher(row) for row in rows], dtype=np.uint64).reshape(-1, 2)
     checked, exactly, inputs = (np.zeros(len(rows), dtype=bool) for _ in range(3))

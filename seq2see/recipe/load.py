@@ -14,11 +14,10 @@ from pydantic import ValidationError
 from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import read_text, shortened
-from seq2see.recipe.kinds import without_foreign_keys
 from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
 from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.overrides import overridden, spelled_out
-from seq2see.recipe.resolve import implied, parsed
+from seq2see.recipe.resolve import implied, parsed, without_foreign_keys
 from seq2see.recipe.rules import problems
 from seq2see.recipe.rules_attention import copying_notes
 from seq2see.recipe.schema import Recipe

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seq2see.evaluation import METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.base import TextSettings
+from seq2see.settings.columns import TextSettings
 
 PERPLEXITY = "perplexity"
 """The metric that needs no predictions: the only one of a language model, and every model can be selected by it."""

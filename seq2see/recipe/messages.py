@@ -12,23 +12,11 @@ from typing_extensions import is_typeddict
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
-from seq2see.recipe.kinds import class_of
-from seq2see.recipe.resolve import implied
+from seq2see.recipe.resolve import class_of, implied, usual_encoder
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
-from seq2see.settings.base import (
-    BROUGHT,
-    ENCODERS,
-    EncoderSettings,
-    NameOf,
-    given_in,
-    is_settings,
-    is_union,
-    kind_in,
-    kind_of,
-    settings_in,
-)
-from seq2see.settings.encoders import USUAL
+from seq2see.settings.base import BROUGHT, NameOf, given_in, is_settings, is_union, kind_in, kind_of, settings_in
+from seq2see.settings.columns import ENCODERS, EncoderSettings
 
 LISTED = 20
 """Problems told one by one; the others are counted."""
@@ -193,7 +181,7 @@ def _keys_of(given: Mapping[str, Any]) -> list[str]:
     own = given.get("encoder")
     if not isinstance(own, Mapping):
         return []
-    kind = own.get("kind", USUAL.get(str(given.get("kind"))))
+    kind = own.get("kind", usual_encoder(dict(given)))
     return EncoderSettings.choose({**own, "kind": kind})[0].known_keys() if kind in ENCODERS else []
 
 

@@ -8,13 +8,13 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from seq2see.decoders import decoders
 from seq2see.errors import UserError
-from seq2see.recipe.kinds import SILENT, Raw, class_of
-from seq2see.recipe.resolve import USUAL_KINDS, kind_word, parsed, stream_defaults
+from seq2see.recipe.resolve import DEFAULT_KIND, USUAL_KINDS, Raw, class_of, kind_word, parsed
 from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
 from seq2see.recipe.yaml import MOST_DEPTH, parse
-from seq2see.settings.base import ENCODERS, EncoderSettings
+from seq2see.settings.columns import ENCODERS, EncoderSettings
 
 MARKS = (",", ";", "|", "\t")
 """Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
@@ -166,7 +166,9 @@ def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
 def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
     """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
     meant, now = (
-        stream_defaults(kind_word(_at(raw, "decoder")), stream=bool(_at(raw, "data").get("stream")))
+        decoder.stream_defaults(stream=bool(_at(raw, "data").get("stream")))
+        if (decoder := decoders.settings.get(kind_word(_at(raw, "decoder")))) is not None
+        else {}
         for raw in (before, after)
     )
     written = _at(before, "decoder")
@@ -179,12 +181,12 @@ def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
     """Path, type and default kind of each group of keys that comes in several kinds."""
     fields = Recipe.model_fields
     one_input = get_args(fields["inputs"].annotation)[1]
-    yield "output", fields["output"].annotation, SILENT
+    yield "output", fields["output"].annotation, DEFAULT_KIND
     yield "encoder", EncoderSettings, USUAL_KINDS["encoder"]
     inputs = raw.get("inputs")
     for name, given in inputs.items() if isinstance(inputs, dict) else ():
         if isinstance(given, dict):
-            yield f"inputs.{name}", one_input, SILENT
+            yield f"inputs.{name}", one_input, DEFAULT_KIND
             if isinstance(given.get("encoder"), dict):
                 common = kind_word(_at(raw, "encoder"), USUAL_KINDS["encoder"])
                 yield f"inputs.{name}.encoder", EncoderSettings, common

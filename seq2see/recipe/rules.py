@@ -1,21 +1,26 @@
-"""The rules a recipe has to keep, one list: names, data, training, search and metrics here, the parts' beside it."""
+"""The rules of whole recipes, in one list: names, data, training, search, metrics; attention's are beside it.
+
+A rule about the settings of a single part is a method of these settings, `check(self, recipe, path)`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from seq2see.decoders.base import SymbolSettings, WrittenSettings
+from seq2see.decoders.transformer import TransformerDecoderSettings
+from seq2see.embeddings import PretrainedSettings
+from seq2see.encoders.hierarchical import HierarchicalEncoderSettings
 from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
-from seq2see.recipe import rules_attention, rules_decoder, rules_encoders, rules_inputs  # noqa: F401 - register theirs
+from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
 from seq2see.recipe.measures import allowed_baselines, allowed_metrics, also_measured, fits, measures_of
-from seq2see.recipe.rules_decoder import unconditioned
 from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import RULES, Problem, Stage, rule
-from seq2see.settings.base import MOST_LAYERS, EncoderSettings, PretrainedSettings, Settings, TextSettings, no_effect
-from seq2see.settings.decoders import SymbolSettings, TransformerDecoderSettings, WrittenSettings
-from seq2see.settings.encoders import HierarchicalEncoderSettings
+from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
+from seq2see.settings.columns import EncoderSettings, TextSettings
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -42,17 +47,17 @@ def droppable(recipe: Recipe) -> dict[str, str]:
 
 
 def part_problems(recipe: Recipe) -> Iterator[Problem]:
-    """What the settings of each part that is used find wrong with themselves (their method `check`)."""
+    """What the settings of each part find wrong with themselves: the `check` of every class that they are made of."""
     for path, settings in _parts(recipe):
-        check = getattr(settings, "check", None)
-        for problem in check(recipe, path) if check is not None else ():
-            yield problem if problem.rule else replace(problem, rule=type(settings).__name__)
+        for kind in type(settings).__mro__:
+            check = vars(kind).get("check")
+            for problem in check(settings, recipe, path) if check is not None else ():
+                yield problem if problem.rule else replace(problem, rule=kind.__name__)
 
 
 def _parts(recipe: Recipe) -> Iterator[tuple[str, Settings]]:
-    unused = {"encoder"} - {recipe.encoder_path(name) for name in recipe.inputs}
     for key, value in recipe:
-        if isinstance(value, Settings) and key not in unused:
+        if isinstance(value, Settings):
             yield from _nested(key, value)
     for name, settings in recipe.inputs.items():
         yield from _nested(f"inputs.{name}", settings)
@@ -102,14 +107,22 @@ def check_shares(recipe: Recipe) -> Iterator[Problem]:
         other = recipe.texts.get(shared)
         if other is None or shared == name or other.share:
             allowed = ", ".join(one for one in recipe.texts if one != name and not recipe.texts[one].share)
-            said = f"'{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
-            yield Problem(path, said)
+            message = f"'{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
+            yield Problem(path, message)
         elif settings.tokens != other.tokens:
-            said = f"tokens are {settings.tokens} here and {other.tokens} in {shared}: must be the same"
-            yield Problem(path, said)
+            message = f"tokens are {settings.tokens} here and {other.tokens} in {shared}: must be the same"
+            yield Problem(path, message)
+        elif (here := _separator(settings)) != (there := _separator(other)):
+            yield Problem(path, f"the separator is {here} here and {there} in {shared}: must be the same")
         elif name != "output" and recipe.inputs[name].kind != recipe.inputs[shared].kind:
             own, kind = recipe.inputs[name].kind, recipe.inputs[shared].kind
             yield Problem(path, f"kind is {own} here and {kind} in {shared}: one encoder reads one kind")
+
+
+def _separator(settings: TextSettings) -> str:
+    """What stands between the elements of a set, in words."""
+    separator = getattr(settings, "separator", None)
+    return "not given" if separator is None else repr(separator)
 
 
 @rule("shared-settings", stage="no-effect")
@@ -125,19 +138,30 @@ def check_shared_settings(recipe: Recipe) -> Iterator[Problem]:
 # --- Data
 
 
+@rule("conditioned", droppable=True)
+def check_conditioned(recipe: Recipe) -> Iterator[Problem]:
+    """With attention off, `start: none` leaves the decoder without some of the inputs."""
+    unused = [name for name in recipe.inputs if name not in recipe.used]
+    if recipe.attention.score == "none" and recipe.decoder.start == "none" and unused:
+        lost = ", ".join(unused)
+        instead = ", or decoder.every_step" if not recipe.output.one_step else ""
+        message = f"with attention off, none leaves the decoder nothing of {lost}"
+        yield Problem("decoder.start", f"{message}; allowed: {lost}{instead}, or attention")
+
+
 @rule("data")
 def check_data(recipe: Recipe) -> Iterator[Problem]:
     """Streams are for language models; an answer has an input, and every input is used."""
     if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
-        said = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
-        yield Problem("data.stream", said)
+        message = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
+        yield Problem("data.stream", message)
     if not recipe.inputs and recipe.output.one_step:
         yield Problem("inputs", f"{recipe.output.said} needs at least one input")
     lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
     for name in recipe.inputs:
-        if name not in recipe.used and not lost and not list(unconditioned(recipe)):
-            said = "is read and never used; name it in attention.over, decoder.start or decoder.every_step"
-            yield Problem(f"inputs.{name}", said)
+        if name not in recipe.used and not lost and not list(check_conditioned(recipe)):
+            message = "is read and never used; name it in attention.over, decoder.start or decoder.every_step"
+            yield Problem(f"inputs.{name}", message)
 
 
 @rule("pretrained-path")
@@ -226,18 +250,18 @@ def check_metrics(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("training.metric", _cannot([metric], recipe))
     elif metric is not None and metric not in (taken := [*measured, *also_measured(recipe)]):
         known = ", ".join(dict.fromkeys(taken))
-        said = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
-        yield Problem("training.metric", said)
+        message = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
+        yield Problem("training.metric", message)
     baseline = recipe.evaluation.baseline
     if baseline not in (None, "none", *allowed_baselines(recipe)):
         known = ", ".join([*allowed_baselines(recipe), "none"])
-        said = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {known}"
-        yield Problem("evaluation.baseline", said)
+        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {known}"
+        yield Problem("evaluation.baseline", message)
 
 
 def _cannot(wrong: list[str], recipe: Recipe) -> str:
-    said = ", ".join(f"'{name}'" for name in wrong)
-    return f"{said} cannot be taken of {_measured(recipe)}; allowed: {list_names(allowed_metrics(recipe))}"
+    message = ", ".join(f"'{name}'" for name in wrong)
+    return f"{message} cannot be taken of {_measured(recipe)}; allowed: {list_names(allowed_metrics(recipe))}"
 
 
 def _measured(recipe: Recipe) -> str:

@@ -1,27 +1,176 @@
-"""Rules about attention: what can be looked at, sizes that meet, copying, alignments and CTC, which go by looks."""
+"""Rules about attention: what reads an input, what can be looked at, sizes, copying, alignments and CTC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from seq2see.attention import scopes, scores
+from seq2see.attention.choices import HardSettings
+from seq2see.attention.scopes import MonotonicSettings
+from seq2see.attention.scores import CoverageSettings
+from seq2see.decoders.base import SeenSettings, SymbolSettings
+from seq2see.decoders.recurrent import RecurrentDecoderSettings
+from seq2see.decoders.transformer import TransformerDecoderSettings
+from seq2see.errors import nearest
 from seq2see.modalities.text import TextOutput
-from seq2see.modalities.vector import VectorInput
-from seq2see.recipe.schema import Recipe
+from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import Problem, rule
-from seq2see.settings.attention import SCORES, HardSettings, MonotonicSettings, ScoreSettings
-from seq2see.settings.base import TextSettings, no_effect
-from seq2see.settings.decoders import (
-    RecurrentDecoderSettings,
-    SeenSettings,
-    SymbolSettings,
-    TransformerDecoderSettings,
-)
-
-IN_A_ROW = ("text", "set")
-"""Kinds of inputs whose symbols are their places, one by one."""
+from seq2see.settings.base import Settings, no_effect
+from seq2see.settings.columns import ENCODERS, EncoderSettings, readers_of
 
 LINES = ("tokens", "frames", "grid")
 """Layouts whose places are read one after the other; those of a grid column by column."""
+
+
+# --- What reads an input
+
+
+@rule("readers", stage="readers")
+def check_readers(recipe: Recipe) -> Iterator[Problem]:
+    """Every input has an encoder that reads such inputs."""
+    for name in _unread(recipe):
+        column, settings, path = recipe.inputs[name], recipe.encoder_of(name), recipe.encoder_path(name)
+        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
+        allowed = f"{', '.join(readers_of(column))}{_by_level(recipe, name)}"
+        yield Problem(f"{path}.kind", f"{message}; allowed: {allowed}")
+
+
+def _unread(recipe: Recipe) -> list[str]:
+    """Inputs whose encoder reads another kind of input, without those that another one's encoder reads."""
+    own = [name for name in recipe.inputs if recipe.reader_of(name) == name]
+    return [name for name in own if not recipe.encoder_of(name).can_read(recipe.inputs[name])]
+
+
+def _by_level(recipe: Recipe, name: str) -> str:
+    """How such an input is read by self-attention, where the kind of the encoder does not state that."""
+    if recipe.encoder_of(name).kind != "transformer":
+        return ""
+    usual = [ENCODERS[kind] for kind in readers_of(recipe.inputs[name])]
+    key = next(
+        (key for settings in usual for key, part in settings.parts.items() if "transformer" in part.settings), ""
+    )
+    return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
+
+
+@rule("encoder", stage="encoder")
+def check_encoder(recipe: Recipe) -> Iterator[Problem]:
+    """The recipe's encoder is of a kind that reads some input, though all have encoders of their own: otherwise it
+    would do nothing."""
+    settings = recipe.encoder
+    default = settings.kind == EncoderSettings().kind or settings.own
+    used = any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs)
+    if default or used or any(settings.can_read(column) for column in recipe.inputs.values()):
+        return
+    for name, column in recipe.inputs.items():
+        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
+        yield Problem("encoder.kind", f"{message}; allowed: {', '.join(readers_of(column))}")
+
+
+@rule("unused-encoder", stage="no-effect")
+def check_unused_encoder(recipe: Recipe) -> Iterator[Problem]:
+    """The recipe's own `encoder` where no input is read by it.
+
+    Inputs' own encoders of the same kind have taken from it what they do not say themselves: what one of them has too
+    did something.
+    """
+    settings, own = recipe.encoder, recipe.encoders
+    if "encoder" in own:
+        return
+    reason = f"every input has an encoder of its own ({', '.join(own)})" if own else "there are no inputs"
+    alike = [other for other in own.values() if other.kind == settings.kind]
+    if not alike and settings.kind != EncoderSettings().kind:
+        yield Problem("encoder", f"{reason}, so that nothing is read by a {settings.kind} one")
+        return
+    for path in _differing("encoder", settings, alike):
+        yield Problem(path, reason)
+
+
+def _differing(path: str, settings: Settings, others: Sequence[Settings]) -> Iterator[str]:
+    for key, field in type(settings).model_fields.items():
+        value, theirs = getattr(settings, key), [getattr(other, key, None) for other in others]
+        if isinstance(value, Settings):
+            alike = [other for other in theirs if isinstance(other, Settings)]
+            yield from _differing(f"{path}.{key}", value, alike)
+        elif value != field.get_default(call_default_factory=True) and value not in theirs:
+            yield f"{path}.{key}"
+
+
+# --- What is looked at
+
+
+@rule("places", stage="readers")
+def check_places(recipe: Recipe) -> Iterator[Problem]:
+    """`attention.over` names inputs, or further places of one, as far as its encoder is known."""
+    further = {name: [f"{name}.{part}" for part in recipe.encoder_of(name).further] for name in recipe.inputs}
+    known = [place for name, parts in further.items() for place in (name, *parts)]
+    unread = _unread(recipe)
+    for place in names(recipe.attention.over):
+        name, _, part = place.partition(".")
+        settings = recipe.encoder_of(name) if name in recipe.inputs else None
+        later = settings is not None and (settings.own or recipe.reader_of(name) in unread)
+        if place in known or (part and later):
+            continue
+        setting = settings.makes.get(part) if settings is not None else None
+        hint = f"; {recipe.encoder_path(name)}.{setting} makes {place}" if setting else ""
+        allowed = f"allowed: {', '.join(known) or 'no input'}{hint}"
+        yield Problem("attention.over", f"there is no input '{place}'{nearest(place, known)}; {allowed}")
+
+
+@rule("through")
+def check_through(recipe: Recipe) -> Iterator[Problem]:
+    """Looking at words through their sentences is one look at all words of a document."""
+    for name in recipe.looked_at if recipe.attention.through is not None else ():
+        if "." not in name:
+            parts = [f"{name}.{part}" for part in recipe.encoder_of(name).further]
+            instead = f"; attention.over: {', '.join(parts)}" if parts else ""
+            yield Problem("attention.through", f"'{name}' has no places inside larger ones{instead}")
+
+
+@rule("sentences")
+def check_sentences(recipe: Recipe) -> Iterator[Problem]:
+    """The sentences of a document are not read for nothing. (The regions of a frame have the frame's state in them.)"""
+    used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
+    for place in recipe.looked_at if recipe.attention.through is None else ():
+        name, _, part = place.partition(".")
+        alone = part and name not in used and part == recipe.inputs[name].copied_part
+        if alone and not recipe.encoder_of(name).own:
+            message = (
+                f"{place} alone leaves the sentences unused; set attention.through to sentences, or name the input"
+            )
+            yield Problem("attention.over", f"{message} in decoder.start, or read it as kind text")
+
+
+@rule("scope")
+def check_scope(recipe: Recipe) -> Iterator[Problem]:
+    """A window has neighbours: places in a line, or in a grid."""
+    scope = recipe.attention.scope
+    for name in recipe.looked_at if scopes[scope].local else ():
+        layout, allowed = recipe.view_of(name)[1], "global"
+        window = f"{scope} is a window in a line or a grid"
+        if layout == "sentences":
+            used = name in (*recipe.started_by, *recipe.fed_every_step)
+            allowed += f", or attention.over {name}.words" + ("" if used else f" with decoder.start {name}")
+            message = f"{window}, and the places of '{name}' are sentences"
+        elif layout == "frames-grid":
+            message = f"{window}, and '{name}' are cells of many frames"
+        elif layout == "set":
+            message = f"{scope} is a window of neighbours, and '{name}' is read as a set, which has none"
+        else:
+            continue
+        yield Problem("attention.scope", f"{message}; allowed: {allowed}")
+
+
+@rule("sets")
+def check_sets(recipe: Recipe) -> Iterator[Problem]:
+    """A score that depends on positions has no meaning for a set."""
+    attention = recipe.attention
+    for name in recipe.looked_at if attention.goes_by_order else ():
+        if recipe.view_of(name)[1] == "set":
+            free = [score for score in scores if not scores[score].ordered]
+            narrow = isinstance(attention, CoverageSettings) and not recipe.output.one_step
+            allowed = f"{', '.join([*free, 'none'])}{', or attention.kernel 1' if narrow else ''}"
+            message = f"{attention.score} goes by where a place lies, and '{name}' is read as a set, which has no order"
+            yield Problem("attention.score", f"{message}; allowed: {allowed}")
 
 
 @rule("attention")
@@ -32,17 +181,17 @@ def check_attention(recipe: Recipe) -> Iterator[Problem]:
     if score == "none":
         return
     if not recipe.inputs:
-        said = f"{score} has nothing to look at in a model without inputs; allowed: none"
-        yield Problem("attention.score", said)
+        message = f"{score} has nothing to look at in a model without inputs; allowed: none"
+        yield Problem("attention.score", message)
     elif not recipe.with_places:
-        said = f"{score} has nothing to look at: a vector is a single place, at which every look is the same"
-        yield Problem("attention.score", f"{said}; allowed: none")
+        message = f"{score} has nothing to look at: a vector is a single place, at which every look is the same"
+        yield Problem("attention.score", f"{message}; allowed: none")
     elif not recipe.looked_at:
         yield Problem("attention.over", "names no input; to switch attention off, set attention.score to none")
-    elif recipe.output.one_step and isinstance(attention, ScoreSettings) and attention.remembers:
-        allowed = ", ".join([*(name for name, one in SCORES.items() if not one.remembers), "none"])
-        said = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
-        yield Problem("attention.score", f"{said}; allowed: {allowed} (additive is the same there)")
+    elif recipe.output.one_step and scores[score].remembers:
+        allowed = ", ".join([*(name for name in scores if not scores[name].remembers), "none"])
+        message = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
+        yield Problem("attention.score", f"{message}; allowed: {allowed} (additive is the same there)")
     elif not _reaches_the_output(recipe):
         recurrent = isinstance(recipe.decoder, RecurrentDecoderSettings)
         allowed = "all, or attention.input_feeding true" if recurrent else "all"
@@ -63,7 +212,7 @@ def check_single_places(recipe: Recipe) -> Iterator[Problem]:
     """What is looked at has more than one place."""
     for name in recipe.looked_at:
         if name in recipe.inputs and recipe.one_place(name):
-            what = "a vector" if isinstance(recipe.inputs[name], VectorInput) else "made into one vector"
+            what = "a vector" if recipe.inputs[name].one_place else "made into one vector"
             others = ", ".join(recipe.with_places)
             allowed = f"attention.over {others}" if others else "attention.score none"
             yield Problem(
@@ -82,9 +231,9 @@ def check_sizes(recipe: Recipe) -> Iterator[Problem]:
     if attention.heads > 1:
         for name, size in places.items():
             if size % attention.heads:
-                said = f"{attention.heads} heads cannot share the {size} numbers of the places of '{name}'"
-                yield Problem("attention.heads", f"{said}; allowed: what divides {size}")
-    elif attention.score in ("dot", "scaled-dot", "cosine") and state is not None:
+                message = f"{attention.heads} heads cannot share the {size} numbers of the places of '{name}'"
+                yield Problem("attention.heads", f"{message}; allowed: what divides {size}")
+    elif places and scores[attention.score].same_size and state is not None:
         asking = "decoder.size" if state == recipe.decoder.size else "the code's size"
         for name, size in (places | _larger_places(recipe)).items():
             if size != state:
@@ -140,7 +289,7 @@ def check_look_losses(recipe: Recipe) -> Iterator[Problem]:
     if looks and attention.constant:
         keys = ["doubly_stochastic", "entropy", "coverage", "exploration", "baseline_decay"]
         yield from no_effect(loss, "loss", keys, "uniform weights are not learned")
-    if looks and attention.score == "static" and attention.scope == "global":
+    if looks and not scores[attention.score].uses_query and not scopes[attention.scope].local:
         yield from no_effect(loss, "loss", ["coverage"], "static looks are the same at every step")
 
 
@@ -216,19 +365,19 @@ def check_copying(recipe: Recipe) -> Iterator[Problem]:
     looked_at = [one.removesuffix(".words") for one in recipe.looked_at]
     texts = [one for one in looked_at if one in recipe.texts]
     if name not in texts:
-        said = f"'{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"
-        yield Problem(path, said)
+        message = f"'{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"
+        yield Problem(path, message)
         return
     separator, tokens = getattr(recipe.inputs[name], "separator", None), recipe.texts[name].tokens
     if separator is not None:
-        said = f"elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"
-        yield Problem(path, said)
+        message = f"elements of {name} stand between {separator!r}, symbols of the output do not; allowed: none"
+        yield Problem(path, message)
     elif tokens != output.tokens:
-        said = f"tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"
-        yield Problem(path, said)
+        message = f"tokens are {tokens} in {name} and {output.tokens} in the output: must be the same"
+        yield Problem(path, message)
     elif tokens == "bpe" and recipe.vocabulary_owner(name) != recipe.vocabulary_owner("output"):
-        said = f"pieces (bpe) are those of the output only where they are shared; set output.share={name}"
-        yield Problem(path, said)
+        message = f"pieces (bpe) are those of the output only where they are shared; set output.share={name}"
+        yield Problem(path, message)
 
 
 @rule("alignment")
@@ -238,13 +387,13 @@ def check_alignment(recipe: Recipe) -> Iterator[Problem]:
     if not recipe.looked_at or not isinstance(output, TextOutput) or alignment.column is None:
         return
     first = recipe.looked_at[0]
-    read = recipe.texts.get(first) if first in recipe.inputs and recipe.inputs[first].kind in IN_A_ROW else None
+    read = recipe.texts.get(first) if first in recipe.inputs and recipe.inputs[first].in_a_row else None
     if read is None:
-        said = f"links count the words of a text, and '{first}', the first input looked at, is none"
-        yield Problem(path, said)
+        message = f"links count the words of a text, and '{first}', the first input looked at, is none"
+        yield Problem(path, message)
     elif "bpe" in (read.tokens, output.tokens):
-        said = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
-        yield Problem(path, said)
+        message = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
+        yield Problem(path, message)
     if alignment.weight:
         yield from _unteachable(recipe)
     columns = {f"inputs.{name}": one.column or name for name, one in recipe.inputs.items()}
@@ -258,8 +407,8 @@ def _unteachable(recipe: Recipe) -> Iterator[Problem]:
     """Looks that links cannot change."""
     path, attention = "loss.alignment.weight", recipe.attention
     if attention.constant:
-        said = f"{recipe.loss.alignment.weight:g}, and uniform weights are not learned; allowed: 0"
-        yield Problem(path, said)
+        message = f"{recipe.loss.alignment.weight:g}, and uniform weights are not learned; allowed: 0"
+        yield Problem(path, message)
     elif attention.zeros:
         instead = "attention.normaliser softmax and attention.scope global"
         yield Problem(path, f"{attention.zeros}, which has no logarithm to learn from; allowed: 0, or {instead}")
@@ -295,12 +444,7 @@ def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
     if not recipe.loss.ctc:
         yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
     elif recipe.output.kind != "text":
-        said = f"a {recipe.output.kind} has no symbols to be read one after the other"
-        yield Problem("loss.ctc", said)
+        message = f"a {recipe.output.kind} has no symbols to be read one after the other"
+        yield Problem("loss.ctc", message)
     elif not recipe.inputs:
         yield Problem("loss.ctc", "a model without inputs has no places to read")
-
-
-def in_a_row(recipe: Recipe) -> dict[str, TextSettings]:
-    """The inputs whose symbols are their places."""
-    return {name: one for name, one in recipe.texts.items() if recipe.inputs[name].kind in IN_A_ROW}

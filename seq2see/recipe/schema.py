@@ -6,24 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from seq2see.attention import scores
+from seq2see.attention.build import AttentionSettings
+from seq2see.attention.scores import ScoreSettings
 from seq2see.data.formats import DataSettings
-from seq2see.modalities import InputSettings, OutputSettings
+from seq2see.decoders.base import DecoderSettings
+from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
+from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.attention import SCORES, AttentionSettings, ScoreSettings
-from seq2see.settings.base import (
-    Amount,
-    Count,
-    EncoderSettings,
-    Positive,
-    Seed,
-    Settings,
-    Share,
-    TextSettings,
-    View,
-    Weight,
-)
-from seq2see.settings.decoders import DecoderSettings, ReconstructionDecoderSettings
-from seq2see.settings.encoders import RecurrentEncoderSettings
+from seq2see.settings.base import Amount, Count, Positive, Seed, Settings, Share, Weight
+from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
 
@@ -161,8 +153,8 @@ class Recipe(Settings):
 
     task: str = Field("own", description="a name for the task")
     description: str = Field("", description="one line that says what goes in and what comes out")
-    inputs: dict[str, InputSettings] = Field({}, description="inputs by name; none: a language model")
-    output: OutputSettings = TextOutput()
+    inputs: dict[str, InputColumn] = Field({}, description="inputs by name; none: a language model")
+    output: OutputColumn = TextOutput()
     data: DataSettings = DataSettings()
     encoder: EncoderSettings = RecurrentEncoderSettings()
     attention: AttentionSettings = AttentionSettings()
@@ -328,6 +320,6 @@ def names(given: str | list[str] | None) -> list[str]:
 def with_plugins(recipe: Recipe) -> bool:
     """Whether some part of the model is of a class that a plug-in brought."""
     encoders = [recipe.encoder_of(name) for name in recipe.inputs]
-    inward = [SCORES[name] for one in encoders if (name := getattr(one, "self_attention", "none")) in SCORES]
+    inward = [scores.settings[name] for one in encoders if (name := getattr(one, "self_attention", "none")) in scores]
     outward = isinstance(recipe.attention, ScoreSettings) and recipe.attention.own
     return recipe.decoder.own or outward or any(one.own for one in encoders) or any(one.own for one in inward)

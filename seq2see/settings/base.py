@@ -1,4 +1,4 @@
-"""What settings are made of: types with limits, groups of keys that several parts share, types in a reader's words."""
+"""Groups of keys in a recipe (`Settings`), the types of their values, and these types in a reader's words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Discriminator,
     Field,
     GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
@@ -272,7 +271,7 @@ def no_effect(settings: Settings, path: str, keys: Iterable[str], reason: str) -
     fields = type(settings).model_fields
     for key in keys if reason else ():
         if key in fields and getattr(settings, key) != fields[key].get_default(call_default_factory=True):
-            yield Problem(f"{path}.{key}", reason, no_effect=True)
+            yield Problem(f"{path}.{key}", reason, "no-effect", no_effect=True)
 
 
 class NoSettings(Settings):
@@ -282,7 +281,8 @@ class NoSettings(Settings):
 @cache
 def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Settings]:
     """A class with the keys of all of them."""
-    parts = tuple(part for part in parts if not issubclass(root, part))
+    larger = (root, *parts)
+    parts = tuple(part for part in parts if not any(other is not part and issubclass(other, part) for other in larger))
     if not parts:
         return root
     body: dict[str, Any] = {"__module__": root.__module__, "__doc__": root.__doc__, "root": root}
@@ -290,196 +290,6 @@ def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Se
     body |= {"alone": closed.alone, "switched_off": closed.switched_off}
     made: type[Settings] = _ChosenByValue(root.__name__, (*parts, root), body)
     return made
-
-
-class ColumnSettings(Settings):
-    """Settings of an input or an output, which is a column of the table.
-
-    file: its values are paths of files.
-    """
-
-    file: ClassVar[bool] = False
-
-    if TYPE_CHECKING:
-        kind: str
-        column: str | None
-
-    @property
-    def sized_by_data(self) -> bool:
-        """Whether only data tell how many symbols, labels or numbers it has."""
-        return False
-
-
-class InputColumn(ColumnSettings):
-    """Settings of an input; each kind of input states its properties here.
-
-    usual_encoder: the kind of encoder that reads it where the recipe names none; not given: the recipe's own, one for
-    texts; one_place: there is nothing to choose from in it, so nothing to look at; reversible: it can be read from its
-    end to its beginning; copied_part: which of its further places hold the symbols that can be copied.
-    """
-
-    usual_encoder: ClassVar[str | None] = None
-    one_place: ClassVar[bool] = False
-    reversible: ClassVar[bool] = False
-    copied_part: ClassVar[str] = ""
-
-    if TYPE_CHECKING:
-        encoder: Any
-
-    @property
-    def noise_note(self) -> str:
-        """The noise that is added to it while a model is trained; nothing where there is none."""
-        return ""
-
-
-class OutputColumn(ColumnSettings):
-    """Settings of an output; each kind of output states its properties here.
-
-    said: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
-    numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
-    measured_as: which metrics and baselines fit it; correct: the metric that tells whether an output is right.
-    """
-
-    said: ClassVar[str] = "an output"
-    one_step: ClassVar[bool] = True
-    numeric: ClassVar[bool] = False
-    classes: ClassVar[bool] = False
-    measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
-    correct: ClassVar[str] = "exact"
-
-    @property
-    def shape(self) -> tuple[int, int, int] | None:
-        """Channels, height and width of what is a picture; None where it is none."""
-        return None
-
-    @property
-    def generated(self) -> str | None:
-        """What outputs tell that no column holds; None where a column holds them."""
-        return None
-
-
-class TextSettings(ColumnSettings):
-    """How the text of one column becomes symbols."""
-
-    column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")
-    tokens: Tokens = Field("word", description="what one symbol is; symbol: what stands between spaces")
-    vocabulary: Count = Field(
-        0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
-    )
-    min_count: Positive = Field(1, description="rarer symbols become <unk>")
-    case: Literal["keep", "lower"] = Field("keep", description="lower: letters become lower case")
-    punctuation: Literal["keep", "drop"] = Field(
-        "keep", description="drop: marks of punctuation are not read or written"
-    )
-    unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = Field("NFC", description="normal form of the text")
-    max_length: Count = Field(
-        0,
-        description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
-    )
-    share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
-
-    @property
-    def sized_by_data(self) -> bool:
-        return True
-
-
-class LearnedSettings(Settings):
-    """A learned embedding."""
-
-    size: Size = Field(128, description="numbers of each vector")
-
-
-class PretrainedSettings(Settings):
-    """An embedding from a file."""
-
-    size: Size = Field(128, description="taken from the file")
-    path: str | None = Field(None, description="text file of vectors (word2vec, GloVe or fastText)")
-    tuned: bool = Field(True, description="go on learning; false: frozen")
-
-
-class EmbeddingSettings(Settings):
-    """e(y): symbols as vectors."""
-
-    parts = {"kind": Parts({"learned": LearnedSettings, "one-hot": NoSettings, "pretrained": PretrainedSettings})}
-    kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    dropout: Share = Field(0.0, description="on the vectors")
-
-
-class PlainCellSettings(Settings):
-    """A plain recurrent cell."""
-
-    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the state")
-
-
-class GruSettings(Settings):
-    """A GRU."""
-
-    activation: Literal["tanh", "logistic"] = Field("tanh", description="of the candidate")
-    reset: Literal["after", "before"] = Field(
-        "after", description="reset gate applied after the product (torch's form) or before it (the textbook's)"
-    )
-
-
-CELLS: dict[str, type[Settings]] = {"rnn": PlainCellSettings, "gru": GruSettings, "lstm": NoSettings}
-"""The settings of each cell by its name; plug-ins add theirs."""
-
-
-class CellSettings(Settings):
-    """A recurrent network of one or more layers."""
-
-    parts = {"cell": Parts(CELLS)}
-    cell: Annotated[str, NameOf(CELLS)] = Field("gru", description="plain recurrent, GRU or LSTM")
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
-    layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="between layers and on the output of the last")
-
-
-View = tuple[int | None, str | None]
-"""Numbers in each place, and how places lie; None: only the built encoder knows."""
-
-ENCODERS: dict[str, type[EncoderSettings]] = {}
-"""The settings of each kind of encoder by its name; plug-ins add theirs."""
-
-
-class EncoderSettings(Settings):
-    """h_1 .. h_M: how an input is read.
-
-    reads: the kinds of input it can read; lies: how its places lie, where no setting has a say in it; own: a plug-in
-    brought it. Sizes and layouts are None where only the built encoder knows them.
-    """
-
-    parts = {"kind": Parts(ENCODERS, apart=True)}
-    reads: ClassVar[tuple[str, ...]] = ("text",)
-    lies: ClassVar[str | None] = "tokens"
-    own: ClassVar[bool] = False
-    kind: Annotated[str, NameOf(ENCODERS)] = Field("recurrent", description="what reads the input")
-
-    @property
-    def places_size(self) -> int | None:
-        """Numbers in each h_j, which is what is looked at: `size` of them, of each direction where there are two."""
-        values: dict[str, Any] = dict(self)
-        return int(values["size"]) * (2 if values.get("bidirectional") else 1)
-
-    @property
-    def summary_size(self) -> int | None:
-        """Numbers in the summary: what starts a decoder or enters its every step."""
-        return self.places_size
-
-    @property
-    def layout(self) -> str | None:
-        """How its places lie."""
-        return self.lies
-
-    @property
-    def further(self) -> dict[str, View]:
-        """Other places of the same input, by the name that stands behind the input's own."""
-        return {}
-
-    @property
-    def symbols(self) -> EmbeddingSettings | None:
-        """How its symbols become vectors; None for one that reads no symbols."""
-        found = getattr(self, "embedding", None)
-        return found if isinstance(found, EmbeddingSettings) else None
 
 
 # ---------------- Types of settings in a reader's words, for messages and for the documentation
@@ -563,16 +373,6 @@ def is_settings(annotation: Any) -> bool:
 def kind_in(settings: type[Settings]) -> list[str]:
     """The words its `kind` may be."""
     return [str(word) for word in get_args(settings.model_fields["kind"].annotation)]
-
-
-def by_kind(default: str) -> Discriminator:
-    """Chooses among groups of keys by their `kind`, which need not be given."""
-
-    def kind(given: Any) -> Any:
-        word = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", default)
-        return word if isinstance(word, str) else ""
-
-    return Discriminator(kind)
 
 
 def settings_in(annotation: Any) -> list[type[Settings]]:

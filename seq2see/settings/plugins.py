@@ -20,7 +20,8 @@ S = TypeVar("S", bound=Settings)
 def arguments_of(kind: type) -> list[inspect.Parameter]:
     """The named arguments of a constructor, without self."""
     constructor = inspect.unwrap(kind.__init__)  # type: ignore[misc]
-    return [one for one in inspect.signature(constructor).parameters.values() if one.kind in NAMED][1:]
+    parameters = inspect.signature(constructor).parameters.values()
+    return [parameter for parameter in parameters if parameter.kind in NAMED][1:]
 
 
 def settings_from_constructor(
@@ -31,28 +32,40 @@ def settings_from_constructor(
     given: Collection[str] = (),
     keys: Mapping[str, FieldInfo] | None = None,
     named: bool = True,
+    direct: bool = False,
     **class_variables: Any,
 ) -> type[S]:
-    """Settings for a class whose constructor says what can be set; TypeError for a type that no recipe can write.
+    """Settings for a class whose constructor states what can be set; TypeError for a type that no recipe can write.
 
     given: arguments that are not settings; keys: arguments that have a key of their own beside the options; named: the
-    settings have the `kind` that is the name.
+    settings have the `kind` that is the name; direct: every argument has a key of its own, and there are no options.
     """
     keys = keys or {}
-    own = [one for one in arguments_of(kind) if one.name not in given]
+    own = [argument for argument in arguments_of(kind) if argument.name not in given]
     hints = _hints(name, kind, own)
     fields: dict[str, Any] = {"kind": (Literal[name], Field(name, description="its name"))} if named else {}
-    for one in own:
-        if one.name in keys:
-            fields[one.name] = _key(keys[one.name], one)
-    options = {one.name: one for one in own if one.name not in keys}
+    for argument in own:
+        if argument.name in keys:
+            fields[argument.name] = _key(keys[argument.name], argument)
+        elif direct:
+            default = ... if argument.default is argument.empty else argument.default
+            described = Field(default, description=f"its argument `{argument.name}`")
+            fields[argument.name] = (hints[argument.name], described)
+    options = {argument.name: argument for argument in own if argument.name not in fields}
     if options:
-        annotation = _options(name, {key: (hints[key], one) for key, one in options.items()})
+        annotation = _options(name, {key: (hints[key], argument) for key, argument in options.items()})
         fields["options"] = (annotation, Field(default_factory=dict, description="its other arguments, by name"))
     made = create_model(f"{kind.__name__}Settings", __base__=base, __doc__=kind.__doc__, **fields)
-    for key, value in {"own": True, **class_variables}.items():
+    class_variables |= {"own": True} if hasattr(base, "own") else {}
+    for key, value in class_variables.items():
         setattr(made, key, value)
     return made
+
+
+def construct(kind: Any, settings: Settings, **known: Any) -> Any:
+    """An object of a class, with those of `known` and of the settings that its constructor has as arguments."""
+    values = dict(settings) | known
+    return kind(**{argument.name: values[argument.name] for argument in arguments_of(kind) if argument.name in values})
 
 
 def constructor_values(settings: Settings, *, keys: Collection[str] = ()) -> dict[str, Any]:
@@ -81,20 +94,22 @@ def _options(name: str, hints: Mapping[str, tuple[Any, inspect.Parameter]]) -> A
 
 def _hints(name: str, kind: type, arguments: Collection[inspect.Parameter]) -> dict[str, Any]:
     constructor = inspect.unwrap(kind.__init__)  # type: ignore[misc]
-    written = {one.name: one.annotation for one in arguments if one.annotation is not one.empty}
+    written = {
+        argument.name: argument.annotation for argument in arguments if argument.annotation is not argument.empty
+    }
     hints = get_type_hints(
         SimpleNamespace(__annotations__=written),
         globalns=getattr(constructor, "__globals__", {}),
         include_extras=True,
     )
-    found = {one.name: _annotation(one, hints) for one in arguments}
-    for option, annotation in found.items():
+    annotations = {argument.name: _annotation(argument, hints) for argument in arguments}
+    for option, annotation in annotations.items():
         if not _scalar(annotation):
             raise TypeError(
                 f"'{name}': its argument {option} is of type {annotation}, which no recipe can write; "
                 "allowed: bool, int, float, str, or a Literal of these"
             )
-    return found
+    return annotations
 
 
 def _annotation(argument: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
@@ -111,5 +126,5 @@ def _scalar(annotation: Any) -> bool:
     if get_origin(annotation) is Literal:
         return True
     if is_union(annotation):
-        return all(one is type(None) or _scalar(one) for one in get_args(annotation))
+        return all(part is type(None) or _scalar(part) for part in get_args(annotation))
     return annotation in (bool, int, float, str)

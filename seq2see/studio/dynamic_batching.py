@@ -12,7 +12,7 @@ from typing import Any
 
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.oracles import Oracle
+from seq2see.pipeline.inputs import Oracle
 from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions
 from seq2see.studio.http import RequestError

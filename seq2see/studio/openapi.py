@@ -12,7 +12,8 @@ from http import HTTPStatus
 from typing import Any
 
 from seq2see import __version__
-from seq2see.settings.base import ColumnSettings, first_line
+from seq2see.settings.base import first_line
+from seq2see.settings.columns import ColumnSettings
 from seq2see.studio import schemas
 from seq2see.studio.inputs import EXAMPLE
 from seq2see.studio.limits import Limits

@@ -18,10 +18,9 @@ from seq2see.looks import Prediction
 from seq2see.modalities.base import Example
 from seq2see.pipeline.explain import explain
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.input_warnings import Notices, unknown_in
-from seq2see.pipeline.oracles import Oracle, read_oracle, unreached
+from seq2see.pipeline.inputs import Notices, Oracle, read_oracle, unknown_symbols, unreached_steps
 from seq2see.pipeline.predictor import answer_options, predict
-from seq2see.pipeline.scoring import Score, follow, given_ids, score_rows
+from seq2see.pipeline.scoring import Score, follow, prefix_ids, score_rows
 from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
@@ -62,7 +61,7 @@ class InferenceService:
         predictions = await self._wait_for(self._submit(inputs))
 
         def describe() -> Record:
-            notices = self._notices(rows, request.prefix) + unreached(inputs[0].oracle, predictions)
+            notices = self._notices(rows, request.prefix) + unreached_steps(inputs[0].oracle, predictions)
             return self._describe(rows, predictions, notices, looks=request.looks, shown=request.shown)
 
         large = request.looks or request.shown or any(prediction.image is not None for prediction in predictions)
@@ -83,7 +82,7 @@ class InferenceService:
         (after,) = await self._wait_for(self._submit([edited]))
 
         def describe() -> Record:
-            notices = self._notices([row], None) + unreached(edited.oracle, [after])
+            notices = self._notices([row], None) + unreached_steps(edited.oracle, [after])
             return self._describe([row, row], [before, after], notices, looks=True, shown=request.shown)
 
         record = await self._offload(describe)
@@ -190,7 +189,7 @@ class InferenceService:
         oracle = {} if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
         check_output_length("prefix", request.prefix, self.limits)
         symbols = self._check_search(rows, options)
-        prefixes = [() if request.prefix is None else tuple(given_ids(bundle, row, request.prefix)) for row in rows]
+        prefixes = [() if request.prefix is None else tuple(prefix_ids(bundle, row, request.prefix)) for row in rows]
         return [
             QueuedInput(row, options, number, prefix, oracle, request.replace_unknown, request.maps, size)
             for number, (row, prefix, size) in enumerate(zip(rows, prefixes, symbols, strict=True))
@@ -323,7 +322,7 @@ class InferenceService:
         notices = Notices(self.served.model.bundles, outputs=outputs)
         notices.read(rows)
         if isinstance(output, str) and not self.served.model.recipe.output.one_step:
-            return unknown_in(self.served.model.bundle, output, rows, what=key) + notices.lines()
+            return unknown_symbols(self.served.model.bundle, output, rows, what=key) + notices.lines()
         return notices.lines()
 
 

@@ -144,6 +144,23 @@ def recover_checkpoint(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]
     return None, {}
 
 
+def random_state(device: torch.device) -> Tensor | None:
+    """The random state of a device; None for the CPU, whose state torch has in `get_rng_state`."""
+    if device.type == "cuda":
+        return torch.cuda.get_rng_state(device)
+    return torch.mps.get_rng_state() if device.type == "mps" else None
+
+
+def restore_random_state(device: torch.device, state: Tensor | None) -> None:
+    """Set the random state that `random_state` returned, on a device of the same kind."""
+    if state is None:
+        return
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state, device)
+    elif device.type == "mps":
+        torch.mps.set_rng_state(state)
+
+
 def set_aside(path: Path) -> None:
     """Rename a damaged checkpoint, so that it does not count as one that is kept."""
     path.replace(path.with_name(f"{path.name}{DAMAGED}"))

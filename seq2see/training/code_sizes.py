@@ -13,7 +13,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.errors import UserError
 from seq2see.evaluation.pca import Pca
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.pca import check_autoencoder, model_scale, reconstruct
+from seq2see.pipeline.vectors import check_autoencoder, model_scale, reconstruct
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import read_corpus

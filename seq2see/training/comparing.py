@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,102 @@ from seq2see.pipeline.evaluator import report_metrics
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.overrides import limits_of
-from seq2see.recipe.variants import Variant, variants
 from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import CHECKPOINTS, latest_checkpoint
 from seq2see.training.dataset import open_table
+from seq2see.training.fine_tuning import flatten
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
 from seq2see.training.resuming import SOURCES, Sources, sources_of, write_tables
 from seq2see.training.run import train
+
+# ---------------------------------------------------------------- variants
+
+OPENING, CLOSING, QUOTES = "[{", "]}", "\"'"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One variant of a recipe: (key, value as text) for each key that varies, in the order of --vary."""
+
+    changes: tuple[tuple[str, str], ...]
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.changes]
+
+    @property
+    def overrides(self) -> list[str]:
+        return [f"{key}={value}" for key, value in self.changes]
+
+    def __str__(self) -> str:
+        """As short as it is clear.
+
+        >>> str(Variant((("attention.score", "dot"),)))
+        'dot'
+        >>> str(Variant((("attention.score", "dot"), ("encoder.size", "8"))))
+        'score dot, size 8'
+        """
+        if len(self.changes) == 1:
+            return self.changes[0][1]
+        last = [key.rpartition(".")[2] for key, _ in self.changes]
+        names = last if len(set(last)) == len(last) else [key for key, _ in self.changes]
+        return ", ".join(f"{name} {value}" for name, (_, value) in zip(names, self.changes, strict=True))
+
+
+def variants(vary: Sequence[str]) -> list[Variant]:
+    """The variants of --vary KEY=A,B: every value of every key with every value of the others, the last key fastest.
+
+    >>> [str(variant) for variant in variants(["attention.score=dot,none", "decoder.size=8,9"])]
+    ['score dot, size 8', 'score dot, size 9', 'score none, size 8', 'score none, size 9']
+    """
+    axes: dict[str, list[str]] = {}
+    for option in vary:
+        key, values = _axis(option)
+        clash = next(
+            (other for other in axes if f"{key}.".startswith(f"{other}.") or other.startswith(f"{key}.")), None
+        )
+        if clash is not None:
+            raise UserError(f"--vary {option}: {clash} varies already, and one would undo the other")
+        axes[key] = values
+    if not axes:
+        raise UserError("nothing varies: give --vary KEY=A,B, for example --vary attention.score=dot,additive,none")
+    return [Variant(tuple(zip(axes, values, strict=True))) for values in product(*axes.values())]
+
+
+def _axis(option: str) -> tuple[str, list[str]]:
+    key, equals, text = option.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"--vary {option}: not KEY=A,B, for example attention.score=dot,additive,none")
+    values = separated(text)
+    if not all(values):
+        raise UserError(f"--vary {option}: a value is missing beside a comma")
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        raise UserError(f"--vary {option}: '{twice}' is given twice")
+    return key.strip(), values
+
+
+def separated(text: str) -> list[str]:
+    """Values between commas; a comma inside brackets or quotes belongs to its value.
+
+    >>> separated("8, [a, b],{x: 1, y: 2}")
+    ['8', '[a, b]', '{x: 1, y: 2}']
+    """
+    values, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in QUOTES:
+            quote = letter
+        else:
+            depth += (letter in OPENING) - (letter in CLOSING)
+        if letter == "," and depth == 0 and not quote:
+            values.append("")
+        else:
+            values[-1] += letter
+    return [value.strip() for value in values]
+
 
 # ---------------------------------------------------------------- checks
 
@@ -57,7 +146,7 @@ NO_EFFECT = (
 
 def check_comparable(recipes: Mapping[Variant, Recipe]) -> None:
     """Refuse variants whose metrics cannot be compared, and variants that are equal."""
-    settings = {variant: dict(_flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
+    settings = {variant: dict(flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
     for key in next(iter(recipes)).keys:
         changed = [path for path in _differing(list(settings.values())) if f"{path}.".startswith(f"{key}.")]
         measured = [path for path in changed if MEASURED.fullmatch(path)]
@@ -91,16 +180,6 @@ def _check_duplicates(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
 def _differing(settings: list[dict[str, Any]]) -> list[str]:
     paths = dict.fromkeys(path for values in settings for path in values)
     return [path for path in paths if any(values.get(path) != settings[0].get(path) for values in settings)]
-
-
-def _flatten(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of every setting."""
-    for key, value in settings.items():
-        inside = f"{path}.{key}" if path else key
-        if isinstance(value, dict):
-            yield from _flatten(value, inside)
-        else:
-            yield inside, value
 
 
 # ---------------------------------------------------------------- listeners

@@ -1,18 +1,23 @@
-"""From tables to what a run needs: fields, encoded training rows, dev rows, and the trivial models beside them."""
+"""The data of a run, from its tables: fields, encoded training rows, dev rows and baselines."""
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, has_column, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, resolve
 from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.split import hold_out, hold_out_tail
 from seq2see.data.tables import Table, read
@@ -20,25 +25,25 @@ from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field
 from seq2see.modalities.label import FORWARD
-from seq2see.pipeline.dataset import Dataset
+from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
-from seq2see.pipeline.streams import Stream
-from seq2see.pipeline.trained_rows import Recorder, TrainedRows, seen_by
-from seq2see.pipeline.video_rows import both_ways
+from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, measures_of
-from seq2see.settings.base import TextSettings
+from seq2see.settings.columns import TextSettings
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
 
 IN_MEMORY_TO = 16 << 20
-"""Tables of at most so many bytes are read once, and their rows held in memory until they are encoded."""
+"""The rows of tables of at most so many bytes stay in memory until they are encoded ..."""
 MAX_EXPANSION = 4
-"""... unless they are so many times as long once they are unpacked."""
+"""... unless they are more than so many times as long once they are unpacked."""
+BLOCK_CHARACTERS = 1 << 20
+"""Rows of larger tables are written to a temporary file in blocks of so many characters."""
 
 DEV_CHARACTERS = 1 << 21
-"""A stream is measured on a text of at most this length: reports come often, and hold it in memory."""
+"""Dev text of a stream that is used for reports, which come often and hold it in memory."""
 
 COUNTED_AT_ONCE = 1 << 22
 
@@ -47,8 +52,11 @@ Rows = Callable[[], Iterator[Mapping[str, str]]]
 
 @dataclass
 class Corpus:
-    """recipe: with the columns that were found; train: encoded rows or a stream; dev: rows as they are read (a stream's
-    lines); trained: the rows to train on, as hashes; notes: what to tell the user."""
+    """The data of a run.
+
+    recipe: with the columns of the table; train: encoded rows or a stream; dev: rows as they are read (of a stream its
+    lines); trained: hashes of the training rows; notes: messages for the user.
+    """
 
     recipe: Recipe
     fields: Fields
@@ -60,26 +68,26 @@ class Corpus:
 
 
 def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
-    """(name in the recipe, column it names), inputs first, the output last, unless it is made of the inputs."""
+    """(name in the recipe, column it names), inputs first, the output last, unless it is derived from the inputs."""
     inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
     return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
 
 
 def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe:
-    """The recipe with the columns that were found in a table, by which a model of it finds them in other tables.
+    """The recipe with the columns of a table, by which its model finds them in other tables.
 
-    Columns that the table does not name itself (the lines of a .txt) are left as the recipe has them.
+    Columns without a name in the table (the lines of a .txt) stay as the recipe has them.
     """
-    found = {
+    columns = {
         name: resolution.mapping[name]
         for name, column in wanted_columns(recipe)
         if table.named and resolution.mapping.get(name, column) != column
     }
     inputs = {
-        name: settings.model_copy(update={"column": found[name]}) if name in found else settings
+        name: settings.model_copy(update={"column": columns[name]}) if name in columns else settings
         for name, settings in recipe.inputs.items()
     }
-    output = recipe.output.model_copy(update={"column": found[OUTPUT]}) if OUTPUT in found else recipe.output
+    output = recipe.output.model_copy(update={"column": columns[OUTPUT]}) if OUTPUT in columns else recipe.output
     return recipe.model_copy(update={"inputs": inputs, "output": output})
 
 
@@ -92,22 +100,23 @@ def open_table(
     fields: Fields | None = None,
     numbers: Mapping[str, Check] | None = None,
 ) -> tuple[Table, Resolution]:
-    """A table and which of its columns are which; links that the recipe learns from are taken where there are any.
+    """A table, and which of its columns are those of the recipe; alignment links are optional.
 
-    fields: those of a model, which know how many numbers make a row; numbers: checks of an earlier table, which do too.
+    fields: of a model, which know how many numbers a row has; numbers: the checks of an earlier table, which do too.
     """
     table = path if isinstance(path, Table) else read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
-    found = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
+    resolution = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
     if links is not None and links in table.columns:
-        found = replace(found, mapping={**found.mapping, ALIGNMENT: links})
-    if found.note and table.headed:  # names nobody asked for may be those of a row in a table without a header
-        found = replace(found, note=f"{found.note}; the first line of {table.path.name} was read as their names")
+        resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: links})
+    if resolution.note and table.headed:  # names that nobody asked for may be a row of a table without a header
+        note = f"{resolution.note}; the first line of {table.path.name} was read as their names"
+        resolution = replace(resolution, note=note)
     new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
-    return table, replace(found, lists=lists_in(new), files=files_in(new), numbers=numbers, known=known)
+    return table, replace(resolution, lists=lists_in(new), files=files_in(new), numbers=numbers, known=known)
 
 
 def held_table(
@@ -118,7 +127,7 @@ def held_table(
     fields: Fields | None = None,
     optional: Sequence[str] = (),
 ) -> tuple[Table, Resolution]:
-    """The same for rows in memory, whose keys are columns, or the recipe's own names."""
+    """The same for rows in memory, whose keys are columns or the recipe's own names."""
     table = table_of(data, settings=recipe.data)
     names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
     if columns is None and all(name in table.columns for name in names):
@@ -130,32 +139,26 @@ def held_table(
 
 
 def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
-    """Rows in memory as the content of a table to train on."""
+    """Rows in memory as the content of a JSONL table."""
     records = records_of(data, what=what)
-    found = resolve(list(records[0]), wanted_columns(recipe), columns, path=what)
-    return as_lines(
-        records,
-        files=[
-            found.mapping[name]
-            for name, one in unbuilt_fields(recipe).items()
-            if one.settings.file and name in found.mapping
-        ],
-    )
+    mapping = resolve(list(records[0]), wanted_columns(recipe), columns, path=what).mapping
+    files = [name for name, field in unbuilt_fields(recipe).items() if field.settings.file and name in mapping]
+    return as_lines(records, files=[mapping[name] for name in files])
 
 
 def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
-    """Columns that may be given as lists, with what makes one text of them."""
+    """Columns whose values may be lists, with the function that joins a list."""
     return {name: field.from_list for name, field in fields.items() if field.elements is not None}
 
 
 def checks_in(fields: Mapping[str, Field]) -> dict[str, Check]:
-    """Columns of values that may be unusable, files apart, with what tells why: those of a model know how many numbers
-    make a row, new ones learn it from the first row."""
+    """Columns of values (not files) that may be unusable, with the function that returns the problem. The fields of a
+    model know how many numbers a row has, new ones learn it from the first row."""
     return {name: field.problem for name, field in fields.items() if field.unusable and not field.settings.file}
 
 
 def files_in(fields: Mapping[str, Field]) -> dict[str, Check]:
-    """Columns of files, with what tells why one cannot be used; each file is read once."""
+    """Columns of files, with the function that returns the problem of a file; each file is checked once."""
     return {name: cache(field.problem) for name, field in fields.items() if field.settings.file}
 
 
@@ -168,20 +171,28 @@ def read_corpus(
     fields: Fields | None = None,
     folder: Path | None = None,
 ) -> Corpus:
-    """Read, split and encode. `fields`: those of an earlier model (resuming, fine-tuning) instead of new ones."""
+    """Read the tables, split off the dev rows and encode the training rows. A table is read once.
+
+    fields: those of an earlier model (resuming, fine-tuning) instead of new ones; folder: of the run, for files of rows
+    and ids that are too many for memory.
+    """
     table, resolution = open_table(recipe, data, columns, fields=fields)
     _check_aligned(recipe, table, resolution)
-    written, recipe = recipe, with_columns(recipe, table, resolution)
+    recipes = [with_columns(recipe, table, resolution), recipe]
     notes = [resolution.note] if resolution.note else []
-    rows = _Reader(recipe, resolution, table)
-    if resolution.numbers and dev is not None:  # the first row tells how many numbers make one, before --dev is read
-        next(rows())
-    dev_table, held_out = _dev_reader([recipe, written], dev, columns, resolution)
-    kept = _cache(data, folder)
-    if recipe.data.stream:
-        return _read_stream(recipe, rows, dev=held_out, fields=fields, cache=kept, notes=notes)
-    train_rows, dev_rows, said = _split(recipe, rows, held_out)
-    notes += said
+    with closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
+        if resolution.numbers and dev is not None:  # the first row fixes how many numbers a row has, for --dev too
+            with closing(rows()) as reading:
+                next(reading)
+        dev_rows = _dev_reader(recipes, dev, columns, resolution)
+        read = _read_stream if recipe.data.stream else _read_rows
+        return read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+
+
+def _read_rows(
+    recipe: Recipe, rows: _Reader, *, dev: _Reader | None, fields: Fields | None, cache: Path | None, notes: list[str]
+) -> Corpus:
+    train_rows, dev_rows, split_notes = _split(recipe, rows, dev)
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
     recorder, outputs = Recorder.of(recipe), Counter[str]()
 
@@ -190,19 +201,19 @@ def read_corpus(
         if recipe.output.classes:
             outputs[row[OUTPUT]] += 1
 
-    train = Dataset.build(fields, train_rows(), folder=kept, used=used)
+    train = Dataset.build(fields, train_rows(), folder=cache, used=used)
     trained = recorder.finish()
-    notes += [*_shortened(recipe, train), *table.notes, *(dev_table.notes if dev_table is not None else [])]
+    notes = [*notes, *split_notes, *_shortened(recipe, train), *rows.table.notes, *(dev.table.notes if dev else [])]
     if not len(train):
-        raise UserError("; ".join([f"{data}: no rows are left to train on", *notes]))
-    if held_out is not None:
+        raise UserError("; ".join([f"{rows.table.path}: no rows are left to train on", *notes]))
+    if dev is not None:
         notes += _known_dev(recipe, trained, dev_rows)
     return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows, outputs), trained, notes)
 
 
 def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:
-    """What to say of rows of --dev that are trained on too, which set-aside rows never are."""
-    seen = seen_by([(recipe, trained)], dev)
+    """Notes on rows of --dev that are trained on too (rows that are set aside never are)."""
+    seen = training_overlap([(recipe, trained)], dev)
     what = "line" if recipe.data.stream else "row"
     return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
 
@@ -217,71 +228,138 @@ def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None
 
 
 def _cache(data: str | Path, folder: Path | None) -> Path | None:
-    """Where ids are kept that are too many for memory; None where they are not."""
+    """The folder of files of ids, for tables that are too large for memory; None for others."""
     size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
     return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
 
 
+class _RowStore:
+    """Rows of a table, kept for further passes: those of a small table in memory, others in a temporary file.
+
+    in_memory: whether the table is small; folder: of the temporary file, which the system removes when it is closed.
+    failed: the rows could not be written (a full disk), so that the table has to be read again.
+    """
+
+    def __init__(self, table: Table, *, in_memory: bool, folder: Path | None):
+        self.table, self.folder, self.failed = table, folder, False
+        self._in_memory = in_memory
+        self._rows: list[Values] = []
+        self._characters = 0
+        self._file: IO[bytes] | None = None
+        self._blocks: list[tuple[int, int]] = []
+
+    def add(self, row: Values) -> None:
+        if self.failed:
+            return
+        self._rows.append(row)
+        self._characters += sum(map(len, row.values()))
+        self._in_memory = self._in_memory and self._characters <= MAX_EXPANSION * IN_MEMORY_TO
+        if not self._in_memory and self._characters >= BLOCK_CHARACTERS:
+            self._write()
+
+    def _write(self) -> None:
+        """Write the rows in memory as one block."""
+        rows = [(row.line, row, row.written) for row in self._rows]
+        content = json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - closed by `close`
+            start = self._file.seek(0, os.SEEK_END)
+            self._file.write(content)
+            self._file.flush()
+            self._blocks.append((start, len(content)))
+        except OSError:
+            self.failed = True
+        self._rows, self._characters = [], 0
+
+    def rows(self) -> Generator[Values, None, None]:
+        for start, size in self._blocks:
+            assert self._file is not None
+            self._file.seek(start)
+            for line, values, written in json.loads(self._file.read(size)):
+                yield Values(values, self.table, line, written=written)
+        yield from self._rows
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
 class _Reader:
-    """The rows of a table, read anew at each call; those of a small table are kept in memory when first read."""
+    """The rows of a table. The table is read once; further passes take the rows from a `_RowStore`.
 
-    def __init__(self, recipe: Recipe, resolution: Resolution, table: Table):
-        self._recipe, self._resolution, self._table = recipe, resolution, table
-        self._rows: list[Mapping[str, str]] | None = None
+    keep: whether there are further passes; folder: for temporary files.
+    """
 
-    def __call__(self) -> Iterator[Mapping[str, str]]:
-        return self._read() if self._rows is None else iter(self._rows)
+    def __init__(
+        self, recipe: Recipe, resolution: Resolution, table: Table, *, keep: bool = True, folder: Path | None = None
+    ):
+        self.table, self._recipe, self._resolution = table, recipe, resolution
+        self._keep, self._folder = keep, folder
+        self._store: _RowStore | None = None
 
-    def _read(self) -> Iterator[Mapping[str, str]]:
-        path = Path(self._table.path)
+    def __call__(self) -> Generator[Values, None, None]:
+        return self._read() if self._store is None else self._store.rows()
+
+    def _read(self) -> Generator[Values, None, None]:
+        rows = self._resolution.rows(self.table, filled=filled(self._recipe))
+        if not self._keep:
+            yield from rows
+            return
+        path = Path(self.table.path)
         small = path.is_file() and path.stat().st_size <= IN_MEMORY_TO
-        rows, characters = list[Mapping[str, str]](), 0
-        for row in self._resolution.rows(self._table, filled=filled(self._recipe)):
-            characters += sum(map(len, row.values())) if small else 0
-            small = small and characters <= MAX_EXPANSION * IN_MEMORY_TO
-            if small:
-                rows.append(row)
-            yield row
-        if small:
-            self._rows = rows
+        store = _RowStore(self.table, in_memory=small, folder=self._folder)
+        try:
+            for row in rows:
+                store.add(row)
+                yield row
+            if not store.failed:
+                self._store = store
+        finally:
+            if self._store is not store:  # not all rows were read, or they could not be written
+                store.close()
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
 
 
 def filled(recipe: Recipe) -> tuple[str, ...]:
-    """Names whose values must not be empty: all that the recipe does not allow to be, but for the lines of a stream,
-    whose ends are symbols of their own."""
+    """Names whose values must not be empty. The lines of a stream may be empty, as their ends are symbols."""
     return () if recipe.data.stream else (*recipe.needed, OUTPUT)
 
 
 def _dev_reader(
     recipes: Sequence[Recipe], dev: str | Path | None, columns: Sequence[str] | None, train: Resolution
-) -> tuple[Table, Rows] | tuple[None, None]:
-    """Its columns are those of the first recipe that names them: as in the training table, or as it was written."""
+) -> _Reader | None:
+    """The rows of --dev. Its columns are those of the first recipe that names them: as in the training table, or as in
+    the recipe itself."""
     if dev is None:
-        return None, None
+        return None
     header = read(dev, settings=recipes[0].data).columns
-    fitting = (one for one in recipes if all(has_column(column, header) for _, column in wanted_columns(one)))
-    recipe = next(fitting, recipes[0])
+    named = (recipe for recipe in recipes if all(has_column(name, header) for _, name in wanted_columns(recipe)))
+    recipe = next(named, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
     if AER in measures_of(recipe):
         _check_aligned(recipe, table, resolution)
-    return table, _Reader(recipe, resolution, table)
+    return _Reader(recipe, resolution, table, keep=False)
 
 
 def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
-    """What `max_length` did to the rows."""
-    said = []
+    """Notes on what `max_length` did to the rows."""
+    notes = []
     for name, cut in train.cut.items():
         limit = train.fields.text_inputs[name].limit
-        said.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
+        notes.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
     if train.left_out:
         most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0
-        said.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
-    return said
+        notes.append(f"{counted(train.left_out, 'row')} left out: the output is longer than output.max_length {most}")
+    return notes
 
 
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
     if dev is not None:
-        return (lambda: both_ways(recipe, rows())), list(both_ways(recipe, dev())), []
+        return (lambda: with_directions(recipe, rows())), list(with_directions(recipe, dev())), []
     names = list(recipe.inputs) or [OUTPUT]
     split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
@@ -289,12 +367,12 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
-    dev_rows = list(both_ways(recipe, split.dev(rows()) if split.held is None else split.held))
-    return (lambda: both_ways(recipe, split.train(rows()))), dev_rows, [split.note]
+    dev_rows = list(with_directions(recipe, split.dev(rows()) if split.held is None else split.held))
+    return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
 def _read_stream(
-    recipe: Recipe, rows: Rows, *, dev: Rows | None, fields: Fields | None, cache: Path | None, notes: list[str]
+    recipe: Recipe, rows: _Reader, *, dev: _Reader | None, fields: Fields | None, cache: Path | None, notes: list[str]
 ) -> Corpus:
     def lines() -> Iterator[str]:
         return (row[OUTPUT] for row in rows())
@@ -317,8 +395,8 @@ def _read_stream(
     recorder = Recorder.of(recipe)
     lines_read = recorder.add_lines(train_lines())
     stream = Stream.build(fields.text_output, lines_read, path=None if cache is None else cache / OUTPUT)
-    named = recipe.evaluation.baseline != "none"
-    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if named else []
+    wanted = recipe.evaluation.baseline != "none"
+    baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if wanted else []
     dev_rows: list[Mapping[str, str]] = [{OUTPUT: line} for line in dev_lines]
     trained = recorder.finish()
     if dev is not None:
@@ -340,24 +418,24 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows, outputs: Counter[str]) -> list[Baseline]:
-    """The trivial model the recipe (or the kind of task) names, and the unigram model for perplexity.
+    """The baseline that the recipe names, or the default of the task, and the unigram model for perplexity.
 
-    outputs: how often each stands in the training rows, where they are labels.
+    outputs: the counts of labels in the training rows.
     """
     name = recipe.evaluation.baseline or default_baseline(
         recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
     )
-    made: list[Baseline] = []
+    baselines: list[Baseline] = []
     if name not in ("none", "unigram"):
-        made.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
+        baselines.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
     if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
-        made.append(Unigram.from_counts(counts, sequences=len(train)))
-    return made
+        baselines.append(Unigram.from_counts(counts, sequences=len(train)))
+    return baselines
 
 
 def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[str]) -> TrainingRows:
-    """The training rows as baselines are fitted to them."""
+    """The training rows in the forms that baselines are fitted to."""
 
     def pairs() -> Iterator[tuple[str, str]]:
         name = next(iter(recipe.texts))
@@ -371,13 +449,13 @@ def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[
 
 
 def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
-    """How often each symbol of the vocabulary stands in the outputs as they are predicted: others are `<unk>`.
+    """The counts of symbols in the outputs, with `<unk>` for symbols outside the vocabulary.
 
-    (A vocabulary's own counts know nothing of `<unk>`, and where it is shared they are also those of the inputs.)
+    The vocabulary's own counts have no `<unk>`, and those of a shared vocabulary include the inputs.
     """
     symbols = fields.output.vocabulary.symbols
     counts = np.zeros(len(symbols), dtype=np.int64)
     for start in range(0, len(ids), COUNTED_AT_ONCE):
-        some = np.asarray(ids[start : start + COUNTED_AT_ONCE])
-        counts += np.bincount(np.where(some < len(symbols), some, UNK), minlength=len(symbols))
+        block = np.asarray(ids[start : start + COUNTED_AT_ONCE])
+        counts += np.bincount(np.where(block < len(symbols), block, UNK), minlength=len(symbols))
     return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}

@@ -13,8 +13,7 @@ from torch import Tensor
 from seq2see.data.batches import BatchPlan
 from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
-from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.streams import Stream
+from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.losses import Loss, Objective
 

@@ -24,9 +24,9 @@ from seq2see.errors import UserError
 from seq2see.files import finite, unwritable, write_bytes
 from seq2see.looks import Looks, Pixels, Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.predictor import options_of, predict
-from seq2see.pipeline.scoring import given_ids
+from seq2see.pipeline.scoring import prefix_ids
+from seq2see.training.checkpoints import random_state, restore_random_state
 from seq2see.training.reports import update_of
 
 CONSIDERED = 100
@@ -48,7 +48,7 @@ def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> l
         return []
     grouped = group_references(dev[: 4 * CONSIDERED])
     questions = [question for question in grouped if any(question.references)][:CONSIDERED]
-    files = {name for name, given in bundle.recipe.inputs.items() if given.file}
+    files = {name for name, settings in bundle.recipe.inputs.items() if settings.file}
 
     def length(question: Question) -> int:
         texts = [value for name, value in question.inputs.items() if name not in files]
@@ -62,9 +62,9 @@ def examples(bundle: Bundle, dev: Sequence[Mapping[str, str]], number: int) -> l
 class Camera:
     """Takes frames of some examples; what never changes is in the scenes."""
 
-    def __init__(self, bundle: Bundle, shown: Sequence[Question]):
-        self.bundle, self.shown = bundle, shown
-        self.rows = [question.inputs for question in shown]
+    def __init__(self, bundle: Bundle, questions: Sequence[Question]):
+        self.bundle, self.questions = bundle, questions
+        self.rows = [question.inputs for question in questions]
         self.label = bundle.recipe.output.one_step
         self.longest = 1 if self.label else max(len(ids) for ids in self._targets())
 
@@ -76,13 +76,15 @@ class Camera:
         else:
             free, forced = self._free(), self._forced()
         scenes, frames = [], []
-        for question, own, reference in zip(self.shown, free, forced, strict=True):
+        for question, own, reference in zip(self.questions, free, forced, strict=True):
             scenes.append(self._scene(question, reference))
             frames.append(finite(_frame_of(question, own, reference)))
         return scenes, frames
 
     def _targets(self) -> list[list[int]]:
-        targets = [[*given_ids(self.bundle, shown.inputs, shown.references[0]), EOS] for shown in self.shown]
+        targets = [
+            [*prefix_ids(self.bundle, question.inputs, question.references[0]), EOS] for question in self.questions
+        ]
         return [ids[:STEPS] for ids in targets]
 
     def _forced(self) -> list[Prediction]:
@@ -147,8 +149,8 @@ def _frame_of(question: Question, free: Prediction, forced: Prediction) -> Recor
     record["probabilities"] = record["probabilities"][:steps]
     if forced.looks.name in forced.looks.rows:  # self-attention of an encoder, whose rows are not outputs
         del record["probabilities"]
-    shown = np.round(forced.looks.weights[:steps, :places].astype(np.float64), 3)
-    record["weights"] = [[value or 0 for value in row] for row in shown.tolist()]
+    weights = np.round(forced.looks.weights[:steps, :places].astype(np.float64), 3)
+    record["weights"] = [[value or 0 for value in row] for row in weights.tolist()]
     return record
 
 
@@ -197,8 +199,8 @@ class Film:
     def __init__(self, bundle: Bundle, dev: Sequence[Mapping[str, str]], *, folder: Path):
         self.path = folder / FILM
         self.bundle, self.last = bundle, 0
-        shown = examples(bundle, dev, bundle.recipe.training.film)
-        self.camera = Camera(bundle, shown) if shown else None
+        questions = examples(bundle, dev, bundle.recipe.training.film)
+        self.camera = Camera(bundle, questions) if questions else None
 
     def begin(self, update: int, *, epoch: float, seconds: float, resumed: bool) -> None:
         """Start a new film, or on resuming continue the old one from the checkpoint's update, if its examples are the

@@ -13,8 +13,8 @@ from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
 
 
-def flatten(value: Any, path: str, *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """(path, value) of every setting below a path, except keys that are free, at any depth.
+def flatten(value: Any, path: str = "", *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """(path, value) of every setting, except keys that are free, at any depth. path: of the value itself.
 
     >>> dict(flatten({"size": 3, "embedding": {"size": 4, "dropout": 0.1}}, "encoder", free=["dropout"]))
     {'encoder.size': 3, 'encoder.embedding.size': 4}
@@ -24,7 +24,7 @@ def flatten(value: Any, path: str, *, free: Collection[str] = ()) -> Iterator[tu
         return
     for key, inside in value.items():
         if key not in free:
-            yield from flatten(inside, f"{path}.{key}", free=free)
+            yield from flatten(inside, f"{path}.{key}" if path else key, free=free)
 
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")

@@ -15,14 +15,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2see.cells import cells
 from seq2see.data.batches import Labels, Sequences
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.faithful import embedded
+from seq2see.pipeline.faithful import embedding_leaves
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.cells import with_cell
-from seq2see.settings.base import CELLS
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import RowFeed
 from seq2see.training.reports import Report
@@ -44,7 +43,7 @@ def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) ->
     name = next(iter(bundle.recipe.texts), None)
     if name is None and bundle.recipe.inputs:
         raise UserError("gradients through time are taken at symbols, and this model reads none")
-    with embedded(network, name) if name else _decoder_embeddings(network.decoder) as vectors:
+    with embedding_leaves(network, name) if name else _decoder_embeddings(network.decoder) as vectors:
         step, ready = network.forward_batch(batch)
         target = batch.target
         if not isinstance(target, Sequences | Labels):
@@ -129,10 +128,10 @@ def gradient_runs(
     """
     base = load_recipe(recipe, overrides=overrides)
     _check(base)
-    recipes = {cell: with_cell(base, cell) for cell in CELLS}
+    recipes = {cell: with_cell(base, cell) for cell in cells}
     corpus = read_corpus(base, data, dev=dev, columns=columns)
     longest = _longest(corpus, rows)
-    runs = [GradientRun(cell, clip) for cell in CELLS for clip in (base.training.clip or 1.0, 0.0)]
+    runs = [GradientRun(cell, clip) for cell in cells for clip in (base.training.clip or 1.0, 0.0)]
     for run in runs:
         _train(_limited(recipes[run.cell], run.clip, updates), corpus, longest, run)
     return runs
@@ -143,13 +142,42 @@ def _check(recipe: Recipe) -> None:
     if recipe.data.stream:
         raise UserError("gradients through time are taken of rows, and data.stream makes one text of them")
     if recipe.inputs and not recipe.texts:
-        read = ", ".join(f"{name} ({one.kind})" for name, one in recipe.inputs.items())
+        read = ", ".join(f"{name} ({column.kind})" for name, column in recipe.inputs.items())
         raise UserError(
             f"gradients through time are taken at symbols, and this recipe reads none: {read}; "
             "allowed: recipes with an input of text, and language models"
         )
     if recipe.output.numeric:
         raise UserError("gradients through time are those of -log P, and this recipe's model gives numbers")
+
+
+def with_cell(recipe: Recipe, cell: str) -> Recipe:
+    """The recipe with that cell in every recurrent part; options that the cell does not have are dropped.
+
+    >>> with_cell(load_recipe("translation"), "lstm").decoder.cell
+    'lstm'
+    """
+    settings = recipe.to_dict()
+    parts = [column.get("encoder") or settings.get("encoder") or {} for column in settings["inputs"].values()]
+    parts += [part["recurrent"] for part in parts if isinstance(part.get("recurrent"), dict)]
+    recurrent = [part for part in parts if _has_cell(part)]
+    if settings["decoder"].get("kind") == "recurrent":
+        recurrent.append(settings["decoder"])
+    if not recurrent:
+        raise UserError("the recipe has no recurrent cell: neither its encoders nor its decoder read step by step")
+    for part in recurrent:
+        for option in cells.settings[part["cell"]].model_fields:
+            if option not in cells.settings[cell].model_fields:
+                part.pop(option, None)
+        part["cell"] = cell
+    return load_recipe(settings)
+
+
+def _has_cell(part: dict[str, Any]) -> bool:
+    """Whether an encoder uses its cell: it may be switched off, and levels of self-attention have none."""
+    if part.get("kind") == "hierarchical" and "recurrent" not in part["levels"]:
+        return False
+    return "cell" in part and part.get("over_time", "recurrent") == "recurrent"
 
 
 def _longest(corpus: Corpus, number: int) -> list[Mapping[str, str]]:
@@ -189,8 +217,8 @@ def _through_time(bundle: Bundle, rows: list[Mapping[str, str]]) -> list[tuple[f
 
 
 def _norm(bundle: Bundle) -> float:
-    slopes: list[Tensor] = [one.grad.norm() for one in bundle.network.parameters() if one.grad is not None]
-    return float(torch.stack(slopes).norm())
+    gradients = [parameter.grad for parameter in bundle.network.parameters() if parameter.grad is not None]
+    return float(torch.stack([gradient.norm() for gradient in gradients]).norm())
 
 
 def _no_evaluation(_bundle: Bundle) -> Report:

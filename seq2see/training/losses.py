@@ -46,7 +46,7 @@ class Objective:
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
-        self.aligned = fields.aligning.name if fields.aligning is not None and settings.alignment.weight else None
+        self.aligned = fields.alignment.name if fields.alignment is not None and settings.alignment.weight else None
 
     @property
     def passes(self) -> int:

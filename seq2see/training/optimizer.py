@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.errors import UserError
-from seq2see.pipeline.weights import check_signed, read_tensors, write_tensors
+from seq2see.pipeline.weights import check_checksum, read_tensors, write_tensors
 from seq2see.recipe.schema import TrainingSettings
 
 
@@ -138,7 +138,7 @@ def existing_weights(folder: Path, kept: list[list[float]]) -> tuple[list[list[f
         path = _path(folder, entry[1])
         if path.is_file():
             try:
-                check_signed(path)
+                check_checksum(path)
                 existing.append(entry)
             except UserError as error:
                 problems.append(str(error))

@@ -223,5 +223,5 @@ def write_examples(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]
 
 def _absolute(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
     """The row with absolute paths."""
-    files = [name for name, given in recipe.inputs.items() if given.file]
+    files = [name for name, settings in recipe.inputs.items() if settings.file]
     return {name: str(Path(value).absolute()) if name in files else value for name, value in row.items()}

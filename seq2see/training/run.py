@@ -9,36 +9,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
+from seq2see.cells import CellSettings
 from seq2see.data.columns import OUTPUT
+from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, vocabulary_sizes
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.devices import machine_memory, usable
 from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.frozen_features import keep_features
-from seq2see.pipeline.parameters import of_recipe, total
+from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
-from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
+from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
 from seq2see.recipe import Recipe, load_recipe, notes
-from seq2see.settings.base import CellSettings
-from seq2see.settings.decoders import WrittenSettings
+from seq2see.recipe.schema import with_plugins
 from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
-from seq2see.training.fine_tuning import initial_weights
+from seq2see.training.fine_tuning import flatten, initial_weights
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, samples_of, write_examples
 from seq2see.training.resuming import SOURCES, Sources, check_free, has_checkpoint, write_tables
 from seq2see.training.trainer import Trainer
@@ -56,7 +55,7 @@ def compute_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, 
         yield from (field.file(field.value(train.stores[name][row])) for row in range(len(train)))
         yield from (field.file(row[name]) for row in dev)
 
-    keep_features(bundle, files, _Speed(say))
+    store_features(bundle, files, _Speed(say))
 
 
 class _Speed:
@@ -82,10 +81,12 @@ MOST_LISTED = 3
 HUGE = 1 << 31
 
 
-def check_fits(recipe: Recipe, fields: Fields) -> None:
+def check_fits(recipe: Recipe, fields: Fields, network: nn.Module | None = None) -> None:
     """Refuse a model whose weights, gradients and optimiser state exceed the machine's memory.
 
-    Activations are not counted, as they depend on the batch, so a model that passes may still be too large.
+    network: the model, if it is built already. Without it, parameters are counted on the meta device, which takes
+    milliseconds and no memory, so that a model that is too large is refused before anything is allocated. Activations
+    are not counted, as they depend on the batch: a model that passes may still be too large.
     """
     memory = machine_memory()
     if memory is None:
@@ -93,7 +94,8 @@ def check_fits(recipe: Recipe, fields: Fields) -> None:
     each = BYTES * _copies(recipe)
     needed = _lower_bound(recipe) * each
     if needed <= memory:
-        needed = parameters_of(recipe, fields) * each
+        network = meta_network(recipe, vocabulary_sizes(recipe, fields)) if network is None else network
+        needed = sum(parameter.numel() for parameter in network.parameters()) * each
     if needed > memory:
         raise UserError(
             f"the model is too large for this machine: training it takes at least {needed / GIGABYTE:,.0f} GB (weights,"
@@ -102,22 +104,16 @@ def check_fits(recipe: Recipe, fields: Fields) -> None:
         )
 
 
-def parameters_of(recipe: Recipe, fields: Fields) -> int:
-    """The number of parameters of the model, counted without allocating them."""
-    known = {recipe.vocabulary_owner(name): field.size for name, field in fields.all.items() if field.size}
-    return total(of_recipe(recipe, known))[()]
-
-
 def _lower_bound(recipe: Recipe) -> int:
     """A lower bound of the number of parameters, for sizes beyond what torch can represent.
 
     A recurrent layer has at least size * size parameters; a size of billions counts at least itself.
     """
     readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
-    cells: list[CellSettings | WrittenSettings] = [one for one in readers if isinstance(one, CellSettings)]
+    cells: list[CellSettings | WrittenSettings] = [reader for reader in readers if isinstance(reader, CellSettings)]
     if isinstance(recipe.decoder, WrittenSettings) and not recipe.decoder.own and not recipe.output.one_step:
         cells.append(recipe.decoder)
-    huge = sum(size for _, size in _sizes(recipe.to_dict()) if size > HUGE)
+    huge = sum(size for size in _sizes(recipe).values() if size > HUGE)
     return huge + sum(cell.layers * cell.size**2 for cell in cells)
 
 
@@ -134,7 +130,7 @@ def _copies(recipe: Recipe) -> int:
 
 def _largest(recipe: Recipe, fields: Fields) -> list[str]:
     """The keys with the largest numbers, as 'encoder.size 4,096'."""
-    sizes = dict(_sizes(recipe.to_dict()))
+    sizes = _sizes(recipe)
     for name, field in fields.all.items():
         key = name if name == OUTPUT else f"inputs.{name}"
         sizes[f"{key}.vocabulary"] = field.size
@@ -143,15 +139,10 @@ def _largest(recipe: Recipe, fields: Fields) -> list[str]:
     return [f"{key} {sizes[key]:,}" for key in ordered[:MOST_LISTED] if sizes[key] >= least]
 
 
-def _sizes(settings: Any, path: str = "") -> list[tuple[str, int]]:
-    sizes = []
-    for key, value in settings.items():
-        inside = f"{path}.{key}" if path else key
-        if isinstance(value, dict):
-            sizes += _sizes(value, inside)
-        elif key in SIZES and isinstance(value, int):
-            sizes.append((inside, value))
-    return sizes
+def _sizes(recipe: Recipe) -> dict[str, int]:
+    """{path: value} of the settings that are sizes."""
+    settings = flatten(recipe.to_dict())
+    return {path: value for path, value in settings if path.rpartition(".")[2] in SIZES and isinstance(value, int)}
 
 
 # ---------------------------------------------------------------- the run
@@ -194,18 +185,18 @@ def _train(
 ) -> Bundle:
     checkpoint, damaged = None, dict[Path, str]()
     if resume:  # before the rows are read and anything is written
-        check_files(folder, free=RECIPE)
+        check_files(folder, editable=RECIPE)
         checkpoint, damaged = recover_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    device = usable(settings.device, key="training.device")
+    device = find_device(settings.device, key="training.device")
     seed_everything(settings.seed)
     fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
     measured, metric = report_metrics(recipe)
     corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
     recipe = corpus.recipe
-    bundle = _bundle(recipe, corpus, start, fresh=not resume)
+    bundle = _create(recipe, corpus, start, fresh=not resume)
     earlier = TrainedRows.load(folder) if resume else start.trained if start is not None else None
     bundle.trained = corpus.trained.joined(earlier)
     bundle.network.to(device)
@@ -215,7 +206,7 @@ def _train(
             folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
         )
         write_examples(folder, recipe, corpus.dev)
-    if not resume or recipe != load_recipe(folder / RECIPE) or RECIPE in changed_files(folder):
+    if not resume or recipe != load_recipe(folder / RECIPE, complete=True) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
@@ -285,9 +276,15 @@ def _sample(bundle: Bundle) -> list[Prediction]:
     return predict([bundle], [{}], options_of(bundle.recipe, sample=True, n_best=1, max_length=most))
 
 
-def _bundle(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
-    check_fits(recipe, corpus.fields)
+def _create(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool) -> Bundle:
+    """The model to train: the only network that is built. Its size is checked first, but for constructors of plug-ins,
+    which need not work on the meta device."""
+    plugins = with_plugins(recipe)
+    if not plugins:
+        check_fits(recipe, corpus.fields)
     bundle = Bundle.create(recipe, corpus.fields, pretrained=fresh and start is None)
+    if plugins:
+        check_fits(recipe, corpus.fields, bundle.network)
     if start is not None:
         fill(bundle.network, initial_weights(bundle.network, start.network), path=Path("the model to go on from"))
     bundle.baselines = corpus.baselines

@@ -19,7 +19,6 @@ from torch import nn
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
-from seq2see.pipeline.devices import random_state, restore_random_state
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
 from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
 from seq2see.training.checkpoints import (
@@ -27,6 +26,8 @@ from seq2see.training.checkpoints import (
     Checkpoint,
     CheckpointSchedule,
     TrainingState,
+    random_state,
+    restore_random_state,
     save_checkpoint,
     set_aside,
 )

@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import nn
 
+from seq2see.attention import scores
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.settings.attention import SCORES
 
 Combination = dict[str, str]
 
 AXES: dict[str, list[str]] = {
-    "score": list(SCORES),
+    "score": list(scores.settings),
     "normaliser": ["softmax", "sparsemax", "entmax15"],
     "scope": ["global", "local-monotonic", "local-predicted"],
     "choice": ["soft", "score-function", "gumbel"],
@@ -42,7 +42,7 @@ LENGTHS = {"source": [7, 3, 1, 0, 5], "other": [2, 5, 4, 3, 0]}
 def fits(one: Mapping[str, str]) -> bool:
     """Whether the recipe allows it; what is refused would have no effect, or goes by the order that a set, which the
     last two encoders read, does not have."""
-    if one["encoder"] != "recurrent" and (one["scope"] != "global" or SCORES[one["score"]].ordered):
+    if one["encoder"] != "recurrent" and (one["scope"] != "global" or scores[one["score"]].ordered):
         return False
     constant = one["score"] == "uniform" and one["scope"] != "local-predicted"
     if one["score"] == "uniform" and one["scope"] == "global" and one["normaliser"] != "softmax":

@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention import Look, build_attention
+from seq2see.attention import Look, build_attention, scores
 from seq2see.memory import Layout, LayoutKind, Places, View
-from seq2see.settings.attention import SCORES
 from tests.settings import attention_of
 
 SIZE, STEPS, ROWS, COLUMNS = 6, 3, 3, 5
@@ -45,7 +44,7 @@ def looks(attention: torch.nn.Module, places: Places, queries: Tensor) -> list[L
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("scope", ["global", "local-monotonic", "local-predicted"])
 @pytest.mark.parametrize("layout", ["tokens", "grid"])
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", scores.settings)
 def test_a_row_looks_alike_alone_and_in_a_batch(score: str, layout: LayoutKind, scope: str, heads: int) -> None:
     window = {} if scope == "global" else {"window": 1}
     settings = attention_of(score=score, scope=scope, heads=heads, size=4, **window)

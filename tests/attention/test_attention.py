@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.attention import Attention, Candidates, Score, build_score, masked_softmax
+from seq2see.attention import Attention, Candidates, Score, build_score, masked_softmax, scores
 from seq2see.attention.scopes import LocalMonotonic
 from seq2see.attention.scores import Additive, Dot
 from seq2see.memory import Places, View
-from seq2see.settings.attention import SCORES
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
 EMPTY = 2
@@ -21,7 +20,7 @@ def places(*, states: Tensor | None = None) -> Places:
     return Places(torch.randn(4, 4, 6) if states is None else states, MASK)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", scores.settings)
 def test_weights_and_context_are_softmax_and_weighted_mean(name: str) -> None:
     attention = Attention(build_score(name, 6, 6))
     given, query = places(), torch.randn(4, 3, 6)
@@ -35,7 +34,7 @@ def test_weights_and_context_are_softmax_and_weighted_mean(name: str) -> None:
             np.testing.assert_allclose(look.context[b, t].detach(), expected @ states[b, :length], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", scores.settings)
 def test_padding_gets_exactly_nothing_and_never_poisons_a_gradient(name: str) -> None:
     attention = Attention(build_score(name, 6, 6))
     states, query = torch.randn(4, 4, 6), torch.randn(4, 3, 6, requires_grad=True)
@@ -55,7 +54,7 @@ def test_padding_gets_exactly_nothing_and_never_poisons_a_gradient(name: str) ->
         assert tensor.grad is None or torch.isfinite(tensor.grad).all()
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", scores.settings)
 def test_several_queries_are_looked_at_as_one_at_a_time(name: str) -> None:
     attention = Attention(build_score(name, 6, 6))
     query = torch.randn(4, 3, 6)
@@ -67,7 +66,7 @@ def test_several_queries_are_looked_at_as_one_at_a_time(name: str) -> None:
         torch.testing.assert_close(one.weights[:, 0], together.weights[:, t], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", scores.settings)
 def test_a_row_looks_alike_alone_and_in_a_padded_batch(name: str) -> None:
     attention = Attention(build_score(name, 6, 6))
     given, query = places(), torch.randn(4, 1, 6)
@@ -119,7 +118,7 @@ def test_weights_are_of_single_precision_whatever_the_energies() -> None:
     assert weights[0, 0, 0].item() == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", scores.settings)
 @pytest.mark.parametrize("local", [False, True])
 def test_a_model_of_half_precision_looks_as_one_of_single_precision(name: str, local: bool) -> None:
     attention = Attention(build_score(name, 6, 6), scope=LocalMonotonic(View(6), reach=2) if local else None)

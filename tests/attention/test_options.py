@@ -16,12 +16,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from seq2see.attention import scores
+from seq2see.attention.build import AttentionSettings
+from seq2see.attention.choices import GumbelSettings
 from seq2see.data.batches import Batch
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.schema import LossSettings
-from seq2see.settings.attention import SCORES, AttentionSettings, GumbelSettings
 from tests.attention.combinations import CLASSES, SYMBOLS, batch_of
 from tests.objectives import objective_of
 
@@ -174,7 +176,7 @@ def test_every_option_of_attention_and_every_term_of_looks_is_tried() -> None:
     assert known == OTHERWISE.keys() | ELSEWHERE
 
 
-@pytest.mark.parametrize(("number", "score"), list(enumerate(SCORES)))
+@pytest.mark.parametrize(("number", "score"), list(enumerate(scores.settings)))
 def test_options_of_every_score_are_felt_or_refused(number: int, score: str) -> None:
     """Bases and tasks take turns; `make slow` has all of them."""
     bases = list(BASES.values())
@@ -183,7 +185,7 @@ def test_options_of_every_score_are_felt_or_refused(number: int, score: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", scores.settings)
 @pytest.mark.parametrize("task", TASKS)
 def test_all_options_are_felt_or_refused(task: str, score: str, base: str) -> None:
     assert inert(task, {"score": score, **BASES[base]}) == []

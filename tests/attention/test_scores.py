@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -18,13 +16,12 @@ from seq2see.attention.scores import Concat, Cosine, Deep, Location, options
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import SCORES
 
 Array = NDArray[np.float64]
 QUERY, KEY, PLACES = 4, 6, 5
 SAME_SIZE = {"dot", "scaled-dot", "cosine"}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
-    **{name: (name, {}) for name in SCORES},
+    **{name: (name, {}) for name in scores.settings},
     "cosine with temperature": ("cosine", {"learned_temperature": True}),
     "deep of one layer": ("deep", {"layers": 1, "size": 3}),
     "deep of three layers": ("deep", {"layers": 3, "size": 3}),
@@ -192,37 +189,26 @@ def test_an_unknown_score_is_refused_with_the_nearest_name() -> None:
         build_score("aditive", 4, 4)
 
 
-KNOWN_BEFORE = """
-from seq2see.settings.attention import SCORES
-written = {name: {key for key in one.model_fields} for name, one in SCORES.items()}
-from seq2see.attention.scores import options, scores
-import seq2see.attention
-registered = {name: options(name) for name in scores}
-assert written == registered, (written, registered)
-"""
-
-
-def test_recipes_know_the_scores_that_are_here_and_their_settings() -> None:
-    """In a process of its own: registering a score tells recipes of it, so that here the two are always alike."""
-    run = subprocess.run([sys.executable, "-c", KNOWN_BEFORE], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+def test_the_settings_of_scores_are_the_arguments_of_their_constructors() -> None:
+    for name in scores:
+        assert set(scores.settings[name].model_fields) == options(name), name
 
 
 def test_every_setting_of_a_score_is_a_key_of_the_recipe_with_the_same_default() -> None:
     for name in scores:
         for option in options(name):
             default = inspect.signature(scores[name].__init__).parameters[option].default
-            assert SCORES[name].model_fields[option].default == default, (name, option)
+            assert scores.settings[name].model_fields[option].default == default, (name, option)
 
 
 @pytest.fixture
 def _own_scores() -> Iterator[None]:
     """What a test registers is forgotten after it."""
-    kinds, known = dict(scores._kinds), dict(SCORES)
+    kinds, known = dict(scores._kinds), dict(scores.settings)
     yield
     scores._kinds = kinds
-    SCORES.clear()
-    SCORES.update(known)
+    scores.settings.clear()
+    scores.settings.update(known)
 
 
 @pytest.mark.usefixtures("_own_scores")

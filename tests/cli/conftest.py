@@ -18,9 +18,7 @@ from seq2see.attention import scores
 from seq2see.cli import main
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
-from seq2see.settings.attention import SCORES
-from seq2see.settings.base import ENCODERS
-from seq2see.settings.decoders import DECODERS
+from seq2see.settings.columns import ENCODERS
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
@@ -68,7 +66,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of one's own; what a plug-in registers is forgotten with it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    tables: list[dict[str, Any]] = [scores._kinds, encoders._kinds, decoders._kinds, SCORES, ENCODERS, DECODERS]
+    tables: list[dict[str, Any]] = [
+        scores._kinds,
+        encoders._kinds,
+        decoders._kinds,
+        scores.settings,
+        ENCODERS,
+        decoders.settings,
+    ]
     known, loaded = [dict(table) for table in tables], set(sys.modules)
     yield tmp_path
     for table, before in zip(tables, known, strict=True):

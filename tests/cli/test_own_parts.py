@@ -12,8 +12,7 @@ from seq2see.cli.app import import_plugins
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
-from seq2see.settings.base import ENCODERS
-from seq2see.settings.decoders import DECODERS
+from seq2see.settings.columns import ENCODERS
 from seq2see.training.comparing import fingerprint
 from seq2see.training.resuming import Sources
 from tests.cli.conftest import Run
@@ -68,7 +67,7 @@ def test_a_folder_names_the_parts_and_never_brings_them(call: Call, here: Path, 
     trained = call("train", spelling, "--data", pairs, *kinds, "--updates", "2", "--out", "run", "--plugin", "far")
     assert trained.code == 0, trained.err
     assert "look run INPUT --out look.png --plugin far" in trained.err
-    for known in (ENCODERS, DECODERS):
+    for known in (ENCODERS, decoders.settings):
         for name in [name for name, settings in known.items() if settings.own]:
             del known[name]
     lost = call("predict", "run", "abcd")
@@ -219,5 +218,5 @@ def test_a_decoder_of_ones_own_gives_labels(call: Call, here: Path, verdicts: Pa
 
 def test_what_the_house_brings_needs_no_plugin() -> None:
     assert sorted(encoders) == sorted(ENCODERS)
-    assert sorted(decoders) == sorted(DECODERS)
-    assert not any(settings.own for settings in (*ENCODERS.values(), *DECODERS.values()))
+    assert sorted(decoders) == sorted(decoders.settings)
+    assert not any(settings.own for settings in (*ENCODERS.values(), *decoders.settings.values()))

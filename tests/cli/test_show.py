@@ -13,9 +13,16 @@ import pytest
 
 import seq2see
 from seq2see.attention import LookEquations, scores
-from seq2see.pipeline.equations import decoder_equations
-from seq2see.pipeline.five_answers import answers_of
-from seq2see.pipeline.parameters import Count, of_network, of_recipe, shown, skeleton, total
+from seq2see.pipeline.bundle import meta_network
+from seq2see.pipeline.five_answers import (
+    Count,
+    answers_of,
+    decoder_equations,
+    format_count,
+    network_parameters,
+    recipe_parameters,
+    total_count,
+)
 from seq2see.recipe import Recipe, load_recipe, shipped
 from tests.cli.conftest import Run
 
@@ -24,7 +31,7 @@ Call = Callable[..., Run]
 
 def look_equations(recipe: Recipe) -> LookEquations:
     """How the decoder of a recipe attends to its inputs."""
-    equations = decoder_equations(recipe, skeleton(recipe, {})).attention
+    equations = decoder_equations(recipe, meta_network(recipe, {})).attention
     assert equations is not None
     return equations
 
@@ -50,17 +57,17 @@ def test_the_total_of_a_model_is_the_number_of_its_parameters(
 def test_the_formula_of_a_recipe_holds_for_its_model(name: str, request: pytest.FixtureRequest) -> None:
     bundle = seq2see.load(request.getfixturevalue(name)).bundle
     sizes = {name: len(field.vocabulary) for name, field in bundle.fields.all.items()}
-    counted = of_recipe(bundle.recipe, {})
-    assert worth(total(counted), sizes) == worth(total(of_network(bundle.network)), {})
-    known = of_recipe(bundle.recipe, sizes)
-    assert [one.shape for one in known] == [one.shape for one in of_network(bundle.network)]
+    counted = recipe_parameters(bundle.recipe, {})
+    assert worth(total_count(counted), sizes) == worth(total_count(network_parameters(bundle.network)), {})
+    known = recipe_parameters(bundle.recipe, sizes)
+    assert [one.shape for one in known] == [one.shape for one in network_parameters(bundle.network)]
 
 
 def test_a_vocabulary_that_enters_twice_is_squared() -> None:
     recipe = load_recipe({"decoder": {"embedding": {"kind": "one-hot"}, "size": 4}})
-    count = total(of_recipe(recipe, {}))
+    count = total_count(recipe_parameters(recipe, {}))
     assert count["output", "output"] == 1  # V sees e(y_{t-1}), as long as the vocabulary
-    assert shown({(): 0, ("output",): 1, ("output", "output"): 2}) == "|output| + 2 |output| |output|"
+    assert format_count({(): 0, ("output",): 1, ("output", "output"): 2}) == "|output| + 2 |output| |output|"
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -185,14 +192,14 @@ def test_no_two_parameters_have_one_name(score: str, kind: str, scope: str, head
     flat = load_recipe({"inputs": {"x": {}}, "encoder": {"size": 4}, "attention": attention, "decoder": decoder})
     nested = load_recipe(through(**attention), overrides=[f"decoder.kind={kind}", "decoder.layers=2"])
     for made in (flat, nested):
-        named = [(one.part, one.name) for one in of_recipe(made, {})]
+        named = [(one.part, one.name) for one in recipe_parameters(made, {})]
         attended = [one for one in named if one[0].startswith("attention")]
         assert len(attended) == len(set(attended)), sorted(one for one in attended if attended.count(one) > 1)
 
 
 def test_both_levels_of_heads_are_named_as_in_their_equations() -> None:
     made = through(score="additive", size=4, heads=2)
-    shapes = {one.name: one.shape for one in of_recipe(made, {}) if one.part == "attention over doc.words"}
+    shapes = {one.name: one.shape for one in recipe_parameters(made, {}) if one.part == "attention over doc.words"}
     assert shapes["W_q, words"] == shapes["W_q, sentences"] == ("4", "4")
     for level in ("words", "sentences"):
         assert shapes[f"W_q of heads, {level}"] == shapes[f"W_k of heads, {level}"] == ("8", "8")

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.decoders import Conditions, Ready, RecurrentDecoder, State, Step
+from seq2see.decoders.base import DecoderSettings
 from seq2see.embeddings import build_embedding
 from seq2see.memory import Memory, Places, View
-from seq2see.settings.decoders import DecoderSettings
 from tests.settings import attention_of
 
 SYMBOLS, SIZE, ROWS, PLACES, STEPS = 7, 6, 3, 4, 5

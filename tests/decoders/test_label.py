@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
+from seq2see.attention import scores
 from seq2see.decoders import Conditions, LabelDecoder
+from seq2see.decoders.base import DecoderSettings
 from seq2see.errors import UserError
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES
-from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
 from tests.settings import attention_of
 
@@ -58,7 +58,7 @@ def test_the_state_asks_and_the_label_sees_state_and_context() -> None:
     assert (step.looks["premise"].weights[~MASK] == 0).all()
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", scores.settings)
 def test_every_score_serves_with_a_learned_question(score: str) -> None:
     made, given = decoder(score=score, looks=INPUTS, start=()), memory(inputs=INPUTS)
     ready = made.prepare(given)

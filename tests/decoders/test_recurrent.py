@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from seq2see.attention import Candidates, Score, register, scores
 from seq2see.decoders import RecurrentDecoder
 from seq2see.errors import UserError
-from seq2see.settings.attention import SCORES
 from tests.decoders.building import MASK, PLACES, ROWS, SIZE, STEPS, SYMBOLS, close, decoder, memory, stepped
 
 TOKENS = torch.tensor([[2, 4, 5, 1, 6], [2, 3, 3, 3, 0], [2, 6, 5, 4, 3]])
@@ -42,7 +41,7 @@ OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("no attention", {}, {"score": "none"}),
     ("query", {}, {"query": "current"}),
     ("feeding", {}, {"query": "current", "input_feeding": False}),
-    *((f"score {score}", {}, {"score": score}) for score in SCORES if score != "additive"),
+    *((f"score {score}", {}, {"score": score}) for score in scores.settings if score != "additive"),
     ("temperature", {}, {"score": "cosine", "learned_temperature": True}),
     ("deep layers", {}, {"score": "deep", "layers": 3}),
     ("size", {}, {"size": 4}),
@@ -106,7 +105,7 @@ def test_a_copied_start_is_the_summary_in_every_layer() -> None:
 
 
 def test_a_summary_that_does_not_fit_cannot_be_copied() -> None:
-    with pytest.raises(UserError, match=r"copy needs decoder\.size equal to the summary's size 6, got 5"):
+    with pytest.raises(UserError, match=r"copy needs decoder\.size equal to the summary's size, got 5 and 6"):
         decoder({"size": 5, "start": "source", "start_by": "copy"}, {"score": "additive"})
 
 
@@ -162,7 +161,7 @@ def test_dropout_is_for_training_alone() -> None:
 @pytest.fixture
 def _tired() -> Iterator[None]:
     """A score that remembers its looks, known by name while a test runs."""
-    kinds, known = dict(scores._kinds), dict(SCORES)
+    kinds, known = dict(scores._kinds), dict(scores.settings)
 
     @register("tired")
     class Tired(Score):
@@ -179,8 +178,8 @@ def _tired() -> Iterator[None]:
 
     yield
     scores._kinds = kinds
-    SCORES.clear()
-    SCORES.update(known)
+    scores.settings.clear()
+    scores.settings.update(known)
 
 
 @pytest.mark.usefixtures("_tired")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from seq2see.attention import scores
 from seq2see.decoders import Decoder, RecurrentDecoder
 from seq2see.memory import Memory
-from seq2see.settings.attention import SCORES
 from tests.decoders.building import ROWS, SIZE, STEPS, SYMBOLS, close, decoder, memory, same_state, stepped
 
 CELLS = [
@@ -58,7 +58,7 @@ def test_what_a_decoder_of_ones_own_inherits_teaches_the_same(look: dict[str, An
 
 
 @pytest.mark.parametrize("look", LOOKS[1:], ids=lambda look: "-".join(map(str, look.values())))
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", scores.settings)
 def test_teaching_is_stepping_with_every_score(score: str, look: dict[str, Any]) -> None:
     check(decoder({}, {"score": score, **look}), memory())
 

@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seq2see.attention import scores
 from seq2see.decoders import Conditions, Ready, Step, TransformerDecoder
+from seq2see.decoders.base import DecoderSettings
 from seq2see.embeddings import build_embedding
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES
-from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, STEPS, SYMBOLS, memory
 from tests.settings import attention_of
 
 PARTS: list[dict[str, Any]] = [
     {"score": "none"},
-    *({"score": score} for score in SCORES),
+    *({"score": score} for score in scores.settings),
     {"score": "scaled-dot", "heads": 2},
     {"score": "coverage", "heads": 2},
     {"score": "additive", "heads": 3, "scope": "local-predicted", "window": 1},

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seq2see.attention import scores
 from seq2see.decoders import Conditions, TransformerDecoder, build_decoder
+from seq2see.decoders.base import DecoderSettings
 from seq2see.memory import View
-from seq2see.settings.attention import SCORES
-from seq2see.settings.decoders import DecoderSettings
 from tests.decoders.building import MASK, ROWS, SIZE, memory
 from tests.settings import attention_of
 
@@ -80,7 +80,7 @@ def test_the_question_looks_and_thinks_layer_after_layer() -> None:
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-@pytest.mark.parametrize("score", [*SCORES, "none"])
+@pytest.mark.parametrize("score", [*scores.settings, "none"])
 def test_every_score_serves_and_every_parameter_learns(score: str, heads: int) -> None:
     looks = () if score == "none" else INPUTS
     made, given = decoder({"score": score, "heads": heads}, looks=looks, start=()), memory(inputs=INPUTS)

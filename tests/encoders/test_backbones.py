@@ -14,12 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seq2see.encoders import ConvolutionalEncoder
-from seq2see.encoders.backbones import MAKERS, PACKAGES, Backbone, build_backbone
+from seq2see.encoders.backbones import MAKERS, PACKAGES, Backbone, base, build_backbone
 from seq2see.encoders.backbones.pretrained import ResNet, Vgg16
+from seq2see.encoders.convolutional import ConvolutionalEncoderSettings
 from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings import encoders
-from seq2see.settings.encoders import ConvolutionalEncoderSettings
 
 # What the papers and the published files count, their classifiers for 1,000 classes left out.
 PUBLISHED = {"resnet18": 11_689_512 - 513_000, "resnet34": 21_797_672 - 513_000, "resnet50": 25_557_032 - 2_049_000}
@@ -50,8 +49,8 @@ def learned(network: nn.Module) -> dict[str, Tensor]:
 
 
 def test_recipes_know_the_networks_there_are() -> None:
-    assert {*MAKERS, encoders.SMALL} == {encoders.SMALL, *encoders.CARRIED, *encoders.FILED}
-    assert set(PACKAGES) == set(encoders.PACKAGES)
+    assert {*MAKERS, base.SMALL} == {base.SMALL, *base.CARRIED, *base.FILED}
+    assert set(PACKAGES) == set(base.PACKAGES)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

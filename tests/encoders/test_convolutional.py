@@ -11,9 +11,10 @@ from PIL import Image
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.image_files import ImageInput
 from seq2see.encoders import ConvolutionalEncoder
+from seq2see.encoders.backbones.base import CARRIED
+from seq2see.encoders.convolutional import ConvolutionalEncoderSettings
 from seq2see.modalities.image import ImageField, Pictures
 from seq2see.recipe import load_recipe
-from seq2see.settings.encoders import CARRIED, ConvolutionalEncoderSettings
 
 SMALL = ConvolutionalEncoderSettings(size=8, channels=[4, 6])
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from seq2see.encoders import DeepSetsEncoder, Encoded
-from seq2see.settings.encoders import DeepSetsEncoderSettings
+from seq2see.encoders.deep_sets import DeepSetsEncoderSettings
 
 IDS = torch.tensor([[5, 6, 7, 5], [8, 4, 0, 0], [0, 0, 0, 0]])
 MASK = IDS > 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seq2see.embeddings import Embedding, OneHot, build_embedding
-from seq2see.settings.base import EmbeddingSettings
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 
 IDS = torch.tensor([[3, 0], [1, 3]])
 VECTORS = torch.randn(5, 7)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from seq2see.encoders import HierarchicalEncoder
 from seq2see.encoders.base import Encoded
-from seq2see.settings.encoders import HierarchicalEncoderSettings
+from seq2see.encoders.hierarchical import HierarchicalEncoderSettings
 
 Array = NDArray[np.float64]
 SIZE = 4

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from seq2see.encoders import HierarchicalEncoder
 from seq2see.encoders.base import Encoded
+from seq2see.encoders.hierarchical import HierarchicalEncoderSettings
 from seq2see.encoders.positional_input import sinusoids
 from seq2see.encoders.transformer_layers import TransformerLevel
 from seq2see.errors import UserError
-from seq2see.settings.encoders import HierarchicalEncoderSettings
 from tests.encoders.test_hierarchical import DOCUMENTS, padded
 
 SIZE, HEADS, INNER, EMBEDDING = 8, 2, 12, 6

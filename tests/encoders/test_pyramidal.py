@@ -8,8 +8,8 @@ import torch
 from seq2see.cells import GRU
 from seq2see.encoders import PyramidalEncoder
 from seq2see.encoders.layers import join_pairs
+from seq2see.encoders.pyramidal import PyramidalEncoderSettings
 from seq2see.modalities.sound import Frames
-from seq2see.settings.encoders import PyramidalEncoderSettings
 
 REAL = torch.ones(1, 7, dtype=torch.bool)
 

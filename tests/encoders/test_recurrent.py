@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from seq2see.cells import Cell
 from seq2see.encoders import ByInput, RecurrentEncoder, encoders
+from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.errors import UserError
-from seq2see.settings.encoders import RecurrentEncoderSettings
 
 SYMBOLS, SIZE = 9, 4
 IDS = torch.tensor([[4, 5, 6, 7], [8, 4, 0, 0], [0, 0, 0, 0]])

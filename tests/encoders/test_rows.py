@@ -10,12 +10,12 @@ import torch
 from seq2see.decoders import CtcHead
 from seq2see.encoders import ConvolutionalEncoder
 from seq2see.encoders.base import InputInfo
+from seq2see.encoders.convolutional import ConvolutionalEncoderSettings, RowSettings
 from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.modalities.image import ImageField, Pictures
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
-from seq2see.settings.encoders import ConvolutionalEncoderSettings, RowSettings
 
 COLUMNS = ConvolutionalEncoderSettings(size=8, channels=[4, 6], pooled=["both", "height"], places="columns")
 READ = COLUMNS.model_copy(update={"recurrent": RowSettings(size=5, cell="lstm")})

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from seq2see.attention import scores
+from seq2see.attention.build import reading_scores
 from seq2see.encoders import RecurrentEncoder
+from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.errors import UserError
-from seq2see.settings.attention import SCORES, reading_scores
-from seq2see.settings.encoders import RecurrentEncoderSettings
 
 Array = NDArray[np.float64]
 SYMBOLS, SIZE, WIDTH = 9, 4, 3
@@ -188,7 +188,9 @@ def test_at_half_precision_it_learns_the_same() -> None:
 
 def test_scores_that_need_more_than_states_are_refused() -> None:
     assert set(FITTING) == set(reading_scores())
-    assert {name for name in scores if scores[name].ordered or scores[name].remembers} == set(SCORES) - set(FITTING)
+    assert {name for name in scores if scores[name].ordered or scores[name].remembers} == set(scores.settings) - set(
+        FITTING
+    )
     for score in ("location", "coverage"):
         with pytest.raises(UserError, match=rf"encoder\.self_attention: {score} goes by where places lie"):
             encoder(self_attention=score)

@@ -10,10 +10,9 @@ import torch
 from torch.nn.functional import conv3d, group_norm, relu
 
 from seq2see.encoders import VideoEncoder
-from seq2see.encoders.video import Motion, changes
+from seq2see.encoders.video import Motion, VideoEncoderSettings, changes
 from seq2see.errors import UserError
 from seq2see.modalities.video import Clips
-from seq2see.settings.encoders import VideoEncoderSettings
 
 SMALL: dict[str, Any] = {"size": 6, "channels": [4, 8]}
 WAYS: list[dict[str, Any]] = [

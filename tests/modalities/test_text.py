@@ -14,7 +14,7 @@ from seq2see.modalities.label import LabelField, LabelOutput
 from seq2see.modalities.text import TextField
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.base import TextSettings
+from seq2see.settings.columns import TextSettings
 from tests.data.helpers import error_of
 
 ROWS = [

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seq2see.attention import Attention, MultiHead, build_attention, build_score
+from seq2see.attention import Attention, MultiHead, build_attention, build_score, scores
+from seq2see.attention.build import AttentionSettings
 from seq2see.attention.scopes import LocalPredicted
 from seq2see.memory import Places, View
-from seq2see.settings.attention import SCORES, AttentionSettings
 
 QUERY, KEY, PLACES, QUERIES, HEADS = 6, 8, 5, 3, 4
 MASK = torch.arange(PLACES) < torch.tensor([5, 2, 1, 4])[:, None]
@@ -52,7 +52,7 @@ def test_heads_of_scaled_dot_are_torchs() -> None:
 
 
 @pytest.mark.parametrize("local", [False, True])
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", scores.settings)
 def test_each_head_is_an_attention_by_itself(score: str, local: bool) -> None:
     """Two looks of every head, the second remembering the first."""
     part = KEY // HEADS

@@ -9,7 +9,7 @@ import pytest
 
 from seq2see.data.columns import group_references
 from seq2see.errors import UserError
-from seq2see.pipeline.alignments import parse
+from seq2see.pipeline.fields import parse_links
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import read_corpus
 from tests.system.small import write_table
@@ -24,10 +24,10 @@ def recipe(**source: Any) -> Any:
 
 
 def test_links_are_sure_or_possible() -> None:
-    links = parse("0-0 2-1 1?1", places=3, symbols=2)
+    links = parse_links("0-0 2-1 1?1", places=3, symbols=2)
     assert links.sure == {(0, 0), (2, 1)}
     assert links.possible == {(0, 0), (2, 1), (1, 1)}
-    assert not parse("", places=3, symbols=2).possible
+    assert not parse_links("", places=3, symbols=2).possible
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import seq2see
 from seq2see.errors import UserError
 from seq2see.modalities.vector import written
-from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
+from seq2see.pipeline.vectors import check_autoencoder, compare_with_pca
 from seq2see.recipe import load_recipe
 from seq2see.training.code_sizes import code_sizes
 
@@ -47,7 +47,7 @@ def test_a_linear_autoencoder_spans_the_principal_subspace(linear: seq2see.Model
     errors = {name: float(each.mean()) for name, each in found.errors().items()}
     assert errors["PCA"] <= errors["autoencoder"] < 0.1 * errors["the mean (no code)"]
     values = np.stack([np.array(row["x"].split(), dtype=float) for row in rows])
-    assert found.given == pytest.approx(values)
+    assert found.rows == pytest.approx(values)
     lost = np.linalg.svd(values - values.mean(0), compute_uv=False)[2:]
     assert errors["PCA"] == pytest.approx(np.square(lost).sum() / values.size, rel=1e-3)
 

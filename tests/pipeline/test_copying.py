@@ -9,7 +9,7 @@ import pytest
 
 from seq2see.data.batches import EOS, UNK
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.fields import Fields, sequences
+from seq2see.pipeline.fields import Fields, as_sequences
 from seq2see.recipe import load_recipe
 
 SEEN = [{"source": "I am Tom", "output": "hello Tom"}, {"source": "I am Ida", "output": "hello Ida"}]
@@ -41,7 +41,7 @@ def test_further_words_are_counted_input_by_input() -> None:
     assert copyable.words == [["Xo", "and", "Yi"], ["I", "am"], ["Yi"]]
     assert copyable.ids[0].tolist() == [v, v + 1, v + 2, v + 1, v]
     assert copyable.ids[1, :3].tolist() == [v, v + 1, known.ids["Tom"]]
-    target = sequences(batch.target)  # type: ignore[arg-type]
+    target = as_sequences(batch.target)  # type: ignore[arg-type]
     assert target.ids[0].tolist() == [known.ids["hello"], v + 2, v, UNK, EOS]
     assert target.ids[1].tolist()[:3] == [known.ids["hello"], UNK, EOS], "Xo is a word of another input"
     assert known.decode(target.ids[0].tolist(), copyable.words[0])[1:3] == ["Yi", "Xo"]

@@ -11,7 +11,7 @@ from seq2see.data.batches import Sequences
 from seq2see.errors import UserError
 from seq2see.modalities.text import TextField, TextInput
 from seq2see.modalities.vector import VectorField, VectorInput
-from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked, embedded
+from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance, embedding_leaves
 from seq2see.pipeline.scoring import score_rows
 
 ROW = {"source": "dax", "output": "DAX"}
@@ -27,7 +27,7 @@ def test_a_symbol_is_left_out_of_each_row() -> None:
 
 
 def test_occlusion_is_the_drop_of_the_scores(model: Model) -> None:
-    found = _Asked(model.bundle, ROW).weighed()["source"]
+    found = PlaceImportance(model.bundle, ROW).measure()["source"]
     whole = np.array(score_rows(model.bundles, [ROW])[0].log_probs)
     for place in range(3):
         short = {**ROW, "source": ROW["source"][:place] + ROW["source"][place + 1 :]}
@@ -40,10 +40,10 @@ def test_occlusion_is_the_drop_of_the_scores(model: Model) -> None:
 def test_gradients_of_all_steps_at_once_are_those_of_each_alone(model: Model) -> None:
     network = model.bundle.network
     network.zero_grad(set_to_none=True)
-    found = _Asked(model.bundle, ROW).weighed()["source"].importance[GRADIENT]
+    found = PlaceImportance(model.bundle, ROW).measure()["source"].importance[GRADIENT]
     batch = model.bundle.fields.batch([ROW], target=True)
     for step in range(4):
-        with embedded(network, "source") as vectors:
+        with embedding_leaves(network, "source") as vectors:
             made, _ = network.forward_batch(batch)
         log_prob = network.head.logits(made.features).log_softmax(-1)[0, step, batch.target.ids[0, step]]
         (slope,) = torch.autograd.grad(log_prob, vectors)
@@ -64,7 +64,7 @@ def test_inputs_that_share_an_encoder_are_told_apart(labels: Model) -> None:
     network = labels.bundle.network
     table = network.encoder("one").embedding.weight
     for name in ("one", "two"):
-        with embedded(network, name) as vectors:
+        with embedding_leaves(network, name) as vectors:
             network.forward_batch(batch)
         assert len(vectors) == 1
         assert torch.equal(vectors[0][0], table[batch.inputs[name].ids[0]])

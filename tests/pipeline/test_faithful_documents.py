@@ -13,7 +13,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.data.batches import Nested
 from seq2see.modalities.texts import TextsField, TextsInput
-from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
+from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance
 from seq2see.pipeline.scoring import score_rows
 
 FIELD = TextsField(TextsInput())
@@ -63,7 +63,7 @@ def _train(over: str, table: Path, folder: Path) -> Model:
 @pytest.mark.parametrize(("over", "shorter"), [("doc", SENTENCES), ("doc.words", WORDS)])
 def test_occlusion_is_the_drop_of_the_scores(trained: Trained, over: str, shorter: list[str]) -> None:
     model = trained(over)
-    found = _Asked(model.bundle, ROW).weighed()[over]
+    found = PlaceImportance(model.bundle, ROW).measure()[over]
     whole = np.array(score_rows(model.bundles, [ROW])[0].log_probs)
     cut = [np.array(score_rows(model.bundles, [{**ROW, "doc": one}])[0].log_probs) for one in shorter]
     assert found.importance[OCCLUSION] == pytest.approx(np.stack([whole - one for one in cut], 1), abs=1e-5)
@@ -74,12 +74,14 @@ def test_the_gradient_of_a_sentence_is_that_of_its_words_together(trained: Train
     model = trained("doc")
     words = _by_scales(model)
     by_sentence = np.stack([words[:, :3].sum(1), words[:, 3], words[:, 4:].sum(1)], 1)
-    assert _Asked(model.bundle, ROW).weighed()["doc"].importance[GRADIENT] == pytest.approx(by_sentence, rel=1e-3)
+    assert PlaceImportance(model.bundle, ROW).measure()["doc"].importance[GRADIENT] == pytest.approx(
+        by_sentence, rel=1e-3
+    )
 
 
 def test_the_gradient_of_each_word(trained: Trained) -> None:
     model = trained("doc.words")
-    found = _Asked(model.bundle, ROW).weighed()["doc.words"].importance[GRADIENT]
+    found = PlaceImportance(model.bundle, ROW).measure()["doc.words"].importance[GRADIENT]
     assert found == pytest.approx(_by_scales(model), rel=1e-3)
 
 

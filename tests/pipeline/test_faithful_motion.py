@@ -11,10 +11,9 @@ import torch
 
 import seq2see
 from seq2see.data.video_files import VideoInput
-from seq2see.encoders.video import VideoEncoder, changes
+from seq2see.encoders.video import VideoEncoder, VideoEncoderSettings, changes
 from seq2see.modalities.video import Clips, VideoField
-from seq2see.pipeline.faithful import OCCLUSION, _Asked
-from seq2see.settings.encoders import VideoEncoderSettings
+from seq2see.pipeline.faithful import OCCLUSION, PlaceImportance
 from tests.clips import table, written
 
 FIELD = VideoField(VideoInput())
@@ -111,6 +110,6 @@ def test_what_is_said_depends_on_the_frame_in_which_something_moved(tmp_path: Pa
     model = seq2see.train(recipe, data, dev=data, out=tmp_path / "run", listeners=[])
     hits = []
     for row in rows[:20]:
-        drops = _Asked(model.bundle, row).weighed()["video"].importance[OCCLUSION][0]
+        drops = PlaceImportance(model.bundle, row).measure()["video"].importance[OCCLUSION][0]
         hits.append(drops[int(row["frame"])] > 1.5 * np.delete(drops, int(row["frame"])).max() > 0)
     assert np.mean(hits) > 0.8

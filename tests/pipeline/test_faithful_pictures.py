@@ -13,7 +13,7 @@ from PIL import Image
 import seq2see
 from seq2see.data.image_files import ImageInput
 from seq2see.modalities.image import ImageField, Pictures
-from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
+from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance
 from seq2see.pipeline.scoring import score_rows
 
 FIELD = ImageField(ImageInput())
@@ -67,7 +67,7 @@ def test_one_cell_is_hidden_and_the_rest_stays() -> None:
 
 
 def test_occlusion_is_the_drop_of_the_scores(model: seq2see.Model, rows: list[dict[str, str]], tmp_path: Path) -> None:
-    found = _Asked(model.bundle, rows[0]).weighed()["image"]
+    found = PlaceImportance(model.bundle, rows[0]).measure()["image"]
     assert found.attention.shape == (2, 6)
     whole = np.array(score_rows(model.bundles, [rows[0]])[0].log_probs)
     picture = np.asarray(Image.open(rows[0]["image"])).copy()
@@ -82,7 +82,7 @@ def test_occlusion_is_the_drop_of_the_scores(model: seq2see.Model, rows: list[di
 
 
 def test_gradients_are_those_of_the_cells_vectors(model: seq2see.Model, rows: list[dict[str, str]]) -> None:
-    found = _Asked(model.bundle, rows[0]).weighed()["image"].importance[GRADIENT]
+    found = PlaceImportance(model.bundle, rows[0]).measure()["image"].importance[GRADIENT]
     encoder, network = model.bundle.network.encoder("image"), model.bundle.network
     batch = model.bundle.fields.batch([rows[0]], target=True)
     with torch.no_grad():
@@ -102,7 +102,7 @@ def test_what_is_said_depends_on_the_cell_that_shows_it(model: seq2see.Model, ro
         picture = np.asarray(Image.open(row["image"])).astype(int)
         coloured = (picture != 120).any(-1).reshape(2, 8, 3, 8).any((1, 3)).ravel()
         found.append(
-            _Asked(model.bundle, row).weighed()["image"].importance[OCCLUSION][0].argmax() == coloured.argmax()
+            PlaceImportance(model.bundle, row).measure()["image"].importance[OCCLUSION][0].argmax() == coloured.argmax()
         )
     assert np.mean(found) > 0.8
     told = model.faithful(rows, rows=5)

@@ -14,7 +14,7 @@ import seq2see
 from seq2see.cli.app import run as command
 from seq2see.data.sound_files import SoundInput
 from seq2see.modalities.sound import Frames, SoundField
-from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
+from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance
 
 FIELD = SoundField(SoundInput())
 
@@ -78,7 +78,7 @@ def test_a_place_hides_the_frames_it_was_made_of() -> None:
 
 
 def test_occlusion_is_the_drop_of_what_is_given(model: seq2see.Model, rows: list[dict[str, str]]) -> None:
-    found = _Asked(model.bundle, rows[0]).weighed()["sound"]
+    found = PlaceImportance(model.bundle, rows[0]).measure()["sound"]
     assert found.attention.shape == (2, SLOTS)
     whole = given(model, rows[0])
     for place in range(SLOTS):
@@ -87,7 +87,7 @@ def test_occlusion_is_the_drop_of_what_is_given(model: seq2see.Model, rows: list
 
 
 def test_gradients_are_those_of_the_frames_joined(model: seq2see.Model, rows: list[dict[str, str]]) -> None:
-    found = _Asked(model.bundle, rows[0]).weighed()["sound"].importance[GRADIENT]
+    found = PlaceImportance(model.bundle, rows[0]).measure()["sound"].importance[GRADIENT]
     batch = model.bundle.fields.batch([rows[0]], target=True)
     frames = batch.inputs["sound"].values.requires_grad_()
     step, ready = model.bundle.network.forward_batch(batch)
@@ -99,7 +99,7 @@ def test_gradients_are_those_of_the_frames_joined(model: seq2see.Model, rows: li
 
 def test_what_is_said_depends_on_the_stretch_that_sounds(model: seq2see.Model, rows: list[dict[str, str]]) -> None:
     """One of the tones may be what is said of noise alone; gradients of what is certain are small and say less."""
-    asked = [(_Asked(model.bundle, row).weighed()["sound"].importance, int(row["slot"])) for row in rows[:20]]
+    asked = [(PlaceImportance(model.bundle, row).measure()["sound"].importance, int(row["slot"])) for row in rows[:20]]
     assert np.mean([one[OCCLUSION][0].argmax() == slot for one, slot in asked]) > 0.6
     assert np.mean([one[GRADIENT][0, slot] / one[GRADIENT][0].sum() for one, slot in asked]) > 1.3 / SLOTS
 

@@ -15,7 +15,7 @@ import seq2see
 from seq2see.data.video_files import VideoInput
 from seq2see.modalities.video import Clips, VideoField
 from seq2see.pipeline import faithful as faithfulness
-from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, _Asked
+from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance
 from tests.clips import table, written
 
 FIELD = VideoField(VideoInput())
@@ -91,7 +91,7 @@ def test_occlusion_is_the_drop_of_what_is_given(
     trained: Callable[..., seq2see.Model], rows: list[Row], over: str
 ) -> None:
     model = trained(over, regions=over != "video")
-    found = _Asked(model.bundle, rows[0]).weighed()[over]
+    found = PlaceImportance(model.bundle, rows[0]).measure()[over]
     cells = found.attention.shape[1] // FRAMES
     side = round(cells**0.5)
     whole, share = given(model, rows[0]), SIZE // side
@@ -107,7 +107,7 @@ def test_gradients_are_those_of_all_maps_joined(
     trained: Callable[..., seq2see.Model], rows: list[Row], over: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = trained(over, 3, regions=over != "video", motion=[8, 8], spans=[3, 3])
-    found = _Asked(model.bundle, rows[0]).weighed()[over].importance[GRADIENT]
+    found = PlaceImportance(model.bundle, rows[0]).measure()[over].importance[GRADIENT]
     encoder, network = model.bundle.network.encoder("video"), model.bundle.network
     batch = model.bundle.fields.batch([rows[0]], target=True)
     with torch.no_grad():
@@ -135,7 +135,7 @@ def test_what_is_said_depends_on_the_frame_and_the_region_that_show_it(
     for over, cells in (("video", 1), ("video.regions", 4)):
         model, hits, shares = trained(over, regions=over != "video"), [], []
         for row in rows[:15]:
-            found = _Asked(model.bundle, row).weighed()[over].importance
+            found = PlaceImportance(model.bundle, row).measure()[over].importance
             place = int(row["frame"]) * cells + (int(row["quarter"]) if cells > 1 else 0)
             hits.append(found[OCCLUSION][0].argmax() == place)
             shares.append(found[GRADIENT][0, place] / found[GRADIENT][0].sum())
@@ -166,9 +166,9 @@ def test_some_of_many_places_are_asked_and_a_long_wait_is_told(
     trained: Callable[..., seq2see.Model], rows: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = trained("video.regions", regions=True)
-    every = _Asked(model.bundle, rows[0]).weighed()["video.regions"]
-    asked = _Asked(model.bundle, rows[0], most=7)
-    drawn, some = asked.places["video.regions"].tolist(), asked.weighed()["video.regions"]
+    every = PlaceImportance(model.bundle, rows[0]).measure()["video.regions"]
+    asked = PlaceImportance(model.bundle, rows[0], most=7)
+    drawn, some = asked.places["video.regions"].tolist(), asked.measure()["video.regions"]
     assert len(set(drawn)) == 7
     for part, whole in (
         (some.attention, every.attention),
@@ -176,8 +176,8 @@ def test_some_of_many_places_are_asked_and_a_long_wait_is_told(
         (some.importance[GRADIENT], every.importance[GRADIENT]),
     ):
         np.testing.assert_allclose(part, whole[:, drawn], atol=1e-4)
-    monkeypatch.setattr(faithfulness, "MANY", 10)
-    monkeypatch.setattr(faithfulness, "LONG", 10)
+    monkeypatch.setattr(faithfulness, "MANY_PLACES", 10)
+    monkeypatch.setattr(faithfulness, "MANY_SYMBOLS", 10)
     told: list[tuple[str, int, int]] = []
     count = every.attention.shape[1]
     with pytest.warns(seq2see.errors.Notice, match=rf"{count} places .* about {2 * count} inputs .* --places N"):

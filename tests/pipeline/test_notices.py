@@ -13,7 +13,7 @@ from seq2see.api import Model
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.input_warnings import Notices
+from seq2see.pipeline.inputs import Notices
 from seq2see.recipe import load_recipe
 
 SMALL = {"encoder": {"size": 4, "embedding": {"size": 4}}, "decoder": {"size": 4, "embedding": {"size": 4}}}
@@ -93,10 +93,10 @@ def test_what_any_model_of_an_ensemble_misses_is_told_once() -> None:
     [
         ("predict", {"inputs": "aeß"}, "^'ß' is not known"),
         ("predict", {"inputs": "aex", "prefix": "Aß"}, "^prefix: 'ß' is not known"),
-        ("look", {"given": "aeß"}, "^'ß' is not known"),
-        ("look", {"given": "aeß", "target": "AX"}, "^'ß' is not known"),
-        ("look", {"given": "aex", "target": "ß"}, "^target: 'ß' is not known"),
-        ("explain", {"given": "aex", "target": "ß"}, "^target: 'ß' is not known"),
+        ("look", {"inputs": "aeß"}, "^'ß' is not known"),
+        ("look", {"inputs": "aeß", "target": "AX"}, "^'ß' is not known"),
+        ("look", {"inputs": "aex", "target": "ß"}, "^target: 'ß' is not known"),
+        ("explain", {"inputs": "aex", "target": "ß"}, "^target: 'ß' is not known"),
         ("encode", {"inputs": ["aeß"]}, "^'ß' is not known"),
         (
             "evaluate",

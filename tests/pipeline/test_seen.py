@@ -16,7 +16,7 @@ from seq2see.api import Model
 from seq2see.errors import Notice, UserError
 from seq2see.modalities import files
 from seq2see.pipeline import trained_rows
-from seq2see.pipeline.trained_rows import FILE, Recorder, RowHasher, seen_by
+from seq2see.pipeline.trained_rows import FILE, Recorder, RowHasher, training_overlap
 from seq2see.pipeline.weights import CHECKSUMS
 from seq2see.recipe import load_recipe
 from tests.pipeline.conftest import PAIRS, SMALL
@@ -163,7 +163,7 @@ def test_large_files_that_differ_in_the_middle_differ(tmp_path: Path) -> None:
 
 
 def test_of_many_rows_a_sample_is_kept_and_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained_rows, "MOST", 100)
+    monkeypatch.setattr(trained_rows, "MAX_ROWS", 100)
     recipe = load_recipe(PAIRS)
     rows = [{"source": str(number), "output": str(number)} for number in range(3000)]
     recorder = Recorder.of(recipe)
@@ -171,12 +171,12 @@ def test_of_many_rows_a_sample_is_kept_and_told_as_such(monkeypatch: pytest.Monk
         recorder.add(row)
     trained = recorder.finish()
     assert 25 <= len(trained.pairs) <= 100
-    seen = seen_by([(recipe, trained)], rows)
+    seen = training_overlap([(recipe, trained)], rows)
     assert seen is not None
     assert seen.checked == seen.trained_on == len(trained.pairs)
     assert f"{seen.checked} of {seen.checked} rows" in seen.lines()[0]
     assert "3,000" in seen.lines()[0]
-    fresh = seen_by([(recipe, trained)], [{"source": f"x{number}", "output": "y"} for number in range(3000)])
+    fresh = training_overlap([(recipe, trained)], [{"source": f"x{number}", "output": "y"} for number in range(3000)])
     assert fresh is not None
     assert (fresh.trained_on, fresh.lines()) == (0, [])
     both = trained.joined(trained)

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from seq2see.modalities.text import TextField
+from seq2see.pipeline.dataset import Stream
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.streams import Stream
 from seq2see.recipe.schema import Recipe
-from seq2see.settings.base import TextSettings
+from seq2see.settings.columns import TextSettings
 from tests.data.helpers import error_of
 
 LINES = ["To be, or not to be:", "", "  that is  the question."]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from seq2see.attention import scores
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
-from seq2see.settings.attention import SCORES
-from seq2see.settings.base import ENCODERS
+from seq2see.settings.columns import ENCODERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipe.md"
 
@@ -45,7 +45,8 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     known = {key.path: key for key in keys()}
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
-    read = {kind: one.reads[0] for kind, one in ENCODERS.items() if not one.own}
+    names = {"frames": "sound"}
+    read = {kind: names.get(one.reads[0], one.reads[0]) for kind, one in ENCODERS.items() if not one.own}
     encoders = [
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
@@ -63,4 +64,4 @@ def test_keys_are_described_by_what_holds() -> None:
     assert known["decoder.size"].kind == "whole number above 0, to 1,000,000"
     assert known["decoder.cell"].kind == "rnn, gru, lstm, or one that --plugin brings"
     assert known["training.floor"].kind == "number from 0, to 1"
-    assert all(score in known["attention.score"].kind for score in [*SCORES, "none"])
+    assert all(score in known["attention.score"].kind for score in [*scores.settings, "none"])

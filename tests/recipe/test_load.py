@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from seq2see.attention import scores
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe, notes, shipped
 from seq2see.recipe.rules import droppable
-from seq2see.settings.attention import SCORES
 
 ONE: dict[str, Any] = {"inputs": {"source": {}}}
 TWO: dict[str, Any] = {"inputs": {"passage": {}, "question": {}}}
@@ -129,7 +129,7 @@ def test_a_start_filled_in_is_checked_as_one_written_down() -> None:
         load_recipe({**ONE, "attention": "none", "decoder": {**copied, "size": 100}})
 
 
-@pytest.mark.parametrize("score", [*SCORES, "none"])
+@pytest.mark.parametrize("score", [*scores.settings, "none"])
 def test_one_word_sets_the_attention(score: str) -> None:
     sizes = {"decoder": {"size": 512}}
     assert load_recipe({**ONE, **sizes, "attention": score}).attention.score == score
@@ -248,7 +248,7 @@ def test_what_was_meaningless_before_an_override_is_still_refused() -> None:
         ("decoder.size=x", "decoder.size: should be a whole number"),
         ("decoder.sise=3", r"decoder.sise: unknown key \(did you mean 'size'\?\)"),
         ("decoder=label", "decoder: should be mapping of keys, got 'label'"),
-        ("output.kind=picture", "output.kind: 'picture' is not allowed; allowed: text, label"),
+        ("output.kind=picture", "output.kind: 'picture' is not allowed; allowed: image, label"),
         ("decoder.start.first=source", "decoder.start: should be text or list of texts"),
     ],
 )

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from seq2see.decoders.reconstruction import channel_sizes, hidden_activation, hidden_sizes, output_activation
 from seq2see.errors import UserError
 from seq2see.modalities.image import ImageOutput
 from seq2see.recipe import load_recipe
-from seq2see.recipe.resolve import activation_of, channels_of, hidden_of, output_of
 
 VECTOR: dict[str, Any] = {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector", "column": "x"}}
 PICTURE: dict[str, Any] = {
@@ -27,12 +27,12 @@ def test_what_a_recipe_of_vectors_need_not_say() -> None:
 
 def test_the_decoder_mirrors_the_encoder_it_starts_from() -> None:
     recipe = load_recipe("autoencoder", overrides=["encoder.hidden=[9,5]", "encoder.activation=tanh"])
-    assert (hidden_of(recipe), activation_of(recipe), output_of(recipe)) == ([5, 9], "tanh", "linear")
+    assert (hidden_sizes(recipe), hidden_activation(recipe), output_activation(recipe)) == ([5, 9], "tanh", "linear")
     own = load_recipe(recipe, overrides=["decoder.reconstruction.hidden=[7]", "decoder.reconstruction.activation=relu"])
-    assert (hidden_of(own), activation_of(own)) == ([7], "relu")
+    assert (hidden_sizes(own), hidden_activation(own)) == ([7], "relu")
     pictures = load_recipe("image-autoencoder")
-    assert (channels_of(pictures), output_of(pictures)) == ([128, 64, 32], "logistic")
-    assert hidden_of(pictures) == []
+    assert (channel_sizes(pictures), output_activation(pictures)) == ([128, 64, 32], "logistic")
+    assert hidden_sizes(pictures) == []
 
 
 def test_a_picture_that_comes_out_is_as_large_as_the_one_that_goes_in() -> None:

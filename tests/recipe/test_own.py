@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from seq2see.encoders.base import GIVEN, OwnEncoderSettings, OwnReaderSettings
+from seq2see.decoders import decoders
+from seq2see.decoders.base import OwnAnswerSettings, OwnDecoderSettings
+from seq2see.encoders.base import GIVEN, KEYS, OwnEncoderSettings, OwnReaderSettings
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.settings.base import ENCODERS
-from seq2see.settings.decoders import DECODERS, OwnAnswerSettings, OwnDecoderSettings
-from seq2see.settings.encoders import KEYS
+from seq2see.settings.columns import ENCODERS
 from seq2see.settings.plugins import constructor_values, settings_from_constructor
 
 ONE = {"inputs": {"source": {}}}
@@ -50,14 +50,14 @@ class Bell:
 
 @pytest.fixture
 def _brought() -> Iterator[None]:
-    known = dict(ENCODERS), dict(DECODERS)
+    known = dict(ENCODERS), dict(decoders.settings)
     read, names = settings_from_constructor, ("settings", "attention", "conditions")
     ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, given=GIVEN, keys=KEYS)
     ENCODERS["bare"] = read("bare", Bare, OwnEncoderSettings, given=GIVEN, keys=KEYS, reads=("text", "texts"))
-    DECODERS["steps"] = read("steps", Steps, OwnDecoderSettings, given=names)
-    DECODERS["bell"] = read("bell", Bell, OwnAnswerSettings, given=names)
+    decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, given=names)
+    decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, given=names)
     yield
-    for registry, before in zip((ENCODERS, DECODERS), known, strict=True):
+    for registry, before in zip((ENCODERS, decoders.settings), known, strict=True):
         registry.clear()
         registry.update(before)
 
@@ -93,7 +93,7 @@ def test_a_name_that_no_plugin_brought_is_refused_with_all_that_are_known() -> N
     assert said.endswith(f"waves, bare, {BROUGHT}")
     said = refused({**ONE, "decoder": {"kind": "step"}})
     assert "decoder.kind: 'step' is not allowed (did you mean 'steps'?)" in said
-    assert said.endswith(f"allowed: recurrent, label, transformer, reconstruction, steps, bell, {BROUGHT}")
+    assert said.endswith(f"allowed: label, reconstruction, recurrent, transformer, steps, bell, {BROUGHT}")
 
 
 @pytest.mark.parametrize("kind", ["--plugin", ["waves"], {"waves": 1}, 3, None])

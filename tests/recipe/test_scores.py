@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from seq2see.attention import Score, scores
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import SCORE_KEYS, SCORES, ScoreSettings
-from seq2see.settings.plugins import settings_from_constructor
 
 ONE = {"inputs": {"source": {}}}
 SLOPED = {**ONE, "attention": {"score": "sloped", "size": 9, "options": {"slope": 0.5}}}
@@ -17,25 +16,22 @@ SLOPED = {**ONE, "attention": {"score": "sloped", "size": 9, "options": {"slope"
 pytestmark = pytest.mark.usefixtures("_sloped")
 
 
-class Sloped:
+class Sloped(Score):
     def __init__(self, query: int, key: int, size: int = 3, slope=None, curved=None): ...
+
+    def energies(self, query, keys): ...
 
 
 @pytest.fixture
 def _sloped() -> Iterator[None]:
-    known = dict(SCORES)
-    given = ("query", "key")
-    SCORES["sloped"] = settings_from_constructor(
-        "sloped", Sloped, ScoreSettings, given=given, keys=SCORE_KEYS, named=False
-    )
+    scores.register("sloped")(Sloped)
     yield
-    SCORES.clear()
-    SCORES.update(known)
+    scores.remove("sloped")
 
 
 def test_options_are_the_scores_own_where_no_key_stands_for_them() -> None:
-    assert SCORES["sloped"].known_keys() == ["size", "options"]
-    assert "options" not in SCORES["additive"].known_keys()
+    assert scores.settings["sloped"].known_keys() == ["size", "options"]
+    assert "options" not in scores.settings["additive"].known_keys()
 
 
 def test_own_options_stand_beside_the_known_ones() -> None:

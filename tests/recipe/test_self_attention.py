@@ -6,7 +6,7 @@ import pytest
 
 from seq2see.encoders import RecurrentEncoder
 from seq2see.errors import UserError
-from seq2see.pipeline.parameters import of_recipe
+from seq2see.pipeline.five_answers import recipe_parameters
 from seq2see.recipe import load_recipe
 
 ONE = {"inputs": {"source": {}}, "encoder": {"size": 8, "embedding": {"size": 6}}}
@@ -55,7 +55,11 @@ def test_its_equations_are_told() -> None:
 
 def test_its_parameters_are_counted_by_name() -> None:
     plain, looking = (
-        {one.name: one.shape for one in of_recipe(load_recipe(ONE, overrides=more), {}) if one.part.startswith("enc")}
+        {
+            one.name: one.shape
+            for one in recipe_parameters(load_recipe(ONE, overrides=more), {})
+            if one.part.startswith("enc")
+        }
         for more in ([], ["encoder.self_attention=general"])
     )
     added = {name: shape for name, shape in looking.items() if name not in plain and "forwards" in name}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from seq2see.attention.scores import scores
+from seq2see.attention import Score, scores
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.attention import SCORES, ScoreSettings
 
 SET: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "deep-sets"}}
 LOOKING: dict[str, Any] = {"inputs": {"items": {"kind": "set"}}, "encoder": {"kind": "transformer"}}
@@ -20,11 +18,11 @@ BOTH = {"items": {"kind": "set"}, "question": {}}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"inputs": {"items": {"kind": "set"}}},
-        "encoder.kind: recurrent does not read 'items', an input of kind set; allowed: transformer, deep-sets",
+        "encoder.kind: recurrent does not read 'items', an input of kind set; allowed: deep-sets, transformer",
     ),
     (
         {**SET, "inputs": {"items": {"kind": "set", "encoder": {"kind": "hierarchical"}}}},
-        "inputs.items.encoder.kind: hierarchical does not read 'items', an input of kind set; allowed: transformer, ",
+        "inputs.items.encoder.kind: hierarchical does not read 'items', an input of kind set; allowed: deep-sets, ",
     ),
     (
         {**SET, "inputs": {"doc": {"kind": "texts"}}},
@@ -145,23 +143,15 @@ def test_what_an_override_makes_meaningless_goes_with_it() -> None:
     assert other.encoder.positions == "none"
 
 
-@pytest.fixture
-def _known() -> Iterator[None]:
-    known = dict(SCORES)
-    yield
-    SCORES.clear()
-    SCORES.update(known)
-
-
-def test_recipes_know_which_scores_go_by_order() -> None:
-    assert {name: scores[name].ordered for name in SCORES} == {name: one.ordered for name, one in SCORES.items()}
-
-
-@pytest.mark.usefixtures("_known")
 def test_a_score_of_ones_own_that_goes_by_order_is_refused_too() -> None:
-    class Sloped(ScoreSettings):
+    class Sloped(Score):
         ordered = True
 
-    SCORES["sloped"] = Sloped
-    with pytest.raises(UserError, match=r"attention\.score: sloped goes by where a place lies"):
-        load_recipe({**SET, "attention": "sloped"})
+        def energies(self, query, keys): ...
+
+    scores.register("sloped")(Sloped)
+    try:
+        with pytest.raises(UserError, match=r"attention\.score: sloped goes by where a place lies"):
+            load_recipe({**SET, "attention": "sloped"})
+    finally:
+        scores.remove("sloped")

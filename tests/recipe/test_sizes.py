@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seq2see.encoders import encoders
-from seq2see.settings.encoders import RecurrentEncoderSettings
+from seq2see.encoders.recurrent import RecurrentEncoderSettings
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])

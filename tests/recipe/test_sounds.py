@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from seq2see.encoders.pyramidal import PyramidalEncoderSettings
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.encoders import PyramidalEncoderSettings
 
 
 def recipe(sound: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
@@ -31,12 +31,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (recipe({"mels": 0}), r"inputs\.audio\.mels"),
     (
         recipe({"mels": 8, "augment": {"frequency_masks": 1}}),
-        r"inputs\.audio\.augment\.frequency_width: 10 would blot out all 8 mels; allowed: less than 8",
+        r"inputs\.audio\.augment\.frequency_width: 10 would hide all 8 mels; allowed: less than 8",
     ),
     (recipe({"encoder": {"layers": 2, "halvings": 3}}), r"audio\.encoder\.halvings: 3 in 2 layers.* at most 2"),
     (
         recipe({"encoder": {"kind": "hierarchical"}}),
-        r"hierarchical does not read 'audio', an input of kind sound; allowed: transformer, pyramidal",
+        r"hierarchical does not read 'audio', an input of kind sound; allowed: pyramidal, transformer",
     ),
     (recipe(decoder={"copy_from": "audio"}), r"decoder\.copy_from: 'audio' is no text"),
 ]

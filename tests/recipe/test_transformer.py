@@ -27,7 +27,7 @@ def refused(*overrides: str) -> str:
     [
         ("decoder.cell=lstm", "decoder.cell: has no effect here: only decoder.kind recurrent"),
         ("decoder.reset=before", "decoder.reset: has no effect here: only decoder.kind recurrent"),
-        ("decoder.output=state", "decoder.output: has no effect here: only decoder.kind recurrent"),
+        ("decoder.output=state", "decoder.output: has no effect here: only decoder.kind label"),
         ("attention.query=current", "attention.query: has no effect here: in a transformer each layer asks"),
         ("decoder.longest=9", "decoder.longest: has no effect here: positions sinusoidal have no limit"),
         ("encoder.longest=9", "encoder.longest: has no effect here: positions sinusoidal have no limit"),
@@ -147,7 +147,7 @@ LABEL: dict[str, Any] = {"inputs": {"source": {}}, "output": {"kind": "label"}, 
         ("decoder.embedding.size=9", "decoder.embedding: has no effect here: a label is decoded in one step"),
         ("decoder.every_step=source", "decoder.every_step: has no effect here: there is one step"),
         ("decoder.cell=lstm", "decoder.cell: has no effect here: only decoder.kind recurrent"),
-        ("decoder.output=state", "decoder.output: has no effect here: only decoder.kind recurrent"),
+        ("decoder.output=state", "decoder.output: has no effect here: only decoder.kind label"),
         ("attention.query=current", "attention.query: has no effect here: a label is decoded in one step"),
     ],
 )

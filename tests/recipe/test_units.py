@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from seq2see.encoders.transformer_layers import TransformerEncoderSettings
+from seq2see.encoders.video import VideoEncoderSettings
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe, shipped
-from seq2see.settings.encoders import TransformerEncoderSettings, VideoEncoderSettings
 
 
 def recipe(kind: str = "image", given: dict[str, Any] | None = None, **encoder: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def test_a_file_beside_a_text_is_read_as_usual_unless_it_is_said() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    (recipe(positions="rotary"), r"encoder\.positions: rotary goes by how far apart places are in a line"),
+    (recipe(positions="rotary"), r"encoder\.positions: rotary goes by distances in a line"),
     (recipe(patch=300), r"encoder\.patch: 300 x 300 pixels leave no two places in a picture of 224 x 224"),
     (recipe(patch=224), r"encoder\.patch: 224 x 224 pixels leave no two places"),
     (recipe(given={"height": 20, "width": 0}, patch=[30, 4]), r"encoder\.patch: 30 x 4 pixels .* a picture of 20;"),

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from seq2see.encoders.video import VideoEncoder
+from seq2see.encoders.video import VideoEncoder, VideoEncoderSettings
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
-from seq2see.settings.encoders import VideoEncoderSettings
 
 
 def recipe(video: dict[str, Any] | None = None, encoder: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from seq2see.data.batches import EOS, SOS, Batch, Labels, Sequences
 from seq2see.decoders import Conditions, LabelDecoder, Ready, SoftmaxHead, Step
+from seq2see.decoders.label import LabelDecoderSettings
 from seq2see.memory import Memory, Places, View
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.settings.decoders import LabelDecoderSettings
 from tests.objectives import objective_of
 from tests.settings import attention_of
 

@@ -10,7 +10,7 @@ import torch
 
 import seq2see
 from seq2see.api import Model
-from seq2see.pipeline.streams import Stream
+from seq2see.pipeline.dataset import Stream
 from tests.system.small import RecordingListener
 
 PIECE = 12

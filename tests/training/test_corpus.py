@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.streams import Stream
+from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.recipe import load_recipe
 from seq2see.training import dataset
 from seq2see.training.dataset import read_corpus

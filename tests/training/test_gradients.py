@@ -13,8 +13,7 @@ from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
-from seq2see.recipe.cells import with_cell
-from seq2see.training.gradients import by_steps_back, gradient_runs, gradients_through_time
+from seq2see.training.gradients import by_steps_back, gradient_runs, gradients_through_time, with_cell
 
 RECIPE = {
     "task": "verdict",

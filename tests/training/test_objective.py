@@ -12,8 +12,8 @@ from torch.nn.functional import log_softmax
 from seq2see.data.batches import SOS, Batch
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.dataset import Stream
 from seq2see.pipeline.fields import Fields
-from seq2see.pipeline.streams import Stream
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import LossSettings
 from seq2see.training.feeds import StreamFeed

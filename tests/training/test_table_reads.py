@@ -1,59 +1,145 @@
-"""How often a training reads its table from disk."""
+"""How often a training reads its table from disk, and how often it builds a network."""
 
 from __future__ import annotations
 
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import seq2see
 from seq2see.data.tables import Table
+from seq2see.model import EncoderDecoder
 from seq2see.recipe import load_recipe
 from seq2see.training import dataset
-from seq2see.training.dataset import read_corpus
+from seq2see.training.dataset import Corpus, read_corpus
 
 PAIRS: dict[str, Any] = {"inputs": {"source": {"tokens": "character"}}, "output": {"tokens": "character"}}
 LABELS: dict[str, Any] = {"inputs": {"source": {}}, "output": {"kind": "label"}}
+PIECES: dict[str, Any] = {
+    "inputs": {"source": {"tokens": "bpe", "vocabulary": 40}},
+    "output": {"tokens": "bpe", "vocabulary": 30},
+}
+BAG: dict[str, Any] = LABELS | {"evaluation": {"baseline": "bag-of-words"}}
+NUMBERS: dict[str, Any] = {
+    "inputs": {"source": {"kind": "vector", "column": "numbers"}},
+    "output": {"kind": "vector", "column": "numbers"},
+    "encoder": {"kind": "dense", "size": 2},
+}
+STREAM: dict[str, Any] = {"inputs": {}, "output": {"column": "source"}, "data": {"stream": True}}
+RECIPES = {"pairs": PAIRS, "labels": LABELS, "pieces": PIECES, "bag": BAG, "numbers": NUMBERS, "stream": STREAM}
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The tables that were read to their end, each as often as it was (a first row is also read to check the form)."""
-    found: list[Path] = []
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The number of rows that were read, by the name of their table."""
+    counts: Counter[str] = Counter()
     original = Table.__iter__
 
     def counted(self: Table) -> Iterator[Any]:
-        yield from original(self)
-        found.append(Path(self.path))
+        for row in original(self):
+            counts[Path(self.path).name] += 1
+            yield row
 
     monkeypatch.setattr(Table, "__iter__", counted)
-    return found
+    return counts
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "table.tsv"
-    lines = [f"{a}{b}{c}\t{'yes' if a < b else 'no'}\n" for a in "abcdef" for b in "abcdef" for c in "xyz"]
-    path.write_text("source\toutput\n" + "".join(lines), encoding="utf-8")
+    letters = [(a, b, c) for a in "abcdef" for b in "abcdef" for c in "xyz"]
+    lines = [
+        f"{a}{b}{c} é\t{'yes' if a < b else 'no'}\t{ord(a)} {ord(b)} {number / 7}\n"
+        for number, (a, b, c) in enumerate(letters)
+    ]
+    path.write_text("source\toutput\tnumbers\n" + "".join(lines), encoding="utf-8")
     return path
 
 
-@pytest.mark.parametrize("recipe", [PAIRS, LABELS])
-def test_a_small_table_is_read_once(recipe: dict[str, Any], table: Path, reads: list[Path]) -> None:
-    read_corpus(load_recipe(recipe), table)
-    assert reads == [table]
+ROWS = 108
+PEEKS = 2
+"""First rows that are read when a table is opened, and before --dev is."""
 
 
-@pytest.mark.parametrize("recipe", [PAIRS, LABELS])
-def test_a_large_table_is_read_to_be_split_counted_and_encoded(
-    recipe: dict[str, Any], table: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+def contents(corpus: Corpus) -> dict[str, Any]:
+    """All that a training takes from its tables."""
+    stores = corpus.train.stores if isinstance(corpus.train, dataset.Dataset) else {}
+    ids = {name: ([*store.flat], [*store.offsets]) for name, store in stores.items()}
+    return {
+        "ids": ids if stores else [*corpus.train.ids],  # type: ignore[union-attr]
+        "dev": [dict(row) for row in corpus.dev],
+        "baselines": [baseline.to_dict() for baseline in corpus.baselines],
+        "notes": corpus.notes,
+        "trained": (corpus.trained.inputs.tolist(), corpus.trained.pairs.tolist()),
+    }
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_small_table_is_read_once(name: str, table: Path, rows_read: Counter[str]) -> None:
+    read_corpus(load_recipe(RECIPES[name]), table)
+    assert ROWS <= rows_read["table.tsv"] <= ROWS + PEEKS
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_large_table_is_read_once(
+    name: str, table: Path, rows_read: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = read_corpus(load_recipe(recipe), table)
-    reads.clear()
+    small = contents(read_corpus(load_recipe(RECIPES[name]), table))
+    rows_read.clear()
     monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
-    large = read_corpus(load_recipe(recipe), table)
-    assert reads == [table] * 3
-    assert [dict(row) for row in large.dev] == [dict(row) for row in small.dev]
-    assert [one.to_dict() for one in large.baselines] == [one.to_dict() for one in small.baselines]
-    assert large.notes == small.notes
+    monkeypatch.setattr(dataset, "BLOCK_CHARACTERS", 100)
+    large = contents(read_corpus(load_recipe(RECIPES[name]), table, folder=table.parent))
+    assert ROWS <= rows_read["table.tsv"] <= ROWS + PEEKS
+    assert large == small
+
+
+def test_both_tables_are_read_once(table: Path, rows_read: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    dev = table.with_name("dev.tsv")
+    dev.write_bytes(table.read_bytes())
+    monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
+    read_corpus(load_recipe(NUMBERS), table, dev=dev)
+    assert all(ROWS <= count <= ROWS + PEEKS for count in rows_read.values()), rows_read
+
+
+def test_where_rows_cannot_be_written_the_table_is_read_again(
+    table: Path, rows_read: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = contents(read_corpus(load_recipe(LABELS), table))
+    rows_read.clear()
+
+    def full(**_: Any) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
+    monkeypatch.setattr(dataset, "BLOCK_CHARACTERS", 100)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    assert contents(read_corpus(load_recipe(LABELS), table)) == small
+    assert rows_read["table.tsv"] > 2 * ROWS
+
+
+def test_no_temporary_file_is_left(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = table.parent / "run"
+    folder.mkdir()
+    monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
+    monkeypatch.setattr(dataset, "BLOCK_CHARACTERS", 100)
+    read_corpus(load_recipe(PAIRS), table, folder=folder)
+    assert not [*folder.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["pairs", "labels", "numbers", "stream"])
+def test_a_training_builds_one_network(name: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apart from one on the meta device, which has no numbers: it shows whether the model fits into memory."""
+    devices: Counter[str] = Counter()
+    original = EncoderDecoder.__init__
+
+    def counted(self: EncoderDecoder, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options)
+        devices[next(self.parameters()).device.type] += 1
+
+    monkeypatch.setattr(EncoderDecoder, "__init__", counted)
+    seq2see.train(RECIPES[name], table, out=table.parent / "run", updates=2, listeners=[])
+    assert devices == {"cpu": 1, "meta": 1}

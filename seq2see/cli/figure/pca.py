@@ -16,7 +16,7 @@ from seq2see.cli.parser import Arguments, Parser, add_data, add_model, integer, 
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2see.pipeline.pca import PcaComparison
+    from seq2see.pipeline.vectors import PcaComparison
     from seq2see.seeing.charts import Chart
 
 EXAMPLES = (
@@ -51,7 +51,7 @@ def run(args: Arguments) -> None:
         raise UserError(f"--examples must be 1 or more, got {args.examples}")
     model = load_single_model(args.model, "figure pca", on_error=args.on_error)
     from seq2see.data.tables import locate
-    from seq2see.pipeline.pca import check_autoencoder, compare_with_pca
+    from seq2see.pipeline.vectors import check_autoencoder, compare_with_pca
 
     check_autoencoder(model.recipe)
     table, dev = locate(args.data)
@@ -63,8 +63,8 @@ def run(args: Arguments) -> None:
         model.bundle, rows if training is None else model.rows_of(training, args.columns), rows
     )
     shape = args.shape or comparison.shape
-    if args.shape is not None and args.shape[0] * args.shape[1] != comparison.given.shape[1]:
-        raise UserError(f"--shape {args.shape[0]}x{args.shape[1]}: a row has {comparison.given.shape[1]:,} numbers")
+    if args.shape is not None and args.shape[0] * args.shape[1] != comparison.rows.shape[1]:
+        raise UserError(f"--shape {args.shape[0]}x{args.shape[1]}: a row has {comparison.rows.shape[1]:,} numbers")
     number = args.examples or (10 if shape else 4)
     title = args.title or f"{Path(args.model).name} compared with PCA, code size {comparison.size}"
     finish(chart_of(comparison, shape=shape, examples=min(number, len(rows)), title=title), args)
@@ -95,8 +95,8 @@ def chart_of(comparison: PcaComparison, *, shape: tuple[int, ...] | None, exampl
     ]
     few = slice(examples)
     drawn = {
-        "input": [*comparison.given[few]],
-        "autoencoder": [*comparison.made[few]],
+        "input": [*comparison.rows[few]],
+        "autoencoder": [*comparison.reconstructed[few]],
         "PCA": [*comparison.principal[few]],
     }
 
@@ -106,7 +106,7 @@ def chart_of(comparison: PcaComparison, *, shape: tuple[int, ...] | None, exampl
 
     about: dict[str, Any] = {
         "size": comparison.size,
-        "measured": len(comparison.given),
+        "measured": len(comparison.rows),
         "angles": list(comparison.angles),
     }
     about |= {"no_angles": comparison.why_not} if comparison.why_not else {}

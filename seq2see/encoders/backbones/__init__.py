@@ -6,11 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from seq2see.encoders.backbones.base import Backbone, BatchNorm, backbone_symbols, keep_statistics
+from seq2see.encoders.backbones.base import (
+    SMALL,
+    Backbone,
+    BackboneSettings,
+    BatchNorm,
+    Small,
+    backbone_symbols,
+    keep_statistics,
+    unknown_backbone,
+)
 from seq2see.encoders.backbones.pretrained import EfficientNetLite, ResNet, Timm, Torchvision, Vgg16
-from seq2see.encoders.backbones.small import Small
 from seq2see.errors import UserError
-from seq2see.settings.encoders import SMALL, BackboneSettings, unknown_backbone
 
 __all__ = ["MAKERS", "PACKAGES", "Backbone", "BatchNorm", "backbone_symbols", "build_backbone", "keep_statistics"]
 

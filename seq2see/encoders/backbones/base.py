@@ -1,22 +1,186 @@
-"""The base class of backbones, which turn images into feature maps, and files of published weights."""
+"""Backbones turn images into feature maps: settings, the base class, files of weights, and a small network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251 - what torch says of a file that is more than tensors
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.nn.functional import pad, relu
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from seq2see.errors import UserError
-from seq2see.settings.encoders import BackboneSettings
+from seq2see.data.image_files import ImageInput
+from seq2see.data.video_files import VideoInput
+from seq2see.encoders.layers import MOST_GROUPS, norm_groups
+from seq2see.errors import UserError, nearest
+from seq2see.registry import Problem
+from seq2see.settings.base import MOST_LAYERS, Settings, Size, no_effect
 from seq2see.symbols import Symbol, Symbols
+
+# --- Names and settings
+
+SMALL = "small"
+"""The one of our own, which is trained with the rest."""
+
+CARRIED = ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2")
+"""Whose weights a package brings along."""
+
+FILED = ("resnet18", "resnet34", "resnet50", "vgg16")
+"""Whose weights lie in a file of the user's; without one they begin at random."""
+
+PACKAGES = ("timm", "torchvision")
+"""Packages that know networks by name, PACKAGE:NAME, and where their weights are to be had."""
+
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""Of a network in its package. Names with a scheme (hf-hub:, local-dir:) would have files fetched when a model's folder
+is loaded, which somebody else may have written."""
+
+LEAST = 32
+"""Pixels on a side that a pre-trained network needs: it halves them five times."""
+
+
+def unknown_backbone(name: str) -> str | None:
+    """What is wrong with the name of a backbone; None where nothing is.
+
+    >>> unknown_backbone("timm:convnext_tiny"), unknown_backbone("resnet-50")
+    (None, "unknown backbone 'resnet-50' (did you mean 'resnet50'?); allowed: small, efficientnet-lite0, \
+efficientnet-lite1, efficientnet-lite2, resnet18, resnet34, resnet50, vgg16, timm:NAME, torchvision:NAME")
+    """
+    known = (SMALL, *CARRIED, *FILED)
+    package, _, its = name.partition(":")
+    if name in known or (package in PACKAGES and NAME.fullmatch(its)):
+        return None
+    allowed = ", ".join([*known, *(f"{one}:NAME" for one in PACKAGES)])
+    return f"unknown backbone '{name}'{nearest(name, known)}; allowed: {allowed}"
+
+
+class BackboneSettings(Settings):
+    """A convolutional network that makes a map of a picture."""
+
+    backbone: Annotated[str, Field(min_length=1)] = Field(
+        "small",
+        description="small (trained with the rest), efficientnet-lite0, -lite1 and -lite2 (pre-trained, extra "
+        "`images`), resnet18, resnet34, resnet50, vgg16 (with `weights`), timm:NAME or torchvision:NAME (extras of "
+        "these names)",
+    )
+    weights: str | None = Field(
+        None,
+        description="file of the backbone's weights, a state-dict as torch saves it or .safetensors; not given: those "
+        "it was published with, and for resnet and vgg16 none: it begins at random",
+    )
+    tuned: bool = Field(
+        False,
+        description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
+        "false: frozen, its maps are kept on disk",
+    )
+    channels: list[Size] = Field(
+        [32, 64, 128, 256],
+        min_length=1,
+        max_length=MOST_LAYERS,
+        description="small: maps of each level; a level halves height and width",
+    )
+    pooled: list[Literal["both", "height"]] = Field(
+        [],
+        max_length=MOST_LAYERS,
+        description="small: what each level halves; not given: both; height keeps the places of a line apart",
+    )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its backbone's maps never change, so that they need to be computed once only."""
+        return self.backbone != SMALL and not self.tuned
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether its backbone has learned something before."""
+        return self.weights is not None or self.backbone not in (SMALL, *FILED)
+
+    def check_backbone(self, name: str, image: ImageInput | VideoInput, path: str) -> Iterator[Problem]:
+        """What a network of that name demands of the pictures of an input; path: of these settings."""
+        unknown = unknown_backbone(self.backbone)
+        if unknown is not None:
+            yield Problem(f"{path}.backbone", unknown, "backbone")
+            return
+        if self.backbone == SMALL:
+            return
+        if image.height < LEAST or 0 < image.width < LEAST:
+            message = f"{image.height} x {image.width} pixels; allowed: at least {LEAST} each"
+            yield Problem(f"inputs.{name}.height", message, "backbone")
+        if image.colour == "grey":
+            message = f"{self.backbone} was trained in colour; allowed: rgb"
+            yield Problem(f"inputs.{name}.colour", message, "backbone")
+        if self.backbone in FILED and self.weights is None and not self.tuned:
+            message = f"{self.backbone} is frozen and has no weights"
+            allowed = f"a file of weights, or {path}.tuned: true"
+            yield Problem(f"{path}.weights", f"{message}; allowed: {allowed}", "backbone")
+
+    def check_pooled(self, path: str) -> Iterator[Problem]:
+        """`pooled` has an item for each level."""
+        if self.pooled and len(self.pooled) != len(self.channels):
+            message = f"{len(self.pooled)} given for {len(self.channels)} levels of {path}.channels"
+            yield Problem(f"{path}.pooled", f"{message}; allowed: one for each, or none", "pooled")
+
+    def unused_backbone(self, path: str) -> Iterator[Problem]:
+        """Settings of networks of another name."""
+        if self.backbone == SMALL:
+            yield from no_effect(self, path, ["tuned", "weights"], "backbone small is trained with the rest")
+        else:
+            yield from no_effect(self, path, ["channels", "pooled"], f"backbone {self.backbone} is built as it is")
+
+    def check_shrinking(self, name: str, image: ImageInput | VideoInput, path: str) -> Iterator[Problem]:
+        """The levels of the small network leave something to tell apart."""
+        if self.backbone == SMALL:
+            pooled = self.pooled or ["both"] * len(self.channels)
+            sizes = halved(image.height, image.width or 1, pooled)[:-1]
+            yield from check_levels(self.channels, sizes, name, image, f"{path}.channels")
+
+
+Sizes = list[tuple[int, int]]
+"""(rows, columns) that each level normalises."""
+SMALLEST = 4
+"""Pixels on a side without which there is nothing to see."""
+
+
+def halved(rows: int, columns: int, pooled: Sequence[str]) -> Sizes:
+    """The size before the first level, and after each.
+
+    >>> halved(5, 4, ["both", "height"])
+    [(5, 4), (3, 2), (2, 2)]
+    """
+    sizes = [(rows, columns)]
+    for how in pooled:
+        rows, columns = -(-rows // 2), -(-columns // 2) if how == "both" else columns
+        sizes.append((rows, columns))
+    return sizes
+
+
+def check_levels(
+    maps: Sequence[int], sizes: Sizes, name: str, image: ImageInput | VideoInput, path: str
+) -> Iterator[Problem]:
+    """Levels of convolutions halve a picture or a frame only while something of it is left to tell apart.
+
+    A map of one cell that is normalised by itself is one number less itself: 0, whatever was seen. Where widths differ
+    the narrowest picture counts, which is one cell wide. maps, sizes: of each level; path: of the key with the maps.
+    """
+    levels = enumerate(zip(maps, sizes, strict=False))  # a wrong number of `pooled` has a rule of its own
+    level = next((number for number, (count, size) in levels if size == (1, 1) and norm_groups(count) == count), None)
+    if level is not None:
+        few = f"at most {level} levels, or more than {MOST_GROUPS} maps" if level else f"more than {MOST_GROUPS} maps"
+        size = f"{image.height} x {image.width}" if image.width else f"{image.height}"
+        message = f"level {level + 1} of {len(maps)} has one cell left of the {size} pixels of '{name}', and each of "
+        message += f"its {maps[level]} maps is normalised by itself: nothing comes through; allowed: {few} there"
+        yield Problem(path, message, "shrinking")
+
+
+# --- Networks
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and standard deviation of ImageNet's red, green and blue, from 0 to 1."""
@@ -177,3 +341,62 @@ def _list(names: list[str]) -> str:
 
 def _shape(tensor: Tensor) -> str:
     return " x ".join(str(size) for size in tensor.shape) or "a single number"
+
+
+# --- The small network, which is trained with the rest of a model
+
+
+class Level(nn.Sequential):
+    """Convolution, normalisation, relu and pooling, of the height alone or of both sides.
+
+    Normalised over groups of maps, not over the batch, so that an image does not depend on the others of its batch.
+    """
+
+    def __init__(self, below: int, above: int, *, halved: str):
+        self.across = 2 if halved == "both" else 1
+        super().__init__(
+            nn.Conv2d(below, above, 3, padding=1, bias=False),
+            nn.GroupNorm(norm_groups(above), above),
+            nn.ReLU(),
+            nn.MaxPool2d((2, self.across), ceil_mode=True),
+        )
+
+    def padded(self, states: Tensor, widths: list[int]) -> tuple[Tensor, list[int]]:
+        """The level's output for images of these widths, with zeros beyond them; and the widths after it."""
+        convolved, normalise, most = self[0](states), self[1], states.shape[-1]
+        masked = [
+            pad(normalise(image[None, ..., :width]), (0, most - width))
+            for image, width in zip(convolved, widths, strict=True)
+        ]
+        return self[3](relu(torch.cat(masked))), [-(-width // self.across) for width in widths]
+
+
+class Small(Backbone):
+    """Levels one after the other."""
+
+    def __init__(self, channels: int, settings: BackboneSettings):
+        super().__init__()
+        widths = [channels, *settings.channels]
+        pooled = settings.pooled or ["both"] * len(settings.channels)
+        self.levels = nn.ModuleList(
+            Level(below, above, halved=halved) for below, above, halved in zip(widths, widths[1:], pooled, strict=False)
+        )
+        self.size = widths[-1]
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        states = pixels / 127.5 - 1
+        for level in self.levels:
+            states = level(states)
+        return states
+
+    def padded(
+        self, pixels: Float[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch size rows columns"], Int[Tensor, " batch"]]:
+        """The map of each image exactly as if it were alone in its batch."""
+        most, left = pixels.shape[-1], widths.tolist()
+        real = torch.arange(most, device=pixels.device) < widths[:, None]
+        states = (pixels / 127.5 - 1) * real[:, None, None]
+        for level in self.levels:
+            assert isinstance(level, Level)
+            states, left = level.padded(states, left)
+        return states, torch.tensor(left, device=widths.device)
