@@ -171,8 +171,8 @@ class Prediction:
     """What the model predicts for one input: a text, a label, a vector or an image; `answer` returns whichever there
     is.
 
-    image: (height, width) or (height, width, 3), from 0 to 255, or the path of the file it was written to.
-    Vectors and images have no tokens and no probability.
+    vector: numbers, or rows of them; image: (height, width) or (height, width, 3), from 0 to 255, or the path of the
+    file it was written to. Vectors and images have no tokens and no probability.
     reason: why there is no answer (an empty input): the answer is then empty and its score NaN.
     given: what the probabilities are conditioned on besides the input, such as the places chosen by hard attention.
     """
@@ -180,7 +180,7 @@ class Prediction:
     input: Any
     text: str | None = None
     label: str | None = None
-    vector: list[float] | None = None
+    vector: list[float] | list[list[float]] | None = None
     image: NDArray[np.uint8] | str | None = None
     tokens: list[Token] = field(default_factory=list)
     log_probability: float = 0.0
@@ -197,7 +197,7 @@ class Prediction:
             value,
             text="" if kind == "text" else None,
             label="" if kind == "label" else None,
-            vector=[] if kind == "vector" else None,
+            vector=[] if kind not in ("text", "label", "image") else None,
             log_probability=float("nan"),
             score=float("nan"),
             looks=Looks(reason=reason),

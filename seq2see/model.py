@@ -197,8 +197,9 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
         if recipe.reader_of(name) != name:
             continue
         settings = recipe.encoder_of(name)
-        channels, height, width = (getattr(recipe.inputs[name], key, 0) for key in ("channels", "height", "width"))
-        info = InputInfo(sizes.inputs.get(name, 0), sizes.vectors.get(name), channels, height, width)
+        known, read = sizes.inputs.get(name, 0), recipe.inputs[name]
+        channels, height, width = (getattr(read, key, 0) for key in ("channels", "height", "width"))
+        info = InputInfo(known, sizes.vectors.get(name), channels or known, height, width)
         encoders[name] = build_encoder(settings, info)
     return encoders
 

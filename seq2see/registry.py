@@ -74,11 +74,14 @@ class Registry(Generic[T]):
             raise UserError(f"unknown {self.what} '{name}'{nearest(name, self._kinds)}; allowed: {allowed}")
         return self._kinds[name]
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._kinds
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
 
 
 # --- Rules

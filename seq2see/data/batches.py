@@ -63,6 +63,22 @@ class Numbers:
         return Numbers(self.values.to(device))
 
 
+@dataclass
+class Frames:
+    """What one column holds frame by frame, whatever a frame is made of.
+
+    values: (batch, frames, size), 0 where there is nothing; mask: (batch, frames), True where a frame is real;
+    names: what to call each real frame, where somebody will read it.
+    """
+
+    values: Float[Tensor, "batch frames size"]
+    mask: Bool[Tensor, "batch frames"]
+    names: list[list[str]] | None = None
+
+    def to(self, device: torch.device | str) -> Frames:
+        return replace(self, values=self.values.to(device), mask=self.mask.to(device))
+
+
 Target = Sequences | Labels | Numbers
 
 

@@ -18,8 +18,8 @@ OUTPUT = "output"
 ALIGNMENT = "output.alignment"
 """The name of a row's links between input and output; no input can have it."""
 Check = Callable[[str], str | None]
-Joined = Callable[[Sequence[str]], str]
-"""Joins a list of texts to one text, which its field can split again; raises a UserError if that is impossible."""
+Joined = Callable[[Sequence[Any]], str]
+"""Joins a list to one text, which its field can split again; raises a UserError if that is impossible."""
 
 FILE, NUMBERS = "a file", "numbers"
 """Kinds of unusable values, which are reported together."""
@@ -35,15 +35,16 @@ class NumbersError(RowError):
 class Resolution:
     """The columns of a recipe in a table.
 
-    mapping: {name in the recipe: column of the table}; note: what was guessed, for the user; lists: names whose values
-    may be lists of texts, with the function that joins them; files: names whose values are paths, with a function that
-    returns why a file cannot be used, or None; numbers: the same for rows of numbers; known: values that every row has
-    without a column.
+    mapping: {name in the recipe: column of the table, or what names several}; note: what was guessed, for the user;
+    lists: names whose values may be lists, with the function that joins them; several: the same for names whose values
+    may lie in several columns; files: names whose values are paths, with a function that returns why a file cannot be
+    used, or None; numbers: the same for rows of numbers; known: values that every row has without a column.
     """
 
     mapping: dict[str, str]
     note: str | None = None
     lists: Mapping[str, Joined] = field(default_factory=dict)
+    several: Mapping[str, Joined] = field(default_factory=dict)
     files: Mapping[str, Check] = field(default_factory=dict)
     numbers: Mapping[str, Check] = field(default_factory=dict)
     known: Mapping[str, str] = field(default_factory=dict)
@@ -54,10 +55,10 @@ class Resolution:
         A value that is not text makes a bad row. A row with an empty value in one of the `filled` names is skipped and
         counted.
         """
-        used = 0
+        used, several = 0, self._several(table)
         for row in table:
             try:
-                values = {name: self._value(table, row, name) for name in self.mapping}
+                values = {name: self._value(table, row, name, several.get(name)) for name in self.mapping}
             except NumbersError as error:
                 table.mark_unusable(NUMBERS, str(error))
                 continue
@@ -101,12 +102,25 @@ class Resolution:
             table.mark_unusable(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
 
-    def _value(self, table: Table, row: Row, name: str) -> str:
+    def _several(self, table: Table) -> dict[str, list[str]]:
+        """The names whose values lie in several columns, with these columns: not those that others have alone."""
+        several = {name: column for name, column in self.mapping.items() if not has_one(column, table.columns)}
+        free = [column for column in table.columns if column not in self.mapping.values()]
+        found = {name: columns for name, column in several.items() if (columns := members(column, free))}
+        for name, columns in found.items():
+            if name not in self.several:
+                given = f"'{self.mapping[name]}' names {len(columns)} columns ({quoted(columns)})"
+                raise UserError(f"{table.path}: {given}, and the values of '{name}' lie in one")
+        return found
+
+    def _value(self, table: Table, row: Row, name: str, several: Sequence[str] | None) -> str:
         column = self.mapping[name]
-        value = row.values.get(column)
-        if name in self.lists and isinstance(value, list):
+        value, join = row.values.get(column), self.lists.get(name)
+        if several is not None:
+            value, join = [row.values.get(one) for one in several], self.several[name]
+        if join is not None and isinstance(value, list):
             try:
-                return join_texts(value, self.lists[name])
+                return join(value)
             except UserError as error:
                 kind = NumbersError if name in self.numbers else RowError
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
@@ -194,9 +208,36 @@ def _base(column: str) -> str:
     return item[1] if item else column
 
 
-def has_column(column: str, table_columns: Sequence[str]) -> bool:
-    """Whether a table has a column, or the lists that `history[-1]` is an item of."""
+def has_one(column: str, table_columns: Sequence[str]) -> bool:
+    """Whether a table has a single column of that name, or the lists that `history[-1]` is an item of."""
     return column in table_columns or _base(column) in table_columns
+
+
+def has_column(column: str, table_columns: Sequence[str]) -> bool:
+    """Whether a table has a column, or all columns that a name stands for."""
+    return has_one(column, table_columns) or bool(members(column, table_columns))
+
+
+def members(column: str, table_columns: Sequence[str]) -> list[str]:
+    """The columns that one name stands for: `t*` for all that begin so, in the table's order, `x, y, z` for these
+    three; none where the table lacks one of them.
+
+    >>> members("t*", ["label", "t1", "t2"]), members("x, t*", ["t1", "t2", "x"]), members("x, z", ["x", "y"])
+    (['t1', 't2'], ['x', 't1', 't2'], [])
+    """
+    if not any(mark in column for mark in "*,"):
+        return []
+    found: list[str] = []
+    for part in map(str.strip, column.split(",")):
+        these = [part] if part in table_columns else []
+        if "*" in part and not these:
+            first, _, last = part.partition("*")
+            least = len(part) - 1
+            these = [one for one in table_columns if one.startswith(first) and one.endswith(last) and len(one) >= least]
+        if not these:
+            return []
+        found += [one for one in these if one not in found]
+    return found
 
 
 def resolve(

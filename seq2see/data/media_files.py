@@ -26,7 +26,6 @@ class MediaSettings(InputColumn):
     there, under limits of time and memory. A module without torch keeps these processes small.
     """
 
-    file: ClassVar[bool] = True
     decoded_arrays: ClassVar[int] = 1
     noun: ClassVar[str] = "a file"
     media: ClassVar[str] = ""
@@ -35,6 +34,10 @@ class MediaSettings(InputColumn):
         None, description="column of paths relative to the table (default: the name of the input)"
     )
     encoder: EncoderSettings | None = Field(None, description="settings that differ from the recipe's `encoder`")
+
+    @property
+    def file(self) -> bool:
+        return True
 
     def decode(self, path: str) -> list[NDArray[Any]]:
         """All that a model reads of a file, as `decoded_arrays` arrays; a MediaError where it cannot be used."""

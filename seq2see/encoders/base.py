@@ -41,8 +41,9 @@ class Encoded:
 class InputInfo:
     """What is known of an input before any is read.
 
-    symbols: the size of its vocabulary, or of a vector the number of its numbers; vectors: pre-trained embeddings
-    (symbols, size); channels, height, width: of its images (0: they differ), channels also of sound frames.
+    symbols: the size of its vocabulary, or of a vector or of each frame the number of its numbers, where only data tell
+    it; vectors: pre-trained embeddings (symbols, size); channels, height, width: of its images (0: they differ),
+    channels also of frames.
     """
 
     symbols: int = 0

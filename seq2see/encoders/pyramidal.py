@@ -11,10 +11,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from seq2see.cells import CellSettings
+from seq2see.data.batches import Frames
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.memory import Layout, LayoutKind, Places
-from seq2see.modalities.sound import Frames
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers
 from seq2see.settings.columns import EncoderSettings

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from seq2see.data.batches import Sequences
+from seq2see.data.batches import Frames, Sequences
 from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask
@@ -16,7 +16,6 @@ from seq2see.encoders.transformer_layers import TransformerBase, TransformerEnco
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.modalities.image import Pictures
-from seq2see.modalities.sound import Frames
 
 
 class ImageTransformer(TransformerBase):

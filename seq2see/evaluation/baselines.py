@@ -1,4 +1,4 @@
-"""Baselines, printed beside every metric: copying, lead sentence, constant, bag of words, mean, unigram."""
+"""Baselines, printed beside every metric: copying, lead sentence, constant, bag of words, mean, last value, unigram."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Baseline(ABC):
     It is stored in a model's folder as JSON, so that it needs no training data later.
 
     description: what it does, in a few words, for the head of a table; applies_to: the outputs it is for;
-    needs_text: it reads a text input; needs_inputs: false for a language model.
+    needs_text: it reads a text input; needs_inputs: false for a language model; needs_continued: for outputs that go on
+    where an input ends.
     """
 
     name: ClassVar[str]
@@ -48,6 +49,7 @@ class Baseline(ABC):
     applies_to: ClassVar[AppliesTo] = "any"
     needs_text: ClassVar[bool] = False
     needs_inputs: ClassVar[bool] = True
+    needs_continued: ClassVar[bool] = False
 
     @classmethod
     def fit_rows(cls, rows: TrainingRows) -> Self:
@@ -96,9 +98,9 @@ def from_dict(stored: Mapping[str, Any]) -> Baseline:
         raise UserError(f"baseline '{kind.name}' cannot be made from {sorted(settings)}: {error}") from error
 
 
-def baselines_for(output: OutputType, *, inputs: bool = True, text: bool = True) -> list[str]:
-    """The names of the baselines for a model with such outputs. inputs: whether it reads any; text: any that is
-    text."""
+def baselines_for(output: OutputType, *, inputs: bool = True, text: bool = True, continued: bool = False) -> list[str]:
+    """The names of the baselines for a model with such outputs. inputs: whether it reads any; text: any that is text;
+    continued: whether outputs go on where an input ends."""
     language_model = output == "text" and not inputs
     kinds = {name: BASELINES[name] for name in BASELINES}
     return [
@@ -107,6 +109,7 @@ def baselines_for(output: OutputType, *, inputs: bool = True, text: bool = True)
         if applies(kind.applies_to, output)
         and not (language_model and kind.needs_inputs)
         and (text or not kind.needs_text)
+        and (continued or not kind.needs_continued)
     ]
 
 
@@ -358,6 +361,24 @@ class Mean(Baseline):
 
     def settings(self) -> dict[str, Any]:
         return {"numbers": self.numbers}
+
+
+@BASELINES.register("last")
+class Last(Baseline):
+    """The last value of the input, repeated: what a forecast has to beat, and of many series hard to beat."""
+
+    name = "last"
+    applies_to = "numbers"
+    needs_continued = True
+    description = "the last value repeated"
+
+    def supports(self, metric: str) -> bool:
+        return lookup(metric).applies_to == "numbers"
+
+    def apply(self, rows: Rows) -> Rows:
+        if rows.continued is None:
+            raise UserError(f"baseline '{self.name}' needs inputs that the outputs continue, and this task has none")
+        return replace(rows, numbers=rows.continued)
 
 
 UNKNOWN, END = "<unk>", "<eos>"

@@ -71,6 +71,16 @@ class MeanSquaredError(Ratio):
         return f"{value:.4g}"
 
 
+@METRICS.register("mae")
+class MeanAbsoluteError(MeanSquaredError):
+    """Mean of |y_i - x_i| over all numbers of all rows, in their own unit; of several references the closest counts."""
+
+    def counts(self, rows: Rows) -> Iterator[tuple[float, float]]:
+        true = rows.need("true_numbers", self.name)
+        for predicted, references in zip(rows.need("numbers", self.name), true, strict=True):
+            yield min(float(np.abs(predicted - reference).sum()) for reference in references), float(len(predicted))
+
+
 def perplexity(total_log_probability: float, tokens: int) -> float:
     """exp of the mean negative log-probability (in nats) of a token.
 

@@ -60,7 +60,8 @@ class Rows:
     targets: the symbols whose probability was computed, `<eos>` included where the model predicts it;
     log_probabilities: of each row's whole target;
     alignments: predicted links between input and output, beside the known ones (see `labels.Aligned`);
-    numbers: predicted numbers, where outputs are numbers; true_numbers: the right ones, at least one for each row.
+    numbers: predicted numbers, where outputs are numbers; true_numbers: the right ones, at least one for each row;
+    continued: numbers that repeat the end of each row's inputs, where outputs go on from there.
     """
 
     predictions: Sequence[str]
@@ -74,6 +75,7 @@ class Rows:
     alignments: Sequence[Any] | None = None
     numbers: Sequence[NDArray[np.float64]] | None = None
     true_numbers: Sequence[Sequence[NDArray[np.float64]]] | None = None
+    continued: Sequence[NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
         if not self.predictions:
@@ -139,6 +141,7 @@ _PER_ROW = (
     "alignments",
     "numbers",
     "true_numbers",
+    "continued",
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,11 +17,14 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from urllib.parse import quote
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import create_model
 from torch import Tensor
 
+from seq2see.data.batches import Frames
+from seq2see.data.columns import join_texts
 from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
@@ -93,6 +96,60 @@ class Occlusion(Protocol):
         ...
 
 
+FRAMES_PER_SYMBOL = 4
+"""Frames that take about as much room in a batch as a symbol of text."""
+
+
+@dataclass
+class FrameOcclusion:
+    """Places are stretches of neighbouring frames; their vectors are the frames as the encoder reads them, joined.
+
+    A place is hidden by the mean of the row over `axes`: of all its numbers, or over time alone (1), each for itself.
+    """
+
+    column: Frames
+    count: int
+    axes: tuple[int, ...] = (1, 2)
+
+    @property
+    def room(self) -> int:
+        return max(self.column.values.shape[1] // FRAMES_PER_SYMBOL, 1)
+
+    def without(self, places: Int[Tensor, " rows"]) -> Frames:
+        values = self.column.values
+        hidden = self._place_of_frame() == places[:, None]
+        means = values.mean(self.axes, keepdim=True)
+        return replace(self.column, values=torch.where(hidden[..., None], means, values))
+
+    def by_place(self, vectors: Float[Tensor, "rows frames size"]) -> Float[Tensor, "rows places"]:
+        squares = vectors.square().sum(-1)
+        found: Tensor = squares.new_zeros(len(squares), self.count).index_add_(1, self._place_of_frame(), squares)
+        return found.sqrt()
+
+    def _place_of_frame(self) -> Int[Tensor, " frames"]:
+        mask = self.column.mask
+        if not bool(mask.all()):
+            raise ValueError("equal rows expected, with no padding")
+        frames = torch.arange(mask.shape[1], device=mask.device)
+        every = frames_for_each(mask.shape[1], self.count)
+        return frames // every if every else frames * self.count // len(frames)
+
+
+def frames_for_each(frames: int, places: int) -> int:
+    """How many frames each of so many places stands for, where neighbours were joined in pairs, or in stacks of any
+    size; the last place may have fewer. 0 where that cannot have been: an encoder of one's own then shares them out
+    evenly.
+
+    >>> [frames_for_each(99, places) for places in (99, 50, 25, 33, 30)]
+    [1, 2, 4, 3, 0]
+    """
+    every = 1
+    while -(-frames // every) > places:
+        every *= 2
+    found = (number for number in (every, -(-frames // places)) if -(-frames // number) == places)
+    return next(found, 0)
+
+
 class Watcher(Protocol):
     """Gathers what a model cannot read of one column, row by row."""
 
@@ -122,6 +179,11 @@ class Field(ABC):
     def __init__(self, settings: Any, *, output: bool):
         self.settings = settings
         self.output = output
+
+    @classmethod
+    def for_settings(cls, settings: Any) -> type[Field]:
+        """The class for these settings: a kind may have another for some of them."""
+        return cls
 
     @property
     def size(self) -> int:
@@ -153,6 +215,14 @@ class Field(ABC):
     def from_list(self, items: Sequence[str]) -> str:
         """The text of a table that stands for a list of `elements`; a UserError where there is none."""
         raise NotImplementedError(f"{type(self).__name__} takes no lists")
+
+    def from_items(self, items: Sequence[Any]) -> str:
+        """The same for a list as Python, JSON or Parquet have it, whose items need not be texts."""
+        return join_texts(items, self.from_list)
+
+    def from_columns(self, cells: Sequence[Any]) -> str:
+        """The same for the cells of several columns of a row, where the recipe's `column` names several."""
+        return self.from_items(cells)
 
     def clean(self, value: str) -> str:
         """A value that a user gave, without halves of surrogate pairs; a UserError where it cannot be one at all."""
@@ -268,6 +338,11 @@ class Modality(Field):
     hidden_parts: ClassVar[tuple[str, ...]] = ()
     drawable: ClassVar[bool] = False
 
+    @property
+    def limit(self) -> str:
+        """The setting that cuts a value, for messages."""
+        return ""
+
     def beside(self, output: Field) -> None:
         """Called with the output's field once that is settled or loaded: for what an input can only know from there."""
 
@@ -330,6 +405,14 @@ class NumericOutput(Output):
     def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
         """Plain numbers as a field of `Prediction`."""
 
+    def continued(self, row: Row, inputs: Mapping[str, Modality]) -> NDArray[np.float64] | None:
+        """Plain numbers that repeat the end of a row's inputs; None where outputs do not go on from there."""
+        return None
+
+    def drawn(self, numbers: NDArray[np.floating]) -> Drawable | None:
+        """Plain numbers as something to be drawn; None where there is nothing to draw."""
+        return None
+
 
 def _derive(base: Any, name: str, kind: type) -> Any:
     """Settings of a kind that has none of its own: those that all inputs, or all outputs, have."""
@@ -343,7 +426,8 @@ outputs: Registry[type[Output]] = Registry("kind of output", settings=OUTPUTS, d
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:
     """The class that reads, or writes, a column of that kind."""
-    return outputs[settings.kind] if output else inputs[settings.kind]
+    kind: type[Field] = outputs[settings.kind] if output else inputs[settings.kind]
+    return kind.for_settings(settings)
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:

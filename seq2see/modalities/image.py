@@ -47,7 +47,6 @@ class ImageOutput(OutputColumn):
     """An output that is a picture, from 0 (black) to 1; what is not given is as in the first picture that goes in."""
 
     said: ClassVar[str] = "a picture"
-    file: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["image"] = Setting("image", description="what the column holds")
@@ -58,6 +57,10 @@ class ImageOutput(OutputColumn):
     width: Side = Setting(32, description="... and across")
     fit: Literal["crop", "stretch", "pad"] = Setting("crop", description="how a picture of other proportions fits")
     colour: Literal["rgb", "grey"] = Setting("rgb", description="three channels, or one")
+
+    @property
+    def file(self) -> bool:
+        return True
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -12,18 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
+from seq2see.data.batches import Frames
 from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
-from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
+from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
 from seq2see.settings.columns import ColumnSettings
@@ -220,28 +221,8 @@ def _rounded(rate: float) -> int:
 
 # --- The column
 
-CELL = 4
-"""Frames that take about as much room in a batch as a symbol of text."""
-
-
 TALLEST = 240
 """Pixels of a spectrogram on the page, low to high."""
-
-
-@dataclass
-class Frames:
-    """What one column holds frame by frame, whatever a frame is made of.
-
-    values: (batch, frames, size), 0 where there is nothing; mask: (batch, frames), True where a frame is real;
-    names: what to call each real frame, where somebody will read it.
-    """
-
-    values: Float[Tensor, "batch frames size"]
-    mask: Bool[Tensor, "batch frames"]
-    names: list[list[str]] | None = None
-
-    def to(self, device: torch.device | str) -> Frames:
-        return replace(self, values=self.values.to(device), mask=self.mask.to(device))
 
 
 # --- Sounds as they are drawn
@@ -318,7 +299,7 @@ class SoundField(MediaField):
                 number = len(samples)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
-        return max(frames_of(number, rate, self.settings) // CELL, 1)
+        return max(frames_of(number, rate, self.settings) // FRAMES_PER_SYMBOL, 1)
 
     def _samples(self, value: str) -> tuple[Samples, int]:
         samples, rate = self.decoder.arrays(value, self.settings)
@@ -371,52 +352,3 @@ class SoundField(MediaField):
             return heard(*self._samples(value), self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
-
-
-# --- Places that can be hidden
-
-
-@dataclass
-class FrameOcclusion:
-    """Places are stretches of neighbouring frames; their vectors are the frames as the encoder reads them, joined."""
-
-    column: Frames
-    count: int
-
-    @property
-    def room(self) -> int:
-        return max(self.column.values.shape[1] // CELL, 1)
-
-    def without(self, places: Int[Tensor, " rows"]) -> Frames:
-        values = self.column.values
-        hidden = self._place_of_frame() == places[:, None]
-        means = values.mean((1, 2), keepdim=True)
-        return replace(self.column, values=torch.where(hidden[..., None], means, values))
-
-    def by_place(self, vectors: Float[Tensor, "rows frames size"]) -> Float[Tensor, "rows places"]:
-        squares = vectors.square().sum(-1)
-        found: Tensor = squares.new_zeros(len(squares), self.count).index_add_(1, self._place_of_frame(), squares)
-        return found.sqrt()
-
-    def _place_of_frame(self) -> Int[Tensor, " frames"]:
-        mask = self.column.mask
-        if not bool(mask.all()):
-            raise ValueError("equal sounds expected, with no padding")
-        frames = torch.arange(mask.shape[1], device=mask.device)
-        every = frames_for_each(mask.shape[1], self.count)
-        return frames // every if every else frames * self.count // len(frames)
-
-
-def frames_for_each(frames: int, places: int) -> int:
-    """How many frames each of so many places stands for, where neighbours were joined in pairs, or in stacks of any
-    size; the last place may have fewer. 0 where that cannot have been: an encoder of one's own then shares them out
-    evenly.
-
-    >>> [frames_for_each(99, places) for places in (99, 50, 25, 33, 30)]
-    [1, 2, 4, 3, 0]
-    """
-    every = 1
-    while -(-frames // every) > places:
-        every *= 2
-    found = (number for number in (every, -(-frames // places)) if -(-frames // number) == places)
-    return next(found, 0)

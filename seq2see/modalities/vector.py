@@ -120,13 +120,15 @@ def as_many(numbers: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     return numbers
 
 
-def written(numbers: Iterable[float]) -> str:
-    """Numbers as text, with spaces between them.
+def written(numbers: Iterable[float | Iterable[float]]) -> str:
+    """Numbers as text, with spaces between them; rows of them with semicolons between rows.
 
-    >>> written([1.0, 0.25])
-    '1 0.25'
+    >>> written([1.0, 0.25]), written([[1.0, 0.25], [2.0, 3.0]])
+    ('1 0.25', '1 0.25; 2 3')
     """
-    return " ".join(f"{number:.7g}" for number in numbers)
+    rows = [f"{number:.7g}" if isinstance(number, int | float) else written(number) + ";" for number in numbers]
+    text = " ".join(rows)
+    return text.removesuffix(";") if len(rows) > 1 else text
 
 
 FARTHEST = 1e15

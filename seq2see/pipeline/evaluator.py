@@ -161,11 +161,14 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
     recipe = bundle.recipe
     if recipe.output.numeric:
         field = bundle.fields.numeric_output
+        continued = [field.continued(question.inputs, bundle.fields.inputs) for question in questions]
+        known = [numbers for numbers in continued if numbers is not None]
         return Rows(
             [""] * len(questions),
             [[""]] * len(questions),
             numbers=[output_numbers(prediction) for prediction in predictions],
             true_numbers=[[field.numbers(reference) for reference in question.references] for question in questions],
+            continued=known if len(known) == len(continued) else None,
         )
     unit: Tokens = getattr(recipe.output, "tokens", "word")
     main = next(iter(recipe.texts), None)

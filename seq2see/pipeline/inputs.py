@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2see.data.columns import OUTPUT, join_texts
+from seq2see.data.columns import OUTPUT
 from seq2see.errors import Notice, UserError, counted
 from seq2see.looks import Prediction
 from seq2see.modalities.base import Field, Watcher
@@ -82,7 +82,7 @@ def as_text(name: str, value: Any, field: Field) -> str:
     if not isinstance(value, Sequence):
         raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
     try:
-        return join_texts(value, field.from_list)
+        return field.from_items(value)
     except UserError as error:
         raise UserError(f"input '{name}': {error}") from None
 

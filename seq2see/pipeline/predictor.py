@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from seq2see.data.batches import SOS, UNK, Batch
+from seq2see.data.columns import OUTPUT
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
@@ -255,9 +256,10 @@ def _restored(bundle: Bundle, hypothesis: Hypothesis) -> NDArray[np.float64]:
 
 
 def output_numbers(prediction: Prediction) -> NDArray[np.float64]:
-    """The numbers of a prediction: a vector as it is, the pixels of an image from 0 to 1, channel by channel."""
+    """The numbers of a prediction: a vector as it is, row by row where it has rows, the pixels of an image from 0 to 1,
+    channel by channel."""
     if prediction.image is None:
-        return np.array(prediction.vector)
+        return np.array(prediction.vector).ravel()
     assert not isinstance(prediction.image, str)
     pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
     return pixels.transpose(2, 0, 1).ravel() / PIXEL
@@ -288,7 +290,9 @@ def assemble(
         looks.pictures, looks.beside = drawable_inputs(bundle, row), other_texts(bundle.recipe, row, looks)
         numbers = hypotheses[0].numbers
         assert numbers is not None
-        return Prediction(input_value(row), **bundle.fields.numeric_output.answer(numbers), looks=looks)
+        field = bundle.fields.numeric_output
+        looks.pictures[OUTPUT] = partial(field.drawn, numbers)
+        return Prediction(input_value(row), **field.answer(numbers), looks=looks)
     ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
         for other in ranked:

@@ -32,7 +32,10 @@ def allowed_metrics(recipe: Recipe) -> list[str]:
 
 def allowed_baselines(recipe: Recipe) -> list[str]:
     """The baselines that fit this recipe."""
-    return baselines_for(recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts))
+    output = recipe.output
+    return baselines_for(
+        output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts), continued=output.continues
+    )
 
 
 def also_measured(recipe: Recipe) -> list[str]:

@@ -13,8 +13,9 @@ from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
+from seq2see.evaluation import BASELINES
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.base import Amount, Count, Positive, Seed, Settings, Share, Weight
+from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
@@ -143,7 +144,7 @@ class EvaluationSettings(Settings):
     """What a model is measured by."""
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
-    baseline: Literal["copy", "lead", "majority", "bag-of-words", "unigram", "frequent", "mean", "none"] | None = Field(
+    baseline: Annotated[str, NameOf(BASELINES, ("none",))] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
 

@@ -60,4 +60,14 @@ SAMPLES = {
         "1,200 videos of a moving coloured shape, with captions and labels (extra `video`)",
         ("video-captioning", "video-classification", "arrow-of-time"),
     ),
+    "motions": Sample(
+        "series:write_motions",
+        "1,500 simulated recordings of an accelerometer that is dropped, shaken, tapped or turned",
+        ("series-classification",),
+    ),
+    "tides": Sample(
+        "series:write_tides",
+        "2,474 windows of a simulated record of water level, wind and pressure, with the next 12 hours",
+        ("forecasting",),
+    ),
 }

@@ -100,13 +100,16 @@ def readers_of(column: InputColumn) -> list[str]:
 
 
 class ColumnSettings(Settings):
-    """Settings of an input or an output, which is a column of the table. file: its values are paths of files."""
-
-    file: ClassVar[bool] = False
+    """Settings of an input or an output, which is a column of the table."""
 
     if TYPE_CHECKING:
         kind: str
         column: str | None
+
+    @property
+    def file(self) -> bool:
+        """Whether its values are paths of files."""
+        return False
 
     @property
     def sized_by_data(self) -> bool:
@@ -159,7 +162,8 @@ class OutputColumn(ColumnSettings):
 
     said: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
     numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
-    measured_as: which metrics, baselines and decoders fit it; correct: the metric that tells whether it is right.
+    continues: it goes on where an input ends; measured_as: which metrics, baselines and decoders fit it; correct: the
+    metric that tells whether it is right.
     """
 
     parts = {"kind": Parts(OUTPUTS, apart=True)}
@@ -167,6 +171,7 @@ class OutputColumn(ColumnSettings):
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = False
     classes: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
     measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
     correct: ClassVar[str] = "exact"
     kind: Annotated[str, NameOf(OUTPUTS)] = Field("text", description="what the column holds")

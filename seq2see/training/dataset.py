@@ -116,7 +116,8 @@ def open_table(
     new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.made else {}
-    return table, replace(resolution, lists=lists_in(new), files=files_in(new), numbers=numbers, known=known)
+    lists, several = lists_in(new), several_in(new)
+    return table, replace(resolution, lists=lists, several=several, files=files_in(new), numbers=numbers, known=known)
 
 
 def held_table(
@@ -148,7 +149,12 @@ def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what:
 
 def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
     """Columns whose values may be lists, with the function that joins a list."""
-    return {name: field.from_list for name, field in fields.items() if field.elements is not None}
+    return {name: field.from_items for name, field in fields.items() if field.elements is not None}
+
+
+def several_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
+    """Inputs and outputs that may lie in several columns, with the function that joins their cells."""
+    return {name: field.from_columns for name, field in fields.items() if field.elements is not None}
 
 
 def checks_in(fields: Mapping[str, Field]) -> dict[str, Check]:
@@ -349,7 +355,7 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
     """Notes on what `max_length` did to the rows."""
     notes = []
     for name, cut in train.cut.items():
-        limit = train.fields.text_inputs[name].limit
+        limit = train.fields.inputs[name].limit
         notes.append(f"{cut:,} of {len(train):,} inputs '{name}' were longer than {limit} and were cut")
     if train.left_out:
         most = recipe.output.max_length if isinstance(recipe.output, TextSettings) else 0

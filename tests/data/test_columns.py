@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from seq2see.data.columns import group_references, resolve
 from seq2see.data.tables import read
 from tests.data.helpers import Put, error_of, skipping
@@ -164,3 +168,35 @@ def test_all_inputs_count() -> None:
 def test_without_outputs_or_without_inputs() -> None:
     assert [question.references for question in group_references([{"word": "A"}, {"word": "A"}])] == [[]]
     assert len(group_references([{"output": "same"}, {"output": "same"}])) == 2
+
+
+def test_one_name_may_stand_for_several_columns(put: Put) -> None:
+    table = read(put("wide.tsv", "label\tt1\tx\tt2\na\t1\t7\t2\nb\t3\t8\t4\n"))
+    for column, expected in {"t*": ["1+2", "3+4"], "x, t*": ["7+1+2", "8+3+4"], "*": ["1+7+2", "3+8+4"]}.items():
+        found = resolve(table.columns, [("row", column), ("output", "label")], path=table.path)
+        assert found.mapping == {"row": column, "output": "label"}
+        rows = replace(found, several={"row": "+".join}).rows(table)
+        assert [dict(row) for row in rows] == [
+            {"row": expected[0], "output": "a"},
+            {"row": expected[1], "output": "b"},
+        ]
+
+
+def test_a_column_with_a_star_in_its_own_name_is_itself(put: Put) -> None:
+    table = read(put("star.tsv", "label\tt*\tt1\na\t1\t2\n"))
+    found = resolve(table.columns, [("row", "t*"), ("output", "label")], path=table.path)
+    assert [dict(row) for row in replace(found, several={"row": "+".join}).rows(table)] == [{"row": "1", "output": "a"}]
+
+
+def test_values_that_lie_in_one_column_are_not_joined_from_several(put: Put) -> None:
+    table = read(put("wide.tsv", "label\tt1\tt2\na\t1\t2\n"))
+    found = resolve(table.columns, [("word", "t*"), ("output", "label")], path=table.path)
+    message = error_of(lambda: list(found.rows(table)))
+    assert "t1, t2" in message
+    assert "'word'" in message
+
+
+@pytest.mark.parametrize("column", ["t*", "x, z"])
+def test_a_name_for_several_columns_needs_all_of_them(column: str) -> None:
+    wanted = [("row", column), ("output", "label")]
+    assert f"no column '{column}'" in error_of(lambda: resolve(["x", "y", "label"], wanted, path="x.tsv"))

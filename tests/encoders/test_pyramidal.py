@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from seq2see.cells import GRU
+from seq2see.data.batches import Frames
 from seq2see.encoders import PyramidalEncoder
 from seq2see.encoders.layers import join_pairs
 from seq2see.encoders.pyramidal import PyramidalEncoderSettings
-from seq2see.modalities.sound import Frames
 
 REAL = torch.ones(1, 7, dtype=torch.bool)
 

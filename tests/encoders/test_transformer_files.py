@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seq2see.data.batches import Frames
 from seq2see.encoders import Encoded, Encoder, ImageTransformer, InputInfo, SoundTransformer, VideoEncoder
 from seq2see.encoders.base import build_encoder
 from seq2see.encoders.transformer_layers import TransformerEncoderSettings
 from seq2see.encoders.video import VideoEncoderSettings
 from seq2see.errors import UserError
 from seq2see.modalities.image import Pictures
-from seq2see.modalities.sound import Frames
 from tests.encoders.test_transformer import copied
 
 LAYERS = {"size": 8, "layers": 2, "heads": 2, "feedforward": 12}

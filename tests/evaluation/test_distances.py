@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation import Mean, Rows, baseline_from_dict, check, default_baseline, default_metrics, lookup, measure
+from seq2see.evaluation import (
+    Mean,
+    Rows,
+    baseline_from_dict,
+    baselines_for,
+    check,
+    default_baseline,
+    default_metrics,
+    lookup,
+    measure,
+)
 
 
 def rows() -> Rows:
@@ -19,6 +31,20 @@ def test_the_mean_of_all_squares_with_the_nearest_reference() -> None:
     assert measure(["mse"], rows()) == {"mse": (0 + 4 + 0 + 1) / 4}
     assert measure(["mse"], rows().select([1, 1])) == {"mse": 0.5}
     assert lookup("mse").show(0.00123456) == "0.001235"
+
+
+def test_the_mean_of_all_distances_with_the_nearest_reference() -> None:
+    assert measure(["mae"], rows()) == {"mae": (0 + 2 + 0 + 1) / 4}
+
+
+def test_the_last_value_is_what_outputs_that_go_on_can_repeat() -> None:
+    going_on = replace(rows(), continued=[np.array([1.0, 1.0]), np.array([0.0, 0.0])])
+    model = baseline_from_dict({"name": "last"})
+    assert model.measure(["mse"], going_on) == {"mse": (0 + 9 + 0 + 1) / 4}
+    assert baselines_for("numbers") == ["mean"]
+    assert baselines_for("numbers", continued=True) == ["mean", "last"]
+    with pytest.raises(UserError, match="baseline 'last' needs"):
+        model.measure(["mse"], rows())
 
 
 def test_the_mean_is_what_can_be_said_without_looking() -> None:

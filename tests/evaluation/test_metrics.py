@@ -92,7 +92,7 @@ def test_other_answers_do_not_keep_what_belonged_to_the_old_ones() -> None:
 
 def test_directions() -> None:
     lower = [name for name in METRICS if not METRICS[name].higher_is_better]
-    assert sorted(lower) == ["aer", "cer", "mse", "perplexity", "wer"]
+    assert sorted(lower) == ["aer", "cer", "mae", "mse", "perplexity", "wer"]
     assert higher_is_better("bleu_lc")
     assert not higher_is_better("wer_lc")
     assert higher_is_better("exact@5")

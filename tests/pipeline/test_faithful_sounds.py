@@ -12,8 +12,9 @@ import torch
 
 import seq2see
 from seq2see.cli.app import run as command
+from seq2see.data.batches import Frames
 from seq2see.data.sound_files import SoundInput
-from seq2see.modalities.sound import Frames, SoundField
+from seq2see.modalities.sound import SoundField
 from seq2see.pipeline.faithful import GRADIENT, OCCLUSION, PlaceImportance
 
 FIELD = SoundField(SoundInput())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.attention import scores
+from seq2see.modalities.base import inputs, outputs
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.describe import keys, markdown
 from seq2see.settings.columns import ENCODERS
@@ -51,9 +52,17 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
     parts = [load_recipe({"inputs": {"NAME": {"kind": kind}}, **raw}).to_dict() for kind, raw in PARTS]
-    vector = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "vector"}, "attention": "none"}).to_dict()
-    image = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "image"}, "attention": "none"}).to_dict()
-    made = {path for one in (text, label, vector, image, *encoders, *parts) for path in paths(one)}
+    usual = {kind: getattr(inputs[kind].Settings, "usual_encoder", None) for kind in inputs}
+    kinds = [
+        load_recipe({"inputs": {"NAME": {"kind": kind}}, "encoder": {"kind": encoder}}).to_dict()
+        for kind, encoder in usual.items()
+        if encoder is not None
+    ]
+    kinds += [
+        load_recipe({"inputs": {"NAME": {}}, "output": {"kind": kind}, "attention": "none"}).to_dict()
+        for kind in outputs
+    ]
+    made = {path for one in (text, label, *kinds, *encoders, *parts) for path in paths(one)}
     assert made == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 

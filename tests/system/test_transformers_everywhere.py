@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.batches import Batch, Labels, Nested, Numbers, Target, pad_lists
+from seq2see.data.batches import Batch, Frames, Labels, Nested, Numbers, Target, pad_lists
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.image import Pictures
-from seq2see.modalities.sound import Frames
 from seq2see.modalities.video import Clips
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import Recipe, load_recipe, shipped

@@ -217,5 +217,5 @@ export class Result {
 // An output of numbers: a picture, or a vector.
 function numericOutput(prediction) {
   if (prediction.image) return make("img.made", { src: prediction.image, alt: "the picture that the model gives" });
-  return make("p.numbers", { dir: "ltr" }, (prediction.vector ?? []).map((number) => make("span", {}, figure(number))));
+  return make("p.numbers", { dir: "ltr" }, (prediction.vector ?? []).flat().map((number) => make("span", {}, figure(number))));
 }

@@ -1,0 +1,548 @@
+"""Series: rows of numbers over time, of one channel or several, read as frames or given as a forecast."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from seq2see.data.batches import Frames, Numbers
+from seq2see.data.media_files import MediaError
+from seq2see.data.series_files import (
+    MAX_NUMBERS,
+    Series,
+    SeriesInput,
+    SeriesOutput,
+    Values,
+    filled,
+    parse_series,
+    series_of_columns,
+    series_of_lists,
+    shorten,
+    write_series,
+)
+from seq2see.data.store import Ragged
+from seq2see.errors import UserError, counted
+from seq2see.files import MEBIBYTE, read_json, write_bytes
+from seq2see.modalities.base import (
+    FRAMES_PER_SYMBOL,
+    Chosen,
+    Elements,
+    Example,
+    Field,
+    FrameOcclusion,
+    Modality,
+    NumericOutput,
+    Occlusion,
+    Row,
+    file_of,
+    inputs,
+    outputs,
+)
+from seq2see.modalities.files import MediaField
+from seq2see.modalities.image import pixels_preview
+from seq2see.modalities.vector import FARTHEST, NUMBERS
+from seq2see.settings.columns import ColumnSettings
+
+MOST_HIDDEN = 4
+"""A mask takes at most one part in so many of a series, however short it is."""
+
+_NUMBER = {"type": ["number", "null"]}
+SCHEMA = {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]}
+"""Of one step in JSON."""
+
+
+class ChannelStatistics:
+    """The mean and the deviation of each channel over all values that are not missing, brought up to date series by
+    series (Chan, Golub and LeVeque 1979)."""
+
+    def __init__(self, channels: int):
+        self.count, self.mean, self.squares = (np.zeros(channels) for _ in range(3))
+
+    def add(self, values: Values) -> None:
+        known = np.isfinite(values)
+        count = known.sum(0)
+        mean = np.where(known, values, 0).sum(0) / np.maximum(count, 1)
+        apart, total = mean - self.mean, self.count + count
+        self.squares = self.squares + np.where(known, np.square(values - mean), 0).sum(0)
+        self.squares += np.square(apart) * self.count * count / np.maximum(total, 1)
+        self.mean = self.mean + apart * count / np.maximum(total, 1)
+        self.count = total
+
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        return steady(np.sqrt(self.squares / np.maximum(self.count, 1)), self.mean)
+
+
+def steady(deviation: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Deviations to divide by: 1 for a channel that never changes."""
+    return np.where(deviation <= 1e-12 * np.maximum(np.abs(mean), 1e-12), 1.0, deviation)
+
+
+class SeriesColumn(Field):
+    """What inputs and outputs share: a number of channels, learned from the first row, and their statistics.
+
+    A stored row holds the bits of its numbers, step by step.
+    """
+
+    elements: ClassVar[Elements | None] = Elements(
+        "numbers, or of lists of them", (int, float, list, type(None)), SCHEMA, may_be_empty=False
+    )
+    unusable: ClassVar[str] = "numbers"
+    settings: Any
+
+    def __init__(self, settings: Any, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self.channels = len(settings.names)
+        self._statistics: ChannelStatistics | None = None
+        self.mean = self.deviation = np.zeros(0)
+
+    def series(self, value: str) -> Series:
+        """A value as it is, checked; the first good one tells how many channels there are."""
+        return self._checked(Series(parse_series(value), list(self.settings.names)))
+
+    def _checked(self, series: Series) -> Series:
+        channels = series.values.shape[1]
+        if self.channels and channels != self.channels:
+            raise UserError(f"{counted(channels, 'channel')}, and every row has {self.channels:,}")
+        if np.isnan(series.values).all():
+            raise UserError(f"all {counted(series.values.size, 'value')} are missing")
+        return series
+
+    def values(self, value: str) -> Values:
+        """The numbers that are read of a value."""
+        return self.series(value).values
+
+    def from_items(self, items: Sequence[Any]) -> str:
+        return write_series(series_of_lists(items))
+
+    def from_columns(self, cells: Sequence[Any]) -> str:
+        return write_series(series_of_columns(cells))
+
+    # --- Building
+
+    def problem(self, value: str) -> str | None:
+        try:
+            self.channels = self.series(value).values.shape[1]
+        except UserError as error:
+            return str(error)
+        return None
+
+    def observe(self, value: str) -> None:
+        values = self.values(value)
+        if self._statistics is None:
+            self.channels = values.shape[1]
+            self._statistics = ChannelStatistics(self.channels)
+        self._statistics.add(values)
+
+    def settle(self) -> None:
+        self.mean, self.deviation = np.zeros(self.channels), np.ones(self.channels)
+        if self._statistics is not None and self.settings.normalise == "channel":
+            self.mean, self.deviation = self._statistics.mean, self._statistics.deviation
+
+    def ids(self, value: str) -> list[int]:
+        return _bits(self.values(value))
+
+    # --- On disk
+
+    def save(self, folder: Path, name: str) -> list[Path]:
+        path = file_of(folder, "series", name, suffix=".json")
+        write_bytes(path, json.dumps(self._learned()).encode())
+        return [path]
+
+    def _learned(self) -> dict[str, Any]:
+        return {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
+
+    @classmethod
+    def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
+        path = file_of(folder, "series", name, suffix=".json")
+        field = cls(settings, output=output)
+        stored = read_json(path, most=64 * MEBIBYTE, what="a file of means and deviations of channels")
+        try:
+            field._restore(stored)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise UserError(f"{path}: damaged, it does not hold means and deviations of channels ({error})") from None
+        return field
+
+    def _restore(self, stored: Any) -> None:
+        self.mean, self.deviation = (_finite(stored[key]) for key in ("mean", "deviation"))
+        self.channels = len(self.mean)
+        if self.mean.shape != self.deviation.shape or not self.channels or not (self.deviation > 0).all():
+            raise ValueError("as many means as deviations above 0 expected")
+
+
+@inputs.register("series")
+class SeriesField(SeriesColumn, Modality):
+    """Numbers in the cells of a table; a place is a step, or several where the encoder joins them.
+
+    >>> field = SeriesField(SeriesInput())
+    >>> field.build(["1 5; 3 5", "1 5; ? 5; 3 5"])
+    >>> frames = field.batch(["1 5; ? 5; 3 5"])
+    >>> frames.values[0].tolist(), frames.names
+    ([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], [['t=0', 't=1', 't=2']])
+    """
+
+    Settings: ClassVar[type[ColumnSettings]] = SeriesInput
+    hidden_parts: ClassVar[tuple[str, ...]] = ("",)
+    drawable: ClassVar[bool] = True
+    settings: SeriesInput
+
+    @classmethod
+    def for_settings(cls, settings: SeriesInput) -> type[Field]:
+        return SeriesFileField if settings.file else cls
+
+    @property
+    def size(self) -> int:
+        """Numbers of a frame."""
+        return self.channels * (2 if self.settings.indicator else 1)
+
+    @property
+    def counted(self) -> str:
+        return "numbers of each step"
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        settings = self.settings
+        names = f" ({', '.join(settings.names)})" if settings.names else ""
+        many = "" if size is None else f" of {counted(size // (2 if settings.indicator else 1), 'channel')}{names}"
+        where = f"{'paths in ' if settings.file else ''}column '{settings.column or name}'"
+        notes = [f"{settings.pooling} of {settings.stride} steps"] if settings.stride > 1 else []
+        notes += {"none": []}.get(settings.normalise, [f"each {settings.normalise} normalised"])
+        notes += ["what is missing told apart"] if settings.indicator else []
+        return f"{self.role(name)}: a series{many}, {', '.join([where, *notes])}"
+
+    # --- Reading
+
+    def values(self, value: str) -> Values:
+        return shorten(self.series(value), self.settings)[0].values
+
+    def read(self, value: str) -> Example:
+        series, steps, _ = shorten(self.series(value), self.settings)
+        return Example(self, value, _bits(series.values), list(series.times), steps)
+
+    def length(self, example: Example) -> int:
+        return self._room(len(example.ids))
+
+    def _room(self, numbers: int) -> int:
+        return max(numbers // max(self.channels, 1) // FRAMES_PER_SYMBOL, 1)
+
+    def is_cut(self, example: Example) -> bool:
+        return example.total > len(example.ids) // self.channels
+
+    @property
+    def limit(self) -> str:
+        return f"longest {self.settings.longest:,}"
+
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        return np.maximum(store.lengths // self.channels // FRAMES_PER_SYMBOL, 1)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Frames:
+        """Stored rows, changed at random where the settings say so, by torch's own generator."""
+        values = [self._stored(store[int(row)]) for row in rows]
+        randoms: list[np.random.Generator | None] = [None] * len(values)
+        if self.settings.augment != type(self.settings.augment)():
+            seeds = np.random.SeedSequence(int(torch.randint(1 << 62, ()))).spawn(len(values))
+            randoms = [np.random.default_rng(seed) for seed in seeds]
+        return self._padded([self._frames(each, random) for each, random in zip(values, randoms, strict=True)])
+
+    def batch(self, values: Sequence[str]) -> Frames:
+        return self.collate([self.read(value) for value in values])
+
+    def collate(self, examples: Sequence[Example]) -> Frames:
+        """Values as they are; steps are named by their time stamps, or by their number from 0."""
+        read = [self._frames(self._stored(np.array(one.ids, dtype=np.int32))) for one in examples]
+        if any(not bool((frames.abs() <= FARTHEST).all()) for frames in read):
+            raise UserError(
+                f"numbers that are more than {FARTHEST:g} deviations from those the model was trained on; it has no "
+                "answer for them"
+            )
+        names = [self._names(one, len(frames)) for one, frames in zip(examples, read, strict=True)]
+        return replace(self._padded(read), names=names)
+
+    def _stored(self, bits: NDArray[np.int32]) -> Values:
+        return np.asarray(bits).view(np.float32).reshape(-1, self.channels).astype(np.float64)
+
+    def _names(self, example: Example, steps: int) -> list[str]:
+        if example.symbols:
+            return example.symbols
+        first = example.total - steps if self.settings.keep == "last" else 0
+        return [f"t={(first + step) * self.settings.stride}" for step in range(steps)]
+
+    def _padded(self, rows: Sequence[Float[Tensor, "steps size"]]) -> Frames:
+        mask = pad_sequence([torch.ones(len(row), dtype=torch.bool) for row in rows], batch_first=True)
+        return Frames(pad_sequence(list(rows), batch_first=True), mask)
+
+    def _frames(self, values: Values, random: np.random.Generator | None = None) -> Float[Tensor, "steps size"]:
+        """Numbers as a network reads them: normalised, without gaps, changed at random where that is asked for."""
+        missing = np.isnan(values)
+        with np.errstate(over="ignore"):
+            normal = filled(self._normalised(values), self.settings.missing)
+        if random is not None:
+            normal = self._changed(normal, random)
+        read = np.concatenate([normal, missing], axis=1) if self.settings.indicator else normal
+        return torch.from_numpy(read.astype(np.float32))
+
+    def _normalised(self, values: Values) -> Values:
+        if self.settings.normalise != "series":
+            return (values - self.mean) / self.deviation
+        own = ChannelStatistics(self.channels)
+        own.add(values)
+        return (values - own.mean) / own.deviation
+
+    def _changed(self, values: Values, random: np.random.Generator) -> Values:
+        augment, steps = self.settings.augment, len(values)
+        values = values * random.uniform(1 - augment.scale, 1 + augment.scale)
+        values = values + augment.noise * random.standard_normal(values.shape)
+        for _ in range(augment.time_masks):
+            width = int(random.integers(0, min(augment.time_width, steps // MOST_HIDDEN) + 1))
+            start = int(random.integers(0, steps - width + 1))
+            values[start : start + width] = values.mean(0)
+        return values
+
+    # --- Shown and hidden
+
+    def shown(self, value: str) -> Series:
+        """In its own units, with its gaps."""
+        series = shorten(self.series(value), self.settings)[0]
+        return replace(series, times=series.times or self._names(self.read(value), len(series)))
+
+    def preview(self, example: Example) -> dict[str, Any]:
+        """Its channels as lines, one above the other, over time from left to right."""
+        return pixels_preview(drawn_lines(self._stored(np.array(example.ids, dtype=np.int32))))
+
+    def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
+        """A stretch of time is hidden by the mean of each channel."""
+        return FrameOcclusion(column, shape[0], axes=(1,))
+
+
+class SeriesFileField(SeriesField, MediaField):
+    """Numbers in files, decoded once and stored like those of cells: a file of text is slow to read again."""
+
+    elements: ClassVar[Elements | None] = None
+    unusable: ClassVar[str] = "a file"
+
+    def series(self, value: str) -> Series:
+        try:
+            values, named = self.decoder.arrays(value, self.settings)
+            names, times = json.loads(bytes(named))
+            return self._checked(Series(values, names, times))
+        except MediaError:
+            raise
+        except UserError as error:
+            raise MediaError(str(error)) from None
+
+    def read(self, value: str) -> Example:
+        try:
+            return super().read(value)
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None
+
+    def observe(self, value: str) -> None:
+        try:
+            super().observe(value)
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None
+
+    def shown(self, value: str) -> Series:
+        try:
+            return super().shown(value)
+        except MediaError as error:
+            raise UserError(f"{Path(value)}: {error}") from None
+
+    def width(self, value: str) -> int:
+        return self.length(self.read(value))
+
+
+@outputs.register("series")
+class SeriesOutputField(SeriesColumn, NumericOutput):
+    """Steps that a model gives at once, normalised while it learns, restored when it answers.
+
+    >>> field = SeriesOutputField(SeriesOutput())
+    >>> field.build(["1 10; 3 30", "1 10; 3 30"])
+    >>> field.batch(["3 10; 1 30"]).values, field.answer(field.restored(np.array([1.0, -1.0, -1.0, 1.0])))
+    (tensor([[ 1., -1., -1.,  1.]]), {'vector': [[3.0, 10.0], [1.0, 30.0]]})
+    """
+
+    Settings: ClassVar[type[ColumnSettings]] = SeriesOutput
+    settings: SeriesOutput
+
+    def __init__(self, settings: SeriesOutput, *, output: bool = True):
+        super().__init__(settings, output=output)
+        self.steps = settings.horizon
+
+    @property
+    def size(self) -> int:
+        """Numbers of all steps."""
+        return self.steps * self.channels
+
+    @property
+    def counted(self) -> str:
+        return "numbers of the series"
+
+    def describe(self, name: str, size: int | None, *, exact: bool) -> str:
+        names = f" ({', '.join(self.settings.names)})" if self.settings.names else ""
+        many = "" if size is None else f", {size:,} numbers"
+        steps = f" of {counted(self.steps, 'step')}" if self.steps else ""
+        normal = ", each channel normalised" if self.settings.normalise == "channel" else ""
+        return f"output y: a series{steps}{names}, column '{self.settings.column or name}'{many}{normal}"
+
+    def _checked(self, series: Series) -> Series:
+        series = super()._checked(series)
+        if self.steps and len(series) != self.steps:
+            whose = "`horizon` says" if self.settings.horizon else "every row has"
+            raise UserError(f"{counted(len(series), 'step')}, and {whose} {self.steps:,}")
+        if np.isnan(series.values).any():
+            step = int(np.flatnonzero(np.isnan(series.values).any(1))[0])
+            raise UserError(f"step {step + 1:,} has a missing value, and nothing is learned from what is not known")
+        return series
+
+    def problem(self, value: str) -> str | None:
+        problem = super().problem(value)
+        if problem is None:
+            self.steps = len(self.series(value))
+        return problem
+
+    def observe(self, value: str) -> None:
+        super().observe(value)
+        self.steps = self.steps or len(self.series(value))
+
+    def length(self, example: Example) -> int:
+        return self._width
+
+    @property
+    def _width(self) -> int:
+        return max(self.size // NUMBERS, 1)
+
+    def widths(self, store: Ragged) -> NDArray[np.int64]:
+        return np.full(len(store), self._width, dtype=np.int64)
+
+    def pad(self, store: Ragged, rows: Chosen) -> Numbers:
+        starts = np.asarray(store.offsets[np.asarray(rows, dtype=np.int64)])
+        bits = np.asarray(store.flat[starts[:, None] + np.arange(self.size)])
+        return Numbers(self._normal(bits.view(np.float32)))
+
+    def batch(self, values: Sequence[str]) -> Numbers:
+        return Numbers(self._normal(np.stack([self.numbers(value) for value in values])))
+
+    def _normal(self, numbers: NDArray[np.floating]) -> Float[Tensor, "batch numbers"]:
+        normal = (numbers - np.tile(self.mean, self.steps)) / np.tile(self.deviation, self.steps)
+        return torch.from_numpy(normal.astype(np.float32))
+
+    # --- Plain numbers
+
+    def numbers(self, value: str) -> NDArray[np.float64]:
+        return self.values(value).ravel()
+
+    def restored(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        plain = values * np.tile(self.deviation, self.steps) + np.tile(self.mean, self.steps)
+        return np.asarray(plain, dtype=np.float64)
+
+    def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
+        """A list of numbers, or of rows of them where there are several channels."""
+        return {"vector": numbers.tolist() if self.channels == 1 else self._rows(numbers).tolist()}
+
+    def drawn(self, numbers: NDArray[np.floating]) -> Series:
+        return Series(self._rows(numbers).astype(np.float64), list(self.settings.names))
+
+    def _rows(self, numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+        return numbers.reshape(-1, self.channels)
+
+    def continued(self, row: Row, inputs: Mapping[str, Modality]) -> NDArray[np.float64] | None:
+        """The last known values of the first input that has these channels, once for each step."""
+        for name, field in inputs.items():
+            if not isinstance(field, SeriesField):
+                continue
+            series = field.series(row[name])
+            places = continued_channels(series.names, series.values.shape[1], self.settings.names, self.channels)
+            if places is not None:
+                last = [_last(series.values[:, place]) for place in places]
+                known = np.where(np.isnan(last), self.mean, last)
+                return np.tile(known, self.steps)
+        return None
+
+    # --- On disk
+
+    def _learned(self) -> dict[str, Any]:
+        return super()._learned() | {"steps": self.steps}
+
+    def _restore(self, stored: Any) -> None:
+        super()._restore(stored)
+        steps = stored["steps"]
+        if type(steps) is not int or not 0 < steps * self.channels <= MAX_NUMBERS:
+            raise ValueError(f"a number of steps expected, got {steps!r:.40}")
+        self.steps = steps
+
+
+def continued_channels(read: Sequence[str], channels: int, given: Sequence[str], number: int) -> list[int] | None:
+    """The channels of an input (names, how many) that those of an output go on with: of the same names, or the first
+    ones where there are no names; None where it has not all of them.
+
+    >>> continued_channels(["level", "wind"], 2, ["wind"], 1), continued_channels([], 3, [], 2)
+    ([1], [0, 1])
+    """
+    if given and read:
+        return [list(read).index(name) for name in given] if set(given) <= set(read) else None
+    return list(range(number)) if number <= channels else None
+
+
+def _last(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if len(known) else math.nan
+
+
+def _bits(values: Values) -> list[int]:
+    found: list[int] = values.astype(np.float32).view(np.int32).ravel().tolist()
+    return found
+
+
+def _finite(stored: object) -> NDArray[np.float64]:
+    """Numbers of a model's file; ValueError where there is anything else."""
+    if not isinstance(stored, list) or not all(type(number) in (int, float) for number in stored):
+        raise ValueError("lists of numbers expected")
+    numbers = np.array(stored, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError("a number that is not finite")
+    return numbers
+
+
+# --- A small picture, for a page
+
+WIDE, HIGH = 720, 180
+SHARPER = 2
+"""The picture is drawn so many times as large, and then made smaller: lines without steps."""
+INK, PAPER = 40, 255
+
+
+def drawn_lines(values: Values) -> NDArray[np.uint8]:
+    """Each channel as a line in a strip of its own, gaps left open: (height, width), dark on white."""
+    picture = Image.new("L", (WIDE * SHARPER, HIGH * SHARPER), PAPER)
+    brush, (steps, channels) = ImageDraw.Draw(picture), values.shape
+    strip = HIGH * SHARPER / channels
+    across = (np.arange(steps) + 0.5) / steps * WIDE * SHARPER
+    for channel in range(channels):
+        column = values[:, channel]
+        low, high = (np.nanmin(column), np.nanmax(column)) if np.isfinite(column).any() else (0.0, 0.0)
+        share = (column - low) / (high - low) if high > low else np.where(np.isfinite(column), 0.5, math.nan)
+        down = strip * (channel + 0.92 - 0.84 * share)
+        for first, last in _runs(np.isfinite(column)):
+            points = list(zip(across[first:last].tolist(), down[first:last].tolist(), strict=True))
+            if len(points) == 1:
+                points = [points[0], (points[0][0] + SHARPER, points[0][1])]
+            brush.line(points, fill=INK, width=SHARPER + 1, joint="curve")
+    return np.asarray(picture.reduce(SHARPER))
+
+
+def _runs(known: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """(first, last + 1) of each stretch that is known."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(np.int8)))
+    yield from ((int(first), int(last)) for first, last in edges.reshape(-1, 2))
