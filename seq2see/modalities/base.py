@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 from urllib.parse import quote
@@ -29,7 +29,7 @@ from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.files import whole_characters
-from seq2see.looks import Drawable
+from seq2see.looks import Drawable, Prediction
 from seq2see.registry import Registry
 from seq2see.settings.columns import INPUTS, OUTPUTS, ColumnSettings, InputColumn, OutputColumn
 
@@ -259,12 +259,10 @@ class Field(ABC):
         """A pass over normalised values before they are counted."""
         raise NotImplementedError(f"{type(self).__name__} has nothing to learn before it counts")
 
-    @abstractmethod
-    def observe(self, value: str) -> None:
-        """Count what a value is made of."""
+    def observe(self, value: str) -> None:  # noqa: B027 - most kinds need not write it
+        """Count what a value is made of. By default nothing is learned from the training rows."""
 
-    @abstractmethod
-    def settle(self) -> None:
+    def settle(self) -> None:  # noqa: B027
         """Make the vocabulary of what was observed."""
 
     def build(self, values: Iterable[str]) -> None:
@@ -321,14 +319,14 @@ class Field(ABC):
 
     # --- On disk
 
-    @abstractmethod
     def save(self, folder: Path, name: str) -> list[Path]:
         """Write the vocabulary, and what else was learned, into a model's folder; the paths of these files."""
+        return []
 
     @classmethod
-    @abstractmethod
     def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
         """Read what `save` wrote; a UserError names a missing or damaged file."""
+        return cls(settings, output=output)
 
 
 class Modality(Field):
@@ -405,6 +403,10 @@ class NumericOutput(Output):
     def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
         """Plain numbers as a field of `Prediction`."""
 
+    def answered(self, prediction: Prediction) -> NDArray[np.float64]:
+        """The plain numbers of a prediction, (size,): what `answer` was given."""
+        return np.array(prediction.vector, dtype=np.float64).ravel()
+
     def continued(self, row: Row, inputs: Mapping[str, Modality]) -> NDArray[np.float64] | None:
         """Plain numbers that repeat the end of a row's inputs; None where outputs do not go on from there."""
         return None
@@ -414,17 +416,27 @@ class NumericOutput(Output):
         return None
 
 
-def _derive_input(name: str, kind: type[Modality]) -> type[InputColumn]:
-    """Settings of a kind of input that has none of its own: its column, and the encoder that reads it."""
-    return create_model(f"{kind.__name__}Settings", __base__=InputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
+def _derive(base: Any, name: str, kind: type) -> Any:
+    """Settings of a kind that has none of its own: those that all inputs, or all outputs, have."""
+    fields: dict[str, Any] = {"kind": (Literal[name], name)}
+    return create_model(f"{kind.__name__}Settings", __base__=base, __module__=kind.__module__, **fields)
 
 
-def _derive_output(name: str, kind: type[Output]) -> type[OutputColumn]:
-    return create_model(f"{kind.__name__}Settings", __base__=OutputColumn, kind=(Literal[name], name))  # type: ignore[arg-type]
+def _check(base: type, name: str, kind: Any) -> None:
+    """Refuse a class that could not read or write a column."""
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        kind_name = getattr(kind, "__name__", kind)
+        raise TypeError(f"'{name}': {kind_name} is no subclass of seq2see.modalities.{base.__name__}")
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise TypeError(f"'{name}': {kind.__name__} does not write {', '.join(missing)}")
 
 
-inputs: Registry[type[Modality]] = Registry("kind of input", settings=INPUTS, derive=_derive_input)
-outputs: Registry[type[Output]] = Registry("kind of output", settings=OUTPUTS, derive=_derive_output)
+inputs: Registry[type[Modality]] = Registry(
+    "kind of input", settings=INPUTS, check=partial(_check, Modality), derive=partial(_derive, InputColumn)
+)
+outputs: Registry[type[Output]] = Registry(
+    "kind of output", settings=OUTPUTS, check=partial(_check, Output), derive=partial(_derive, OutputColumn)
+)
 
 
 def field_of(settings: Any, *, output: bool) -> type[Field]:

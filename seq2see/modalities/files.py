@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,12 +87,6 @@ class MediaField(Modality):
     def json_schemas(self, text: Schema) -> list[Schema]:
         return [{"type": "string", "pattern": DATA_URL}]
 
-    def observe(self, value: str) -> None:
-        """Files have no vocabulary."""
-
-    def settle(self) -> None:
-        """Files have no vocabulary."""
-
     def ids(self, value: str) -> list[int]:
         return list(value.encode("utf-8", "surrogateescape"))
 
@@ -126,14 +120,6 @@ class MediaField(Modality):
 
     def preview(self, example: Example) -> dict[str, Any]:
         return {}
-
-    def save(self, folder: Path, name: str) -> list[Path]:
-        """Nothing is learned from files before the network reads them."""
-        return []
-
-    @classmethod
-    def load(cls, folder: Path, name: str, settings: Any, *, output: bool) -> Self:
-        return cls(settings, output=output)
 
 
 def _content(path: Path) -> bytes:

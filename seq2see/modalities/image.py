@@ -32,7 +32,7 @@ from seq2see.data.media_files import Job, MediaError
 from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
-from seq2see.looks import Picture
+from seq2see.looks import Picture, Prediction
 from seq2see.modalities.base import Chosen, Example, Field, NumericOutput, Occlusion, inputs, outputs
 from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.registry import Problem
@@ -303,6 +303,11 @@ class ImageOutputField(MediaField, NumericOutput):
 
     def answer(self, numbers: NDArray[np.floating]) -> dict[str, Any]:
         return {"image": self.picture(numbers)}
+
+    def answered(self, prediction: Prediction) -> NDArray[np.float64]:
+        assert isinstance(prediction.image, np.ndarray)
+        pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
+        return np.asarray(pixels.transpose(2, 0, 1).ravel() / 255, dtype=np.float64)
 
     def picture(self, numbers: NDArray[np.floating]) -> NDArray[np.uint8]:
         """(height, width), or (height, width, 3), from 0 to 255: as files hold it."""

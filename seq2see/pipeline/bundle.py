@@ -29,6 +29,7 @@ from seq2see.pipeline.weights import (
     check_finite,
     check_header,
     fill,
+    is_unchanged,
     read_tensors,
     tensors_of,
     write_checksums,
@@ -104,11 +105,18 @@ class Bundle:
         """Read a model's folder; loading never runs code from it."""
         folder, torch_device = Path(folder), find_device(device, key="device")
         check_folder(folder)
-        recipe = load_recipe(folder / RECIPE, complete=True)  # first, as it refuses folders of a newer format
+        recipe = saved_recipe(folder)  # first, as it refuses folders of a newer format
         unedited = check_files(folder, editable=RECIPE)
-        fields, path = Fields.load(folder, recipe), folder / WEIGHTS
-        _check_sizes(recipe, fields, path)
-        bundle = cls.create(recipe, fields, pretrained=False)
+        path = folder / WEIGHTS
+        try:
+            fields = Fields.load(folder, recipe)
+            _check_sizes(recipe, fields, path)
+            bundle = cls.create(recipe, fields, pretrained=False)
+        except UserError:
+            raise
+        except Exception:  # a recipe that only claims to be as it was saved: its rules tell what is wrong
+            load_recipe(folder / RECIPE, complete=True)
+            raise
         tensors = read_tensors(path)
         check_finite(tensors, path=path)
         fill(bundle.network, tensors, path=path)
@@ -123,6 +131,16 @@ class Bundle:
     @property
     def device(self) -> torch.device:
         return next(self.network.parameters()).device
+
+
+def saved_recipe(folder: Path) -> Recipe:
+    """The recipe of a model's folder, trusted where it is as it was saved, and checked where it was edited."""
+    path = folder / RECIPE
+    try:
+        trusted = is_unchanged(folder, RECIPE)
+    except UserError:  # a damaged list of checksums, or that of a newer format, which the recipe states
+        trusted = False
+    return load_recipe(path, complete=True, trusted=trusted)
 
 
 def folders_of(model: str | Path) -> list[str]:

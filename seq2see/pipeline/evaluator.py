@@ -15,7 +15,7 @@ from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.labels import Aligned
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, output_numbers, predict
+from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe import Recipe
 from seq2see.recipe.measures import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
@@ -166,7 +166,7 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
         return Rows(
             [""] * len(questions),
             [[""]] * len(questions),
-            numbers=[output_numbers(prediction) for prediction in predictions],
+            numbers=[field.answered(prediction) for prediction in predictions],
             true_numbers=[[field.numbers(reference) for reference in question.references] for question in questions],
             continued=known if len(known) == len(continued) else None,
         )

@@ -28,8 +28,6 @@ from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstr
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
-PIXEL = 255.0
-"""The largest value of a pixel."""
 
 Row = Mapping[str, str]
 
@@ -253,16 +251,6 @@ def _reconstruct(
 def _restored(bundle: Bundle, hypothesis: Hypothesis) -> NDArray[np.float64]:
     assert hypothesis.numbers is not None
     return bundle.fields.numeric_output.restored(hypothesis.numbers)
-
-
-def output_numbers(prediction: Prediction) -> NDArray[np.float64]:
-    """The numbers of a prediction: a vector as it is, row by row where it has rows, the pixels of an image from 0 to 1,
-    channel by channel."""
-    if prediction.image is None:
-        return np.array(prediction.vector).ravel()
-    assert not isinstance(prediction.image, str)
-    pixels = prediction.image if prediction.image.ndim == 3 else prediction.image[..., None]
-    return pixels.transpose(2, 0, 1).ravel() / PIXEL
 
 
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:

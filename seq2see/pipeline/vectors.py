@@ -18,7 +18,7 @@ from seq2see.evaluation.pca import Pca, principal_angles
 from seq2see.modalities.base import NumericOutput
 from seq2see.modalities.vector import written
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.predictor import options_of, output_numbers, predict
+from seq2see.pipeline.predictor import options_of, predict
 from seq2see.recipe import Recipe
 
 BLOCK_ROWS = 1024
@@ -152,7 +152,8 @@ def compare_with_pca(bundle: Bundle, fitted: Sequence[Row], rows: Sequence[Row])
 
 def _reconstructions(bundle: Bundle, rows: Sequence[Row]) -> Matrix:
     inputs = [{name: row[name] for name in bundle.recipe.inputs} for row in rows]
-    return np.stack([output_numbers(prediction) for prediction in predict([bundle], inputs, options_of(bundle.recipe))])
+    predictions = predict([bundle], inputs, options_of(bundle.recipe))
+    return np.stack([bundle.fields.numeric_output.answered(prediction) for prediction in predictions])
 
 
 def _angles(bundle: Bundle, pca: Pca, rows: Sequence[Row], size: int) -> tuple[tuple[float, ...], str]:

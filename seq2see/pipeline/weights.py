@@ -83,6 +83,12 @@ def changed_files(folder: Path) -> list[str]:
     return [name for name, digest in _read_checksums(folder / CHECKSUMS).items() if _differs(folder / name, digest)]
 
 
+def is_unchanged(folder: Path, name: str) -> bool:
+    """Whether checksums.json lists a file, and it is as it was saved."""
+    digest = _read_checksums(folder / CHECKSUMS).get(name)
+    return digest is not None and not _differs(folder / name, digest)
+
+
 def check_files(folder: Path, *, editable: str) -> bool:
     """Refuse files that have changed since they were saved. Returns whether `editable`, which users may change, is
     still the same."""

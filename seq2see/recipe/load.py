@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -42,36 +43,45 @@ def _shipped_files() -> dict[str, Traversable]:
 
 
 def load_recipe(
-    given: str | Path | Mapping[str, Any] | Recipe, *, overrides: Iterable[str] = (), complete: bool = False
+    source: str | Path | Mapping[str, Any] | Recipe,
+    *,
+    overrides: Iterable[str] = (),
+    complete: bool = False,
+    trusted: bool = False,
 ) -> Recipe:
-    """The recipe of that name or file, with `key.path=value` overrides, checked and resolved.
+    """The recipe of that name or file, with `key.path=value` overrides, checked and made complete.
 
     complete: it was written by a machine with nothing left out (a model's folder), so that what is missing was lost. A
     file cut short can still be YAML, and defaults in place of the lost settings would make another model.
+    trusted: such a file as it was saved. It kept all rules before its model was trained, so only its types are checked;
+    one of an earlier format is read as any other.
 
     >>> load_recipe({"inputs": {"source": {}}, "attention": "none"}).decoder.start
     ['source']
     """
-    raw, origin = _read(given, complete=complete) if isinstance(given, str | Path) else (_plain(given), "recipe")
+    raw, origin = _read(source, complete=complete) if isinstance(source, str | Path) else (_plain(source), "recipe")
     if complete:
         _check_complete(raw, origin)
+    if trusted and complete:
+        with suppress(ValidationError):
+            return Recipe.model_validate(raw)
     overrides = list(overrides)
     raw = overridden(raw, overrides) if overrides else spelled_out(raw)
     try:
         recipe, foreign = parsed(raw)
     except ValidationError as error:
-        found = schema_problems(error, raw)
-        found += without_foreign_keys(implied(raw), wrong={problem.path for problem in found})[1]
-        more = max(error.error_count() - len(found), 0) if len(found) == LISTED else 0
-        raise RecipeError(origin, found, more=more) from None
-    if found := [*foreign, *problems(recipe)]:
-        raise RecipeError(origin, found)
+        wrong = schema_problems(error, raw)
+        wrong += without_foreign_keys(implied(raw), wrong={problem.path for problem in wrong})[1]
+        more = max(error.error_count() - len(wrong), 0) if len(wrong) == LISTED else 0
+        raise RecipeError(origin, wrong, more=more) from None
+    if broken := [*foreign, *problems(recipe)]:
+        raise RecipeError(origin, broken)
     return recipe
 
 
-def left_out(given: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:
+def left_out(source: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:
     """A line for each setting of a recipe that is not used because the overrides make it meaningless."""
-    raw, _ = _read(given, complete=False) if isinstance(given, str | Path) else (_plain(given), "")
+    raw, _ = _read(source, complete=False) if isinstance(source, str | Path) else (_plain(source), "")
     return settings_left_out(raw, overrides)
 
 
@@ -91,19 +101,19 @@ def _check_complete(raw: Mapping[str, Any], origin: str) -> None:
         )
 
 
-def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
-    path = Path(given)
+def _read(source: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
+    path = Path(source)
     if path.suffix in (".yaml", ".yml") or path.is_file():
         text, origin = read_text(path, most=MOST_BYTES, what="a recipe (a YAML text file)"), str(path)
     else:
         known = _shipped_files()
-        if str(given) not in known:
-            hint = nearest(str(given), known)
+        if str(source) not in known:
+            hint = nearest(str(source), known)
             inside = path / KEPT
             if inside.is_file():
                 raise UserError(f"{path}: a model's folder, and a recipe is expected here; {inside} is one")
-            raise UserError(f"unknown recipe '{given}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
-        text, origin = known[str(given)].read_text("utf-8"), str(given)
+            raise UserError(f"unknown recipe '{source}'{hint}; allowed: a YAML file, or one of {', '.join(known)}")
+        text, origin = known[str(source)].read_text("utf-8"), str(source)
     if complete and not text.endswith("\n"):
         raise UserError(f"{origin}: cut short: its last line has no end")
     raw = parse(text, origin=origin)
@@ -113,8 +123,8 @@ def _read(given: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
     return _without_format(raw, origin), origin
 
 
-def _plain(given: Mapping[str, Any] | Recipe) -> dict[str, Any]:
-    return given.to_dict() if isinstance(given, Recipe) else _without_format(given, "recipe")
+def _plain(source: Mapping[str, Any] | Recipe) -> dict[str, Any]:
+    return source.to_dict() if isinstance(source, Recipe) else _without_format(source, "recipe")
 
 
 def _without_format(raw: Mapping[str, Any], origin: str) -> dict[str, Any]:

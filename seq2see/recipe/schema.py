@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from seq2see.attention import scores
 from seq2see.attention.build import AttentionSettings
-from seq2see.attention.scores import ScoreSettings
 from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
@@ -320,7 +320,16 @@ def names(given: str | list[str] | None) -> list[str]:
 
 def with_plugins(recipe: Recipe) -> bool:
     """Whether some part of the model is of a class that a plug-in brought."""
-    encoders = [recipe.encoder_of(name) for name in recipe.inputs]
-    inward = [scores.settings[name] for one in encoders if (name := getattr(one, "self_attention", "none")) in scores]
-    outward = isinstance(recipe.attention, ScoreSettings) and recipe.attention.own
-    return recipe.decoder.own or outward or any(one.own for one in encoders) or any(one.own for one in inward)
+    looked_back_by = [getattr(recipe.encoder_of(name), "self_attention", "none") for name in recipe.inputs]
+    kinds = [scores.settings[score] for score in looked_back_by if score in scores]
+    kinds += [kind for settings in nested(recipe) for kind in type(settings).__mro__ if issubclass(kind, Settings)]
+    return any(kind.__module__.partition(".")[0] != "seq2see" for kind in kinds)
+
+
+def nested(settings: Settings) -> Iterator[Settings]:
+    """A group of keys and all groups inside it."""
+    yield settings
+    for _, value in settings:
+        for inner in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(inner, Settings):
+                yield from nested(inner)

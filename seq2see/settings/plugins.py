@@ -55,7 +55,8 @@ def settings_from_constructor(
     if options:
         annotation = _options(name, {key: (hints[key], argument) for key, argument in options.items()})
         fields["options"] = (annotation, Field(default_factory=dict, description="its other arguments, by name"))
-    made = create_model(f"{kind.__name__}Settings", __base__=base, __doc__=kind.__doc__, **fields)
+    name = f"{kind.__name__}Settings"
+    made = create_model(name, __base__=base, __module__=kind.__module__, __doc__=kind.__doc__, **fields)
     class_variables |= {"own": True} if hasattr(base, "own") else {}
     for key, value in class_variables.items():
         setattr(made, key, value)

@@ -16,10 +16,10 @@ from typing import Any
 from seq2see.errors import UserError
 from seq2see.evaluation import higher_is_better
 from seq2see.files import parse_json
-from seq2see.pipeline.bundle import RECIPE
+from seq2see.pipeline.bundle import saved_recipe
 from seq2see.pipeline.evaluator import report_metrics
 from seq2see.pipeline.five_answers import answers_of
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe
 from seq2see.studio.request_body import DEPTH
 from seq2see.training.film import FILM
 from seq2see.training.reports import METRICS, SEPARATOR, Report, UpdateStatus
@@ -245,7 +245,7 @@ class TrainingRun:
     def _recipe(self) -> Recipe | None:
         """The recipe of the run, where its folder has one that can be read."""
         try:
-            return load_recipe(self.folder / RECIPE, complete=True)
+            return saved_recipe(self.folder)
         except (UserError, OSError, ValueError, RecursionError):
             return None
 

@@ -13,7 +13,7 @@ from seq2see.data.columns import as_option
 from seq2see.data.records import Data, is_path
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, saved_recipe
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.checkpoints import CHECKPOINTS, checkpoint_paths
 from seq2see.training.dataset import lines_of
@@ -84,7 +84,7 @@ def resumable(folder: Path) -> tuple[Recipe, Sources]:
     """The recipe and the tables of the run in this folder."""
     if not (folder / SOURCES).is_file() or not (folder / RECIPE).is_file():
         raise UserError(f"{folder}: nothing to resume; a run's folder holds {RECIPE}, {SOURCES} and {CHECKPOINTS}/")
-    return load_recipe(folder / RECIPE, complete=True), read_sources(folder / SOURCES)
+    return saved_recipe(folder), read_sources(folder / SOURCES)
 
 
 def has_checkpoint(folder: Path, sources: Sources) -> bool:

@@ -23,7 +23,7 @@ from seq2see.files import unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, vocabulary_sizes
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, saved_recipe, vocabulary_sizes
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.fields import Fields
@@ -31,7 +31,7 @@ from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
-from seq2see.recipe import Recipe, load_recipe, notes
+from seq2see.recipe import Recipe, notes
 from seq2see.recipe.schema import with_plugins
 from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
 from seq2see.training.dataset import Corpus, read_corpus
@@ -206,7 +206,7 @@ def _train(
             folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
         )
         write_examples(folder, recipe, corpus.dev)
-    if not resume or recipe != load_recipe(folder / RECIPE, complete=True) or RECIPE in changed_files(folder):
+    if not resume or recipe != saved_recipe(folder) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes]:

@@ -69,10 +69,10 @@ def run(args: Arguments) -> None:
 
 def _main_metric(folder: Path) -> str:
     """The metric that selects the best model of a run."""
+    from seq2see.pipeline.bundle import saved_recipe
     from seq2see.pipeline.evaluator import report_metrics
-    from seq2see.recipe import load_recipe
 
-    return report_metrics(load_recipe(folder / "recipe.yaml", complete=True))[1]
+    return report_metrics(saved_recipe(folder))[1]
 
 
 def _axis_label(against: str) -> str:
