@@ -307,7 +307,7 @@ class Model:
         """Refuse a model whose output has no probability."""
         if self.recipe.output.numeric:
             raise UserError(
-                f"{what}: the model gives {self.recipe.output.said}, which is near or far and has no probability; "
+                f"{what}: the model gives {self.recipe.output.noun}, which is near or far and has no probability; "
                 "evaluate measures how near"
             )
 

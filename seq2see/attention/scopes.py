@@ -95,6 +95,10 @@ class WindowSettings(Settings):
     )
 
 
+WINDOWED = ("tokens", "frames", "grid")
+"""Layouts whose places have neighbours."""
+
+
 class Local(Scope):
     """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to the energies (Luong et al. 2015).
 
@@ -106,7 +110,7 @@ class Local(Scope):
 
     def __init__(self, view: View, *, reach: int, gaussian: bool = True):
         super().__init__()
-        if view.layout not in ("tokens", "frames", "grid"):
+        if view.layout not in WINDOWED:
             raise UserError(
                 f"attention.scope: {self.name} is a window in a line or a grid, and the places are {view.layout}; "
                 "allowed: global"

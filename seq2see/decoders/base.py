@@ -20,7 +20,7 @@ from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
 from seq2see.settings.base import (
-    BROUGHT,
+    OR_PLUGIN,
     Layers,
     NameOf,
     Parts,
@@ -103,7 +103,7 @@ class DecoderSettings(Settings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if not {recipe.output.kind, recipe.output.measured_as}.intersection(self.writes):
-            allowed = f"{', '.join(writers_of(recipe.output))}, {BROUGHT}"
+            allowed = f"{', '.join(writers_of(recipe.output))}, {OR_PLUGIN}"
             message = f"{self.kind} cannot write an output of kind {recipe.output.kind}; allowed: {allowed}"
             yield Problem(f"{path}.kind", message, "decoder")
         yield from self._check_summaries(recipe, path)

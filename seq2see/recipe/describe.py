@@ -18,10 +18,10 @@ from seq2see.settings.base import (
     Settings,
     bounds,
     first_line,
-    given_in,
     is_settings,
-    kind_of,
     settings_in,
+    type_text,
+    without_none,
 )
 
 HEAD = f"""# Every key of a recipe
@@ -132,13 +132,13 @@ def _brought(settings: type[Settings], *, path: str, title: str) -> Iterator[Gro
 def _inside(field: FieldInfo) -> list[type[Settings]]:
     """Groups of keys below this one; not those of an optional group, which are described where they are at home."""
     annotation = field.annotation
-    return [] if given_in(annotation) is not annotation else settings_in(annotation)
+    return [] if without_none(annotation) is not annotation else settings_in(annotation)
 
 
 def _key(path: str, field: FieldInfo) -> Key:
     names = next((one for one in field.metadata if isinstance(one, NameOf)), None)
     annotation = field.annotation if names is None else Annotated[field.annotation, names]
-    kind = kind_of(annotation) + bounds(field.metadata)
+    kind = type_text(annotation) + bounds(field.metadata)
     default = "has to be given" if field.is_required() else _default(field.get_default(call_default_factory=True))
     return Key(path, kind, default, field.description or "")
 

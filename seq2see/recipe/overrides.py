@@ -1,4 +1,4 @@
-"""`key.path=value`: one setting of a recipe changed, and what loses its meaning with it dropped."""
+"""`key.path=value` overrides: one setting changes, and settings that lose their meaning with it are dropped."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SHOWN = 100
 
 
 def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
-    """A copy of the raw recipe with the overrides; settings of the recipe that they make meaningless are left out.
+    """A copy of the raw recipe with the overrides, without the settings that they make meaningless.
 
-    Those the user has just set stay, to be refused: `--set attention=none --set attention.size=64` is a mistake. So is
-    `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
+    Settings that an override itself sets stay, to be refused: `--set attention=none --set attention.size=64` is a
+    mistake. So is `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
 
     >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, ["attention.score=dot"])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
@@ -35,9 +35,9 @@ def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
 
 
 def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
-    """A line for each setting of the raw recipe that the overrides make meaningless, so that it is not used.
+    """A line for each setting of the raw recipe that is dropped because the overrides make it meaningless.
 
-    Settings of what was itself replaced (those of a score, of a kind of encoder) go without saying.
+    Settings of a part that was replaced (of a score, of a kind of encoder) are not listed.
 
     >>> raw = {"inputs": {"x": {}}, "attention": {"size": 8}, "decoder": {"copy_from": "x"}}
     >>> left_out(raw, ["attention=none"])
@@ -62,12 +62,12 @@ def _applied(raw: Raw, overrides: Iterable[str]) -> tuple[Raw, dict[str, tuple[A
     for path, value in changes.items():
         _put(after, path, value)
         after = spelled_out(after)
-    _follow_the_kinds(after, before, changes)
-    _follow_the_silence(after, before, changes)
+    _drop_other_kinds(after, before, changes)
+    _drop_stream_defaults(after, before, changes)
     known, dropped = _meaningless(before), dict[str, tuple[Any, str]]()
     while True:  # what is dropped may make others meaningless in their turn
         useless = {path: why for path, why in _meaningless(after).items() if path not in known and path not in dropped}
-        useless = {path: why for path, why in useless.items() if not _given(path, changes)}
+        useless = {path: why for path, why in useless.items() if not _is_set(path, changes)}
         if not useless:
             return after, dropped
         for path, reason in useless.items():
@@ -87,11 +87,11 @@ def spelled_out(raw: Raw) -> Raw:
 
 
 def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
+    """Overrides for the limits that a caller sets; they replace all limits of the recipe."""
+    limits = {"epochs": epochs, "updates": updates, "minutes": minutes}
+    if all(value is None for value in limits.values()):
         return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
+    return [f"training.{name}={value if value is not None else 0}" for name, value in limits.items()]
 
 
 def _parsed(override: str) -> tuple[str, Any]:
@@ -142,38 +142,38 @@ def _drop(raw: Raw, path: str) -> None:
         here.pop(last, None)
 
 
-def _given(path: str, changes: Iterable[str]) -> bool:
+def _is_set(path: str, changes: Iterable[str]) -> bool:
     return any(
         changed == path or path.startswith(f"{changed}.") or changed.startswith(f"{path}.") for changed in changes
     )
 
 
-def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
-    """What has become of another kind has no use for the keys of the old one; an output also brings its own decoder."""
+def _drop_other_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """Drop keys of the old kind where a group is of another kind now; another output has another kind of decoder."""
     for path, annotation, default in _groups_with_kinds(after):
         new, old = _at(after, path), _at(before, path)
         kind, was = kind_word(new, default), kind_word(old, default)
         settings = class_of(annotation, {**new, "kind": kind})
         if kind == was or settings is None or (kind not in ENCODERS and issubclass(settings, EncoderSettings)):
             continue
-        if path == "output" and not _given("decoder.kind", changes):
+        if path == "output" and not _is_set("decoder.kind", changes):
             _drop(after, "decoder.kind")
         lost = [key for key, value in new.items() if key not in settings.known_keys() or value is None]
-        for key in [key for key in lost if not _given(f"{path}.{key}", changes)]:
+        for key in [key for key in lost if not _is_set(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
 
-def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
-    """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
-    meant, now = (
+def _drop_stream_defaults(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """Drop defaults of streams that a complete recipe has written down, so that they follow from the new recipe."""
+    before_defaults, after_defaults = (
         decoder.stream_defaults(stream=bool(_at(raw, "data").get("stream")))
         if (decoder := decoders.settings.get(kind_word(_at(raw, "decoder")))) is not None
         else {}
         for raw in (before, after)
     )
     written = _at(before, "decoder")
-    for key in meant if meant != now else ():
-        if written.get(key) == meant[key] and not _given(f"decoder.{key}", changes):
+    for key in before_defaults if before_defaults != after_defaults else ():
+        if written.get(key) == before_defaults[key] and not _is_set(f"decoder.{key}", changes):
             _drop(after, f"decoder.{key}")
 
 
@@ -184,10 +184,10 @@ def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
     yield "output", fields["output"].annotation, DEFAULT_KIND
     yield "encoder", EncoderSettings, USUAL_KINDS["encoder"]
     inputs = raw.get("inputs")
-    for name, given in inputs.items() if isinstance(inputs, dict) else ():
-        if isinstance(given, dict):
+    for name, settings in inputs.items() if isinstance(inputs, dict) else ():
+        if isinstance(settings, dict):
             yield f"inputs.{name}", one_input, DEFAULT_KIND
-            if isinstance(given.get("encoder"), dict):
+            if isinstance(settings.get("encoder"), dict):
                 common = kind_word(_at(raw, "encoder"), USUAL_KINDS["encoder"])
                 yield f"inputs.{name}.encoder", EncoderSettings, common
 

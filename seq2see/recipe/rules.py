@@ -156,7 +156,7 @@ def check_data(recipe: Recipe) -> Iterator[Problem]:
         message = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
         yield Problem("data.stream", message)
     if not recipe.inputs and recipe.output.one_step:
-        yield Problem("inputs", f"{recipe.output.said} needs at least one input")
+        yield Problem("inputs", f"{recipe.output.noun} needs at least one input")
     lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
     for name in recipe.inputs:
         if name not in recipe.used and not lost and not list(check_conditioned(recipe)):
@@ -202,7 +202,7 @@ def check_training(recipe: Recipe) -> Iterator[Problem]:
     else:
         yield from no_effect(settings, path, ["momentum"], "only sgd has momentum")
     if not recipe.inputs or recipe.output.numeric:
-        what = f"{recipe.output.said} has no steps to look at" if recipe.inputs else "a language model has no input"
+        what = f"{recipe.output.noun} has no steps to look at" if recipe.inputs else "a language model has no input"
         yield from no_effect(settings, path, ["film"], f"nothing is filmed: {what}")
     if settings.schedule == "constant":
         yield from no_effect(settings, path, ["floor"], "with schedule constant the rate does not fall")
@@ -222,7 +222,7 @@ def check_lengths(recipe: Recipe) -> Iterator[Problem]:
 @rule("output-settings", stage="no-effect")
 def check_output(recipe: Recipe) -> Iterator[Problem]:
     """What an output has no use for: search, sampling, class weights, probabilities."""
-    what = recipe.output.said
+    what = recipe.output.noun
     if recipe.output.one_step:
         yield from no_effect(recipe.search, "search", type(recipe.search).model_fields, f"{what} is not searched for")
         yield from no_effect(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
@@ -265,7 +265,7 @@ def _cannot(wrong: list[str], recipe: Recipe) -> str:
 
 
 def _measured(recipe: Recipe) -> str:
-    return recipe.output.said if recipe.inputs or recipe.output.kind != "text" else "a language model"
+    return recipe.output.noun if recipe.inputs or recipe.output.kind != "text" else "a language model"
 
 
 # --- The whole

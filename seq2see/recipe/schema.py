@@ -190,12 +190,12 @@ class Recipe(Settings):
     @property
     def needed(self) -> list[str]:
         """The inputs that must not be empty: rows in which one is are neither learned from, measured nor answered."""
-        return [name for name, given in self.inputs.items() if not getattr(given, "may_be_empty", False)]
+        return [name for name, column in self.inputs.items() if not getattr(column, "may_be_empty", False)]
 
     @property
     def videos(self) -> list[str]:
         """The inputs that can be read backwards."""
-        return [name for name, given in self.inputs.items() if given.reversible]
+        return [name for name, column in self.inputs.items() if column.reversible]
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
@@ -238,7 +238,7 @@ class Recipe(Settings):
     @property
     def texts(self) -> dict[str, TextSettings]:
         """The inputs that are made of symbols."""
-        return {name: given for name, given in self.inputs.items() if isinstance(given, TextSettings)}
+        return {name: column for name, column in self.inputs.items() if isinstance(column, TextSettings)}
 
     @property
     def looked_at(self) -> list[str]:
@@ -311,11 +311,11 @@ class Recipe(Settings):
         return {*looked_at, *self.started_by, *self.fed_every_step}
 
 
-def names(given: str | list[str] | None) -> list[str]:
+def names(value: str | list[str] | None) -> list[str]:
     """One name, several, or `none`, as a list."""
-    if given is None or given == "none":
+    if value is None or value == "none":
         return []
-    return [given] if isinstance(given, str) else given
+    return [value] if isinstance(value, str) else value
 
 
 def with_plugins(recipe: Recipe) -> bool:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
-from seq2see.settings.base import Scalar, Settings, given_in, is_union
+from seq2see.settings.base import Scalar, Settings, is_union, without_none
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 S = TypeVar("S", bound=Settings)
@@ -78,7 +78,7 @@ def constructor_values(settings: Settings, *, keys: Collection[str] = ()) -> dic
 def _key(field: FieldInfo, argument: inspect.Parameter) -> tuple[Any, Any]:
     """The type and default of an argument with a key of its own, which has to be given where nobody has a default."""
     if argument.default is argument.empty and field.default is None:
-        return given_in(field.annotation), Field(description=field.description)
+        return without_none(field.annotation), Field(description=field.description)
     return field.annotation, Field(field.default, description=field.description)
 
 
