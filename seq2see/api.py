@@ -52,7 +52,7 @@ from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, s
 from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
-from seq2see.recipe.overrides import limits_of
+from seq2see.recipe.load import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe

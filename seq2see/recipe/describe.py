@@ -9,8 +9,8 @@ from typing import Annotated, Any, get_origin
 
 from pydantic.fields import FieldInfo
 
+from seq2see.recipe.load import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.yaml import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.settings.base import (
     LARGEST,
     MOST_LAYERS,

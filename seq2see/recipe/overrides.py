@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -13,38 +13,34 @@ from seq2see.errors import UserError
 from seq2see.recipe.resolve import DEFAULT_KIND, USUAL_KINDS, Raw, class_of, kind_word, parsed
 from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.yaml import MOST_DEPTH, parse
 from seq2see.settings.columns import ENCODERS, EncoderSettings
 
-MARKS = (",", ";", "|", "\t")
-"""Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
-SHOWN = 100
-"""Characters of an override that a message repeats."""
+Change = tuple[str, Any]
+"""(path, value): one setting of a recipe, and what it becomes."""
 
 
-def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
+def overridden(raw: Raw, overrides: Iterable[Change]) -> Raw:
     """A copy of the raw recipe with the overrides, without the settings that they make meaningless.
 
     Settings that an override itself sets stay, to be refused: `--set attention=none --set attention.size=64` is a
     mistake. So is `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
 
-    >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, ["attention.score=dot"])
+    >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, [("attention.score", "dot")])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
     """
     return _applied(raw, overrides)[0]
 
 
-def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
+def left_out(raw: Raw, overrides: Sequence[Change]) -> list[str]:
     """A line for each setting of the raw recipe that is dropped because the overrides make it meaningless.
 
     Settings of a part that was replaced (of a score, of a kind of encoder) are not listed.
 
     >>> raw = {"inputs": {"x": {}}, "attention": {"size": 8}, "decoder": {"copy_from": "x"}}
-    >>> left_out(raw, ["attention=none"])
+    >>> left_out(raw, [("attention", "none")])
     ['decoder.copy_from x is left out: without attention no place is looked at']
     """
-    overrides = list(overrides)
-    replaced = [path.removesuffix(".score").removesuffix(".kind") for path, _ in map(_parsed, overrides)]
+    replaced = [path.removesuffix(".score").removesuffix(".kind") for path, _ in overrides]
     return [
         f"{path} {value} is left out: {reason}"
         for path, (value, reason) in _applied(raw, overrides)[1].items()
@@ -52,10 +48,10 @@ def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
     ]
 
 
-def _applied(raw: Raw, overrides: Iterable[str]) -> tuple[Raw, dict[str, tuple[Any, str]]]:
+def _applied(raw: Raw, overrides: Iterable[Change]) -> tuple[Raw, dict[str, tuple[Any, str]]]:
     """(the recipe with the overrides, {path: (value, reason)} of the settings they make meaningless)."""
     changes: Raw = {}
-    for path, value in map(_parsed, overrides):
+    for path, value in overrides:
         _check_kept(path, changes)
         changes[path] = value
     before, after = spelled_out(raw), spelled_out(raw)
@@ -84,33 +80,6 @@ def spelled_out(raw: Raw) -> Raw:
     if isinstance(raw.get("output"), dict):
         raw["output"] = {"kind": "text", **raw["output"]}
     return raw
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits that a caller sets; they replace all limits of the recipe."""
-    limits = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in limits.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in limits.items()]
-
-
-def _parsed(override: str) -> tuple[str, Any]:
-    path, equals, value = override.partition("=")
-    path = path.strip()
-    if not equals or not path:
-        raise UserError(f"--set {_shown(override)}: not KEY=VALUE, for example decoder.size=256")
-    if path.count(".") >= MOST_DEPTH:
-        raise UserError(f"--set {_shown(path)}: a key of {path.count('.') + 1} parts, at most {MOST_DEPTH}")
-    if value in MARKS:
-        return path, value
-    try:
-        return path, parse(value, origin="")
-    except UserError as error:
-        raise UserError(f"--set {_shown(override)}: '{_shown(value)}' is not a YAML value{error}") from None
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _check_kept(path: str, changes: Iterable[str]) -> None:

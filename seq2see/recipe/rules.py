@@ -16,8 +16,7 @@ from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
-from seq2see.recipe.measures import allowed_baselines, allowed_metrics, also_measured, fits, measures_of
-from seq2see.recipe.schema import Recipe, names
+from seq2see.recipe.schema import Recipe, allowed_baselines, allowed_metrics, also_measured, fits, measures_of, names
 from seq2see.registry import RULES, Problem, Stage, rule
 from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
 from seq2see.settings.columns import EncoderSettings, TextSettings
