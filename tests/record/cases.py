@@ -72,6 +72,7 @@ SMALL: dict[str, tuple[str, ...]] = {
     ),
     "entailment": ("encoder.size=8", "encoder.embedding.size=8", "attention.size=8", "decoder.size=16"),
     "entailment-generation": (*TEXT, "attention.size=8"),
+    "forecasting": ("encoder.size=8", "attention.size=8", "decoder.reconstruction.hidden=[12]"),
     "grapheme-to-phoneme": (*TEXT, "attention.size=8"),
     "image-autoencoder": (
         "inputs.image.height=16",
@@ -101,6 +102,7 @@ SMALL: dict[str, tuple[str, ...]] = {
     "question-answering": (*TEXT, "attention.size=8"),
     "question-answering-passage": (*TEXT, "attention.size=8"),
     "sequence-autoencoder": TEXT,
+    "series-classification": ("encoder.size=8", "attention.size=8", "decoder.size=16"),
     "set-to-sequence": (*TEXT, "attention.size=8"),
     "speech-recognition": (
         "inputs.audio.rate=8000",
@@ -192,6 +194,7 @@ QUICK = {
     "entailment",
     "image-captioning",
     "language-model",
+    "series-classification",
     "speech-recognition",
     "translation-transformer",
     "transliteration",
@@ -347,6 +350,14 @@ def _variants() -> dict[str, Case]:
         ),
         "summaries-joint": Case(
             "summarisation-hierarchical", ("attention={over: document.words, score: additive, size: 8}",)
+        ),
+        "series-transformer": Case(
+            "series-classification", (*TRANSFORMER_ENCODER, "encoder.stack=2"), without=("encoder.size",)
+        ),
+        "series-text": Case(
+            "series-classification",
+            ("output={kind: text, column: label}", "decoder.kind=recurrent", "evaluation={}", *TEXT[2:]),
+            without=("decoder.size",),
         ),
         "sets-transformer": Case("set-to-sequence", TRANSFORMER_ENCODER),
         "noise-gaussian": Case("autoencoder", ("inputs.x.noise={kind: gaussian, amount: 0.5}",)),

@@ -22,7 +22,7 @@ DIGITS = 6
 """Significant digits that are kept: more than are compared."""
 RELATIVE, ABSOLUTE = 2e-3, 1e-4
 """How far numbers may lie apart on another processor."""
-SMOOTH = ("perplexity", "mse")
+SMOOTH = ("perplexity", "mae", "mse")
 """Measures that a rounding cannot throw: those of reports that are compared on any machine."""
 
 

@@ -131,6 +131,25 @@ def _vector(folder: Path, draw: Draw, number: int) -> dict[str, Any]:
     return {"x": " ".join(f"{value + draw.gauss(0, 0.1):.4f}" for value in numbers)}
 
 
+def _recorded(folder: Path, draw: Draw, number: int) -> dict[str, Any]:
+    """Two channels with a bump in one of them, and a gap."""
+    steps, label = draw.randint(9, 14), ("up", "down")[number % 2]
+    at, gap = draw.randrange(1, steps - 1), draw.randrange(steps)
+    height = 3 if label == "up" else -3
+    rows = [[draw.gauss(0, 0.3) + height * (step == at), draw.gauss(5, 0.3)] for step in range(steps)]
+    words = [[f"{value:.3f}" for value in row] for row in rows]
+    words[gap][number % 2] = "?"
+    return {"series": "; ".join(" ".join(row) for row in words), "label": label}
+
+
+def _continued(folder: Path, draw: Draw, number: int) -> dict[str, Any]:
+    """A line that goes on, beside a channel that has nothing to do with it."""
+    start, slope = draw.uniform(-2, 2), draw.uniform(-1, 1)
+    past = [f"{start + slope * step:.3f} {draw.gauss(0, 1):.3f}" for step in range(8)]
+    future = [f"{start + slope * step:.3f}" for step in range(8, 11)]
+    return {"history": "; ".join(past), "future": " ".join(future)}
+
+
 # ---------------------------------------------------------------- pictures, sounds, videos
 
 
@@ -231,6 +250,7 @@ MAKERS: dict[str, tuple[Make, str]] = {
     "document-classification": (_document, "jsonl"),
     "entailment": (_judged, "tsv"),
     "entailment-generation": (_judged, "tsv"),
+    "forecasting": (_continued, "tsv"),
     "grapheme-to-phoneme": (_spoken, "tsv"),
     "image-autoencoder": (_captioned, "tsv"),
     "image-captioning": (_captioned, "tsv"),
@@ -238,6 +258,7 @@ MAKERS: dict[str, tuple[Make, str]] = {
     "question-answering": (_asked, "tsv"),
     "question-answering-passage": (_found, "tsv"),
     "sequence-autoencoder": (_line, "tsv"),
+    "series-classification": (_recorded, "tsv"),
     "set-to-sequence": (_set, "jsonl"),
     "speech-recognition": (_heard, "tsv"),
     "summarisation": (_abstract, "tsv"),
