@@ -38,7 +38,7 @@ at most {MOST_LAYERS:,} layers. The file is UTF-8 text of at most {MOST_BYTES:,}
 {MOST_CHARACTERS:,} characters, at most {MOST_DEPTH} levels deep. Anchors and aliases (`&name`, `*name`, `<<`) are
 allowed while what they stand for is at most {MOST_NODES:,} keys and values; tags (`!!binary`) are not used.
 
-An encoder, a decoder, a score or a cell of your own (`--plugin`) brings its own keys: see CONTRIBUTING.md.
+Parts of your own (`--plugin`) bring their own keys: see CONTRIBUTING.md.
 
 This page is written by `python -m seq2see.recipe.describe > docs/recipe.md`.
 """

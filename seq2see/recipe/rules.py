@@ -151,7 +151,7 @@ def check_conditioned(recipe: Recipe) -> Iterator[Problem]:
 @rule("data")
 def check_data(recipe: Recipe) -> Iterator[Problem]:
     """Streams are for language models; an answer has an input, and every input is used."""
-    if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
+    if recipe.data.stream and (recipe.inputs or recipe.output.one_step):
         message = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
         yield Problem("data.stream", message)
     if not recipe.inputs and recipe.output.one_step:
@@ -227,7 +227,7 @@ def check_output(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
     elif recipe.search.beam == 1:
         yield from no_effect(recipe.search, "search", ["consensus"], "search.beam 1 finds one output, like no other")
-    if recipe.output.kind != "label":
+    if not recipe.output.classes:
         yield from no_effect(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
     if recipe.output.numeric:
         keys = ["label_smoothing", "consistency"]
@@ -264,7 +264,7 @@ def _cannot(wrong: list[str], recipe: Recipe) -> str:
 
 
 def _measured(recipe: Recipe) -> str:
-    return recipe.output.noun if recipe.inputs or recipe.output.kind != "text" else "a language model"
+    return recipe.output.noun if recipe.inputs or recipe.output.one_step else "a language model"
 
 
 # --- The whole

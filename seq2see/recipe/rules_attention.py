@@ -299,7 +299,7 @@ def check_consistency(recipe: Recipe) -> Iterator[Problem]:
     readers, decoder = [recipe.encoder_of(name) for name in recipe.inputs], recipe.decoder
     shares = [decoder.dropout, *(getattr(one, "dropout", None) for one in readers)]
     shares += [one.symbols.dropout for one in readers if one.symbols is not None]
-    if isinstance(decoder, SymbolSettings) and recipe.output.kind == "text":
+    if isinstance(decoder, SymbolSettings) and not recipe.output.one_step:
         shares.append(decoder.embedding.dropout)
     drawn = bool(recipe.looked_at) and isinstance(recipe.attention, HardSettings)
     if not (any(shares) or drawn or decoder.own or any(one.own for one in readers)):
@@ -440,7 +440,7 @@ def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
     """There is a text, and places to read it off."""
     if not recipe.loss.ctc:
         yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
-    elif recipe.output.kind != "text":
+    elif recipe.output.one_step:
         message = f"a {recipe.output.kind} has no symbols to be read one after the other"
         yield Problem("loss.ctc", message)
     elif not recipe.inputs:
