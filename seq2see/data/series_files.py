@@ -143,7 +143,8 @@ class SeriesInput(MediaSettings):
         if not self.file:
             yield from no_effect(self, path, ["time", "header"], "source is cells")
         if self.time is not None and self.time in self.names:
-            yield Problem(f"{path}.time", f"'{self.time}' is one of the channels; allowed: another column")
+            message = f"'{self.time}' is one of the channels; allowed: another column"
+            yield Problem(f"{path}.time", message, "channel-names")
         if self.stride == 1:
             yield from no_effect(self, path, ["pooling"], "stride is 1")
         if not self.longest:
@@ -180,13 +181,13 @@ class SeriesOutput(OutputColumn):
         if self.normalise == "channel" and getattr(reconstruction, "output", None) == "logistic":
             allowed = f"linear, or {path}.normalise none"
             message = f"logistic stays between 0 and 1, and normalised numbers do not; allowed: {allowed}"
-            yield Problem("decoder.reconstruction.output", message)
+            yield Problem("decoder.reconstruction.output", message, "reconstruction")
 
 
 def _check_names(names: Sequence[str], path: str) -> Iterator[Problem]:
     twice = [name for position, name in enumerate(names) if name in names[:position]]
     if twice:
-        yield Problem(f"{path}.names", f"'{twice[0]}' stands there twice")
+        yield Problem(f"{path}.names", f"'{twice[0]}' stands there twice", "channel-names")
 
 
 # ---------------- Series as text

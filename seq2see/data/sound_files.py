@@ -98,16 +98,16 @@ class SoundInput(MediaSettings):
         window, augment = self.window, self.augment
         if self.hop > window:
             message = f"{self.hop:g} ms skips sound between windows of {window:g} ms; allowed: at most {window:g}"
-            yield Problem(f"{path}.hop", message, "sound")
+            yield Problem(f"{path}.hop", message, "sound-windows")
         if min(window * self.rate / 1000, LEAST * self.hop * self.rate / 1000) < LEAST:
             message = f"shorter than {LEAST} samples, or hop than one; allowed: more ms, or a rate"
-            yield Problem(f"{path}.window", message, "sound")
+            yield Problem(f"{path}.window", message, "sound-windows")
         if window / 1000 > self.longest:
             message = f"{self.longest:g} s is less than one window of {window:g} ms"
-            yield Problem(f"{path}.longest", message, "sound")
+            yield Problem(f"{path}.longest", message, "sound-windows")
         if augment.frequency_masks and augment.frequency_width >= self.mels:
             message = f"{augment.frequency_width} would hide all {self.mels} mels; allowed: less than {self.mels}"
-            yield Problem(f"{path}.augment.frequency_width", message, "sound")
+            yield Problem(f"{path}.augment.frequency_width", message, "frequency-masks")
         for axis in ("time", "frequency"):
             if not getattr(augment, f"{axis}_masks"):
                 keys, reason = [f"{axis}_width"], f"augment.{axis}_masks is 0"

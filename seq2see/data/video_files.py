@@ -73,11 +73,11 @@ class VideoInput(MediaSettings):
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if self.end and self.end <= self.start:
             message = f"{self.end:g} s is not behind the start at {self.start:g} s; allowed: more, or 0"
-            yield Problem(f"{path}.end", message, "video")
+            yield Problem(f"{path}.end", message, "video-part")
         left, top, right, bottom = self.region
         if left >= right or top >= bottom:
             allowed = "left, top, right, bottom, each pair rising"
-            yield Problem(f"{path}.region", f"{list(self.region)} has nothing in it; allowed: {allowed}", "video")
+            yield Problem(f"{path}.region", f"{list(self.region)} has nothing in it; allowed: {allowed}", "video-part")
         if self.frames:
             keys, reason = ["rate", "every", "most"], f"frames: {self.frames} are read of every clip"
             yield from no_effect(self, path, keys, reason)

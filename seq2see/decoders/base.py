@@ -105,7 +105,7 @@ class DecoderSettings(Settings):
         if not {recipe.output.kind, recipe.output.measured_as}.intersection(self.writes):
             allowed = f"{', '.join(writers_of(recipe.output))}, {OR_PLUGIN}"
             message = f"{self.kind} cannot write an output of kind {recipe.output.kind}; allowed: {allowed}"
-            yield Problem(f"{path}.kind", message, "decoder")
+            yield Problem(f"{path}.kind", message, "decoder-kind")
         yield from self._check_summaries(recipe, path)
         if not recipe.started_by:
             yield from no_effect(self, path, ["start_by"], "decoder.start is none")

@@ -154,7 +154,7 @@ class TransformerEncoderSettings(EncoderSettings):
         """Places of one input know where they are, and patches fit into their picture."""
         if column.unordered and self.positions != "none":
             message = f"{self.positions} would give the elements of '{name}' an order, and a set has none"
-            yield Problem(f"{path}.positions", f"{message}; allowed: none", "sets")
+            yield Problem(f"{path}.positions", f"{message}; allowed: none", "set-positions")
         if isinstance(column, ImageInput):
             yield from self._check_patch(name, column, path)
         if self.positions == "learned":

@@ -212,20 +212,20 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
     def _check_levels(self, path: str) -> Iterator[Problem]:
         if not self.appearance and not self.motion:
             message = "false, and motion has no levels: nothing is seen; allowed: true, or motion [16, 32, 64]"
-            yield Problem(f"{path}.appearance", message, "video")
+            yield Problem(f"{path}.appearance", message, "motion")
         if self.spans and len(self.spans) != len(self.motion):
             message = f"{len(self.spans)} given for {len(self.motion)} levels of motion"
-            yield Problem(f"{path}.spans", f"{message}; allowed: one for each, or none", "video")
+            yield Problem(f"{path}.spans", f"{message}; allowed: one for each, or none", "motion")
         elif any(span % 2 == 0 for span in self.spans):
             message = f"{self.spans} must be odd, as many frames before as behind; allowed: 1, 3, 5, .."
-            yield Problem(f"{path}.spans", message, "video")
+            yield Problem(f"{path}.spans", message, "motion")
         yield from self.check_pooled(path)
 
     def _check_video(self, name: str, video: VideoInput, path: str) -> Iterator[Problem]:
         if video.frames == 1 and self.motion and self.motion_from == "changes":
             message = f"1, and in one frame nothing moves ({path}.motion_from changes)"
             allowed = f"2 and more, 0 for all, or {path}.motion []"
-            yield Problem(f"inputs.{name}.frames", f"{message}; allowed: {allowed}", "video")
+            yield Problem(f"inputs.{name}.frames", f"{message}; allowed: {allowed}", "motion")
         if self.appearance:
             yield from self.check_shrinking(name, video, path)
             yield from self.check_backbone(name, video, path)

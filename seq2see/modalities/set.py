@@ -40,7 +40,7 @@ class SetInput(TextSettings, InputColumn):
             yield from no_effect(self, path, ["tokens"], "separator tells elements apart")
         if self.max_length:
             message = f"{self.max_length} would cut a set by the order it was written in; allowed: 0"
-            yield Problem(f"{path}.max_length", message, "sets")
+            yield Problem(f"{path}.max_length", message, "set-length")
 
 
 class Separated(Splitter):

@@ -132,29 +132,29 @@ def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) ->
         allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
         return Problem(path, f"unknown key{nearest(key, parent.keys)}; {allowed}", "unknown-key")
     parent = reduce(Spot.inside, location[:-1], Spot(complete))
-    if kind == "missing" and get_origin(parent.annotation) is not tuple:
+    if kind == "missing" and isinstance(location[-1], str):  # otherwise the end of a list, which is too short
         spot = parent.inside(location[-1])
         return Problem(str(spot), f"has to be given: {type_text(spot.annotation)}", "missing")
     spot = parent if kind == "missing" else parent.inside(location[-1])
-    return Problem(str(spot), *_wrong_value(error, spot, raw))
+    return _wrong_value(error, spot, raw)
 
 
-def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> tuple[str, str]:
-    """(what is wrong, the name of the rule)"""
-    kind, value, annotation = error["type"], error["input"], spot.annotation
+def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> Problem:
+    kind, value, annotation, path = error["type"], error["input"], spot.annotation, str(spot)
     names = next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NameOf)), None)
     if names is not None:
-        return _not_allowed(_found(raw, spot.path, value), [*names.words, OR_PLUGIN]), "kind"
+        return Problem(path, _not_allowed(_found(raw, spot.path, value), [*names.words, OR_PLUGIN]), "kind")
     if kind == "literal_error" and not is_union(annotation):
-        return _not_allowed(value, [str(word) for word in get_args(annotation)]), "value"
+        return Problem(path, _not_allowed(value, [str(word) for word in get_args(annotation)]), "value")
     if is_union(annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
-        return f"should be {type_text(annotation)}, got {shortened(_found(raw, spot.path, value))}", "type"
+        got = shortened(_found(raw, spot.path, value))
+        return Problem(path, f"should be {type_text(annotation)}, got {got}", "type")
     if kind.endswith("_parsing") or kind == "int_from_float":
         words = type_text(annotation)
         article = "" if words == type_text(bool) else "a "
-        return f"should be {article}{words}, got {shortened(value)}", "type"
+        return Problem(path, f"should be {article}{words}, got {shortened(value)}", "type")
     message = str(error["msg"]).replace("Input should be", "should be")
-    return f"{message}, got {shortened(value)}", "value"
+    return Problem(path, f"{message}, got {shortened(value)}", "value")
 
 
 def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) -> Any:

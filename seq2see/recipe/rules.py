@@ -148,15 +148,25 @@ def check_conditioned(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("decoder.start", f"{message}; allowed: {lost}{instead}, or attention")
 
 
-@rule("data")
-def check_data(recipe: Recipe) -> Iterator[Problem]:
-    """Streams are for language models; an answer has an input, and every input is used."""
+@rule("stream")
+def check_streams(recipe: Recipe) -> Iterator[Problem]:
+    """Streams are for language models."""
     if recipe.data.stream and (recipe.inputs or recipe.output.one_step):
         message = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
         yield Problem("data.stream", message)
+
+
+@rule("missing-input")
+def check_inputs(recipe: Recipe) -> Iterator[Problem]:
+    """What is not written symbol by symbol is the answer to an input."""
     if not recipe.inputs and recipe.output.one_step:
         yield Problem("inputs", f"{recipe.output.noun} needs at least one input")
-    lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
+
+
+@rule("unused-input")
+def check_used(recipe: Recipe) -> Iterator[Problem]:
+    """Every input is used."""
+    lost = recipe.attention.score != "none" and not recipe.with_places  # reported by the rule `attention`
     for name in recipe.inputs:
         if name not in recipe.used and not lost and not list(check_conditioned(recipe)):
             message = "is read and never used; name it in attention.over, decoder.start or decoder.every_step"

@@ -50,7 +50,7 @@ def _by_level(recipe: Recipe, name: str) -> str:
     return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
 
 
-@rule("encoder", stage="encoder")
+@rule("encoder-kind", stage="encoder")
 def check_encoder(recipe: Recipe) -> Iterator[Problem]:
     """The recipe's encoder is of a kind that reads some input, though all have encoders of their own: otherwise it
     would do nothing."""
@@ -158,7 +158,7 @@ def check_scope(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("attention.scope", f"{message}; allowed: {allowed}")
 
 
-@rule("sets")
+@rule("set-score")
 def check_sets(recipe: Recipe) -> Iterator[Problem]:
     """A score that depends on positions has no meaning for a set."""
     attention = recipe.attention

@@ -31,11 +31,11 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
 
 def paths(raw: dict[str, Any], above: str = "") -> list[str]:
     """The path of every value in a recipe as a dictionary."""
-    found = []
+    values = []
     for key, value in raw.items():
         path = f"{above}{key}"
-        found += paths(value, f"{path}.") if isinstance(value, dict) and value else [path]
-    return found
+        values += paths(value, f"{path}.") if isinstance(value, dict) and value else [path]
+    return values
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -47,7 +47,9 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
     text = load_recipe({"inputs": {"NAME": {}}}).to_dict()
     label = load_recipe({"inputs": {"NAME": {}}, "output": {"kind": "label"}}).to_dict()
     names = {"frames": "sound"}
-    read = {kind: names.get(one.reads[0], one.reads[0]) for kind, one in ENCODERS.items() if not one.own}
+    read = {
+        kind: names.get(settings.reads[0], settings.reads[0]) for kind, settings in ENCODERS.items() if not settings.own
+    }
     encoders = [
         load_recipe({"inputs": {"NAME": {"kind": read[kind]}}, "encoder": {"kind": kind}}).to_dict() for kind in read
     ]
@@ -62,8 +64,8 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
         load_recipe({"inputs": {"NAME": {}}, "output": {"kind": kind}, "attention": "none"}).to_dict()
         for kind in outputs
     ]
-    made = {path for one in (text, label, *kinds, *encoders, *parts) for path in paths(one)}
-    assert made == set(known) - {"inputs"}
+    written = {path for recipe in (text, label, *kinds, *encoders, *parts) for path in paths(recipe)}
+    assert written == set(known) - {"inputs"}
     assert all(key.kind and key.default and key.description for key in known.values())
 
 

@@ -1,4 +1,4 @@
-"""Recipes from names, files and dictionaries: what is filled in, overridden and dropped; they read back the same."""
+"""Recipes from names, files, dictionaries and model folders: what is filled in, overridden and dropped."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import yaml
 
 from seq2see.attention import scores
 from seq2see.errors import UserError
-from seq2see.recipe import Recipe, load_recipe, notes, shipped
+from seq2see.pipeline.bundle import RECIPE, saved_recipe
+from seq2see.pipeline.weights import write_checksums
+from seq2see.recipe import Recipe, load_recipe, notes, rules, shipped, to_yaml
+from seq2see.recipe.messages import RecipeError
 from seq2see.recipe.rules import droppable
+from tests.recipe.refusing import ONE, Refused, mentions, message_of, problems_of
 
-ONE: dict[str, Any] = {"inputs": {"source": {}}}
 TWO: dict[str, Any] = {"inputs": {"passage": {}, "question": {}}}
 LABEL: dict[str, Any] = {**TWO, "output": {"kind": "label"}}
 NAMES_OF_TORCH = ["keys", "items", "values", "update", "pop", "type", "to", "train", "forward", "float", "half"]
@@ -44,7 +47,7 @@ def test_a_recipe_reads_back_the_same(raw: dict[str, Any], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("raw", COMPLETE.values(), ids=COMPLETE)
-def test_loading_leaves_what_was_given_alone(raw: dict[str, Any]) -> None:
+def test_loading_does_not_change_the_dictionary(raw: dict[str, Any]) -> None:
     before = yaml.safe_dump(raw)
     load_recipe(raw, overrides=["decoder.size=32"])
     assert yaml.safe_dump(raw) == before
@@ -62,42 +65,42 @@ def test_a_complete_recipe_cut_short_is_recognised(tmp_path: Path) -> None:
             load_recipe(path, complete=True)
     path.write_text(whole[: last + 1], encoding="utf-8")
     assert load_recipe(path)
-    with pytest.raises(UserError, match="cut short: without evaluation; the recipe in a model's folder has every key"):
+    with pytest.raises(UserError, match=r"cut short: .*\bevaluation\b"):
         load_recipe(path, complete=True)
     path.write_text(whole[:-1], encoding="utf-8")
-    with pytest.raises(UserError, match="cut short: its last line has no end"):
+    with pytest.raises(UserError, match=r"cut short: .*last line"):
         load_recipe(path, complete=True)
 
 
-def test_a_dictionary_is_held_to_be_complete_too() -> None:
+def test_a_dictionary_may_be_required_to_be_complete() -> None:
     recipe = load_recipe(ONE)
     assert load_recipe(recipe.to_dict(), complete=True) == load_recipe(recipe, complete=True) == recipe
-    with pytest.raises(UserError, match="recipe: cut short: without task, description, output, data"):
+    with pytest.raises(UserError, match=r"cut short: .*task, description, output, data"):
         load_recipe(ONE, complete=True)
 
 
 def test_without_inputs_attention_is_off_unless_it_is_asked_for() -> None:
     assert load_recipe({}).attention.score == "none"
     assert load_recipe({"attention": "none"}).attention.score == "none"
-    with pytest.raises(UserError, match="has nothing to look at"):
-        load_recipe({"attention": "additive"})
+    assert problems_of({"attention": "additive"}) == [("attention.score", "attention")]
 
 
-def test_a_label_brings_its_decoder() -> None:
+def test_the_usual_decoder_of_an_output() -> None:
     assert load_recipe(LABEL).decoder.kind == "label"
     assert load_recipe(ONE).decoder.kind == "recurrent"
 
 
-def test_everything_is_looked_at_unless_it_is_said_what() -> None:
+def test_every_input_is_looked_at_by_default() -> None:
     assert load_recipe(TWO).attention.over == ["passage", "question"]
     recipe = load_recipe({**TWO, "attention": {"over": "passage"}, "decoder": {"start": "question"}})
     assert (recipe.looked_at, recipe.started_by) == (["passage"], ["question"])
 
 
-def test_without_attention_the_decoder_starts_from_what_nothing_else_gives_it_and_it_is_said() -> None:
+def test_without_attention_the_decoder_starts_from_inputs_that_nothing_else_gives_it() -> None:
     recipe = load_recipe({**ONE, "attention": "none"})
     assert recipe.started_by == ["source"]
-    assert notes(recipe) == ["attention is off: the decoder starts from the summary of source"]
+    (note,) = notes(recipe)
+    assert all(mentions(note, fact) for fact in ("attention", "summary", "source"))
     recipe = load_recipe({**TWO, "attention": "none", "decoder": {"start": "question"}})
     assert recipe.started_by == ["question", "passage"]
     recipe = load_recipe({**ONE, "attention": "none", "decoder": {"every_step": "source"}})
@@ -106,27 +109,38 @@ def test_without_attention_the_decoder_starts_from_what_nothing_else_gives_it_an
     assert notes(load_recipe(ONE)) == notes(load_recipe({})) == []
 
 
-def test_a_start_that_was_said_to_be_none_is_not_filled_in() -> None:
-    none = {"decoder": {"start": "none"}}
-    message = r"decoder\.start: with attention off, none leaves the decoder nothing of source; allowed: source, or deco"
-    with pytest.raises(UserError, match=message) as refused:
-        load_recipe({**ONE, **none, "attention": "none"})
-    assert "never used" not in str(refused.value)
-    with pytest.raises(UserError, match=message):
-        load_recipe(ONE, overrides=["attention=none", "decoder.start=none"])
-    with pytest.raises(UserError, match="nothing of passage; allowed: passage"):
-        load_recipe({**TWO, "attention": "none", "decoder": {"start": "none", "every_step": "question"}})
+NONE = {"decoder": {"start": "none"}}
+WITHOUT_START = [
+    Refused({**ONE, **NONE, "attention": "none"}, {"decoder.start": "conditioned"}, "source decoder.every_step"),
+    Refused(ONE, {"decoder.start": "conditioned"}, "source", overrides=["attention=none", "decoder.start=none"]),
+    Refused(
+        {**TWO, "attention": "none", "decoder": {"start": "none", "every_step": "question"}},
+        {"decoder.start": "conditioned"},
+        "passage",
+    ),
+    Refused(
+        {**ONE, "attention": "none", "decoder": {"start_by": "copy", "size": 100}},
+        {"decoder.start_by": "summary-sizes"},
+        "copy 100 512",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", WITHOUT_START, ids=str)
+def test_refused_starts_without_attention(case: Refused) -> None:
+    case.check()
+
+
+def test_an_explicit_start_of_none_is_not_filled_in() -> None:
     every = load_recipe(ONE, overrides=["attention=none", "decoder.start=none", "decoder.every_step=source"])
     assert (every.started_by, every.fed_every_step) == ([], ["source"])
-    assert load_recipe({**ONE, **none}).started_by == []
-    assert load_recipe({**ONE, **none}, overrides=["attention=none"]).started_by == ["source"]
+    assert load_recipe({**ONE, **NONE}).started_by == []
+    assert load_recipe({**ONE, **NONE}, overrides=["attention=none"]).started_by == ["source"]
 
 
-def test_a_start_filled_in_is_checked_as_one_written_down() -> None:
-    copied = {"start_by": "copy", "size": 512}
-    assert load_recipe({**ONE, "attention": "none", "decoder": copied}).started_by == ["source"]
-    with pytest.raises(UserError, match="copy needs"):
-        load_recipe({**ONE, "attention": "none", "decoder": {**copied, "size": 100}})
+def test_a_start_that_is_filled_in_may_be_copied() -> None:
+    recipe = load_recipe({**ONE, "attention": "none", "decoder": {"start_by": "copy", "size": 512}})
+    assert recipe.started_by == ["source"]
 
 
 @pytest.mark.parametrize("score", [*scores.settings, "none"])
@@ -155,9 +169,9 @@ OVERRIDES: list[tuple[dict[str, Any], list[str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("raw", "overrides", "expected"), OVERRIDES, ids=[",".join(given) for _, given, _ in OVERRIDES]
+    ("raw", "overrides", "expected"), OVERRIDES, ids=[",".join(overrides) for _, overrides, _ in OVERRIDES]
 )
-def test_one_key_is_overridden(raw: dict[str, Any], overrides: list[str], expected: dict[str, Any]) -> None:
+def test_overrides_replace_values(raw: dict[str, Any], overrides: list[str], expected: dict[str, Any]) -> None:
     recipe: Any = load_recipe(raw, overrides=overrides)
     for path, value in expected.items():
         here = recipe
@@ -209,8 +223,8 @@ DROPPED: list[tuple[dict[str, Any], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "override", "lost"), DROPPED, ids=[given for _, given, _ in DROPPED])
-def test_what_an_override_makes_meaningless_falls_back(raw: dict[str, Any], override: str, lost: list[str]) -> None:
+@pytest.mark.parametrize(("raw", "override", "lost"), DROPPED, ids=[override for _, override, _ in DROPPED])
+def test_an_override_drops_what_it_makes_meaningless(raw: dict[str, Any], override: str, lost: list[str]) -> None:
     assert load_recipe(raw)
     recipe = load_recipe(raw, overrides=[override])
     assert droppable(recipe) == {}
@@ -221,68 +235,76 @@ def test_what_an_override_makes_meaningless_falls_back(raw: dict[str, Any], over
     assert load_recipe(load_recipe(raw), overrides=[override]) == recipe
 
 
-def test_what_the_user_has_just_set_is_refused_rather_than_dropped() -> None:
-    with pytest.raises(UserError, match=r"attention\.size: has no effect here: attention\.score is none"):
-        load_recipe(ONE, overrides=["attention=none", "attention.size=9"])
-    with pytest.raises(UserError, match=r"decoder\.kind: recurrent cannot write an output of kind label"):
-        load_recipe(ONE, overrides=["output.kind=label", "decoder.kind=recurrent"])
+OVERRIDDEN = [
+    # What the user has just set is refused, not dropped.
+    Refused(
+        ONE,
+        {"attention.size": "other-kind"},
+        "attention.score none",
+        overrides=["attention=none", "attention.size=9"],
+    ),
+    Refused(
+        ONE,
+        {"decoder.kind": "decoder-kind"},
+        "recurrent label",
+        overrides=["output.kind=label", "decoder.kind=recurrent"],
+    ),
+    # What was meaningless before the override is refused, too.
+    Refused(
+        {**ONE, "training": {"momentum": 0.5}},
+        {"training.momentum": "training-settings"},
+        "sgd",
+        overrides=["decoder.size=64"],
+    ),
+    Refused(ONE, {"decoder.size": "type"}, "whole x", overrides=["decoder.size=x"]),
+    Refused(ONE, {"decoder.sise": "unknown-key"}, "'size'", overrides=["decoder.sise=3"]),
+    Refused(ONE, {"decoder": "type"}, "mapping label", overrides=["decoder=label"]),
+    Refused(ONE, {"output.kind": "kind"}, "picture image label", overrides=["output.kind=picture"]),
+    Refused(ONE, {"decoder.start": "type"}, "text list", overrides=["decoder.start.first=source"]),
+]
+
+
+@pytest.mark.parametrize("case", OVERRIDDEN, ids=str)
+def test_refused_overrides(case: Refused) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize("override", ["decoder.size", "=3", "decoder.size=["])
+def test_an_override_that_cannot_be_read_is_named(override: str) -> None:
+    assert message_of(ONE, override).startswith(f"--set {override}: ")
 
 
 def test_an_override_that_a_later_one_undoes_is_refused() -> None:
     for later in ("attention=none", "attention={score: deep}"):
-        with pytest.raises(UserError, match=r"--set attention: undoes the --set attention\.size before it"):
-            load_recipe(ONE, overrides=["attention.size=4", later])
+        message = message_of(ONE, "attention.size=4", later)
+        assert message.startswith("--set attention: ")
+        assert mentions(message, "attention.size")
 
 
-def test_what_was_meaningless_before_an_override_is_still_refused() -> None:
-    with pytest.raises(UserError, match=r"training\.momentum: has no effect here"):
-        load_recipe({**ONE, "training": {"momentum": 0.5}}, overrides=["decoder.size=64"])
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("decoder.size", "--set decoder.size: not KEY=VALUE, for example decoder.size=256"),
-        ("=3", "--set =3: not KEY=VALUE"),
-        ("decoder.size=[", r"--set decoder.size=\[: '\[' is not a YAML value"),
-        ("decoder.size=x", "decoder.size: should be a whole number"),
-        ("decoder.sise=3", r"decoder.sise: unknown key \(did you mean 'size'\?\)"),
-        ("decoder=label", "decoder: should be mapping of keys, got 'label'"),
-        ("output.kind=picture", "output.kind: 'picture' is not allowed; allowed: image, label"),
-        ("decoder.start.first=source", "decoder.start: should be text or list of texts"),
-    ],
-)
-def test_a_wrong_override_is_named(override: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        load_recipe(ONE, overrides=[override])
-
-
-def test_every_shipped_recipe_loads_and_says_what_it_is_for() -> None:
-    for name, description in shipped().items():
-        assert description, name
-        assert load_recipe(name)
+def test_every_shipped_recipe_has_a_description() -> None:
+    assert [name for name, description in shipped().items() if not description] == []
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_one_setting_adds_attention_to_a_shipped_recipe_or_takes_it_away(name: str) -> None:
+def test_a_shipped_recipe_reads_back_the_same(name: str) -> None:
+    recipe = load_recipe(name)
+    assert load_recipe(recipe.to_dict(), complete=True) == recipe
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_one_setting_switches_attention_of_a_shipped_recipe(name: str) -> None:
     assert load_recipe(name, overrides=["attention=none"]).attention.score == "none"
-    made = load_recipe(name)
-    if made.with_places:
-        ordered = all(given.kind != "set" for given in made.inputs.values())
+    recipe = load_recipe(name)
+    if recipe.with_places:
+        ordered = all(column.kind != "set" for column in recipe.inputs.values())
         for score in ("additive", "general", "static", "uniform", *(["location"] if ordered else [])):
             assert load_recipe(name, overrides=[f"attention={score}"]).attention.score == score
             assert load_recipe(name, overrides=["attention=none", f"attention={score}"]).attention.score == score
     else:
-        with pytest.raises(UserError, match="has nothing to look at"):
-            load_recipe(name, overrides=["attention=additive"])
+        assert problems_of(name, "attention=additive") == [("attention.score", "attention")]
 
 
-def test_an_unknown_recipe_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(UserError, match=r"unknown recipe 'no such thing'; allowed: a YAML file, or one of "):
-        load_recipe("no such thing")
-
-
-def test_an_inputs_encoder_says_only_how_it_differs() -> None:
+def test_an_inputs_encoder_takes_the_other_settings_from_the_recipes() -> None:
     recipe = load_recipe(
         {
             "encoder": {"cell": "lstm", "embedding": {"dropout": 0.5}},
@@ -290,13 +312,14 @@ def test_an_inputs_encoder_says_only_how_it_differs() -> None:
         },
         overrides=["encoder.layers=2", "inputs.b.encoder.embedding.size=5"],
     )
-    one = recipe.encoder_of("b")
-    assert (one.cell, one.layers, one.size, one.embedding.size, one.embedding.dropout) == ("lstm", 2, 7, 5, 0.5)
+    encoder = recipe.encoder_of("b")
+    embedding = encoder.embedding
+    assert (encoder.cell, encoder.layers, encoder.size, embedding.size, embedding.dropout) == ("lstm", 2, 7, 5, 0.5)
     assert recipe.encoder_of("a").size != 7
     assert load_recipe(recipe.to_dict()) == recipe
 
 
-def test_what_shares_a_vocabulary_shares_the_encoder() -> None:
+def test_inputs_that_share_a_vocabulary_share_the_encoder() -> None:
     inputs: dict[str, Any] = {"a": {}, "b": {"share": "a"}, "c": {}}
     recipe = load_recipe({"inputs": inputs, "output": {"share": "c"}})
     owners = {name: recipe.vocabulary_owner(name) for name in [*recipe.inputs, "output"]}
@@ -309,11 +332,47 @@ def test_a_kind_written_out_and_one_left_to_its_default_are_the_same_kind() -> N
     plain = {"cell": "lstm", "embedding": {"dropout": 0.5}}
     named = {"kind": "recurrent", "size": 8, "embedding": {"kind": "learned", "size": 5}}
     for common, own in ((plain, named), (named, plain)):
-        one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}}}).encoder_of("x")
-        assert (one.cell, one.size, one.embedding.size, one.embedding.dropout) == ("lstm", 8, 5, 0.5)
+        encoder = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}}}).encoder_of("x")
+        embedding = encoder.embedding
+        assert (encoder.cell, encoder.size, embedding.size, embedding.dropout) == ("lstm", 8, 5, 0.5)
 
 
-def test_settings_of_another_kind_stand_alone() -> None:
+def test_an_encoder_of_another_kind_takes_no_settings_from_the_recipes() -> None:
     common, own = {"embedding": {"size": 5, "dropout": 0.5}}, {"embedding": {"kind": "one-hot"}}
-    one = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}, "y": {}}}).encoder_of("x")
-    assert (one.embedding.kind, one.embedding.dropout) == ("one-hot", 0.0)
+    encoder = load_recipe({"encoder": common, "inputs": {"x": {"encoder": own}, "y": {}}}).encoder_of("x")
+    assert (encoder.embedding.kind, encoder.embedding.dropout) == ("one-hot", 0.0)
+
+
+# --- The recipe in a model's folder is trusted where it is as it was saved: rules are not checked again
+
+
+def save(folder: Path, text: str) -> Path:
+    (folder / RECIPE).write_text(text, encoding="utf-8")
+    write_checksums(folder, [folder / RECIPE])
+    return folder
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_trusted_recipe_is_the_one_that_was_saved(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = load_recipe(name)
+    folder = save(tmp_path, to_yaml(recipe))
+    monkeypatch.setattr(rules, "RULES", {"none": None})  # any use of them would fail
+    assert saved_recipe(folder) == recipe
+
+
+def test_an_edited_recipe_is_checked(tmp_path: Path) -> None:
+    folder = save(tmp_path, to_yaml(load_recipe("translation")))
+    text = (folder / RECIPE).read_text("utf-8")
+    (folder / RECIPE).write_text(text.replace("min_length: 0", "min_length: 9999"), encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        saved_recipe(folder)
+    assert [(problem.path, problem.rule) for problem in caught.value.problems] == [
+        ("search.min_length", "search-lengths")
+    ]
+
+
+def test_wrong_types_are_refused_even_where_the_checksum_fits(tmp_path: Path) -> None:
+    text = to_yaml(load_recipe("translation")).replace("min_length: 0", "min_length: few")
+    with pytest.raises(RecipeError) as caught:
+        saved_recipe(save(tmp_path, text))
+    assert [problem.path for problem in caught.value.problems] == ["search.min_length"]

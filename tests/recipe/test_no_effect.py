@@ -1,0 +1,117 @@
+"""A setting that would do nothing is refused, with the setting that makes it so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recipe.refusing import LABEL, ONE, TWO, Refused, found_problems
+
+NO_EFFECT = [
+    Refused(
+        {**ONE, "attention": {"score": "none", "size": 9}}, {"attention.size": "other-kind"}, "attention.score none"
+    ),
+    Refused(
+        {**ONE, "attention": {"score": "general", "size": 9}},
+        {"attention.size": "other-kind"},
+        "attention.score additive concat deep coverage static attention.scope",
+    ),
+    Refused({**ONE, "attention": {"options": {"size": 9}}}, {"attention.options.size": "other-kind"}, "--plugin"),
+    Refused(
+        {**ONE, "attention": {"score": "none", "options": {"a": 1}}},
+        {"attention.options.a": "other-kind"},
+        "attention.score none",
+    ),
+    Refused(
+        {**ONE, "attention": {"learned_temperature": True}},
+        {"attention.learned_temperature": "other-kind"},
+        "attention.score cosine",
+    ),
+    Refused(
+        {**ONE, "attention": {"input_feeding": False}}, {"attention.input_feeding": "attention-settings"}, "previous"
+    ),
+    Refused({**LABEL, "attention": {"query": "current"}}, {"attention.query": "attention-settings"}, "label"),
+    Refused({"encoder": {"size": 9}}, {"encoder.size": "unused-encoder"}, "inputs"),
+    Refused(
+        {**ONE, "encoder": {"cell": "lstm", "reset": "before"}}, {"encoder.reset": "other-kind"}, "encoder.cell gru"
+    ),
+    Refused(
+        {**ONE, "decoder": {"cell": "rnn", "reset": "before"}}, {"decoder.reset": "other-kind"}, "decoder.cell gru"
+    ),
+    Refused(
+        {**ONE, "decoder": {"embedding": {"tuned": False}}},
+        {"decoder.embedding.tuned": "other-kind"},
+        "decoder.embedding.kind pretrained",
+    ),
+    Refused(
+        {**ONE, "decoder": {"embedding": {"kind": "one-hot", "size": 3}}},
+        {"decoder.embedding.size": "other-kind"},
+        "decoder.embedding.kind learned pretrained",
+    ),
+    Refused({**ONE, "decoder": {"start_by": "copy"}}, {"decoder.start_by": "no-effect"}, "decoder.start none"),
+    Refused({**TWO, "decoder": {"join": "compare"}}, {"decoder.join": "no-effect"}, "summaries"),
+    Refused({**ONE, "decoder": {"tied": True, "readout": 9}}, {"decoder.readout": "no-effect"}, "tied"),
+    Refused({**LABEL, "decoder": {"cell": "lstm"}}, {"decoder.cell": "other-kind"}, "decoder.kind recurrent"),
+    Refused(
+        {**LABEL, "decoder": {"every_step": "source"}},
+        {"decoder.every_step": "other-kind"},
+        "decoder.kind recurrent transformer",
+    ),
+    Refused(
+        {**LABEL, "attention": "none", "decoder": {"output": "state"}},
+        {"decoder.output": "no-effect"},
+        "attention label",
+    ),
+    Refused({**LABEL, "decoder": {"start_by": "copy"}}, {"decoder.start_by": "no-effect"}, "decoder.start none"),
+    Refused({**LABEL, "search": {"beam": 4}}, {"search.beam": "output-settings"}, "label"),
+    Refused(
+        {**LABEL, "training": {"scheduled_sampling": 0.5}}, {"training.scheduled_sampling": "output-settings"}, "label"
+    ),
+    Refused({**ONE, "loss": {"class_weights": "balanced"}}, {"loss.class_weights": "output-settings"}, "label"),
+    Refused(
+        {**ONE, "attention": "none", "search": {"replace_unknown": True}},
+        {"search.replace_unknown": "unknown-words"},
+        "attention",
+    ),
+    Refused({**ONE, "training": {"bptt": 9}}, {"training.bptt": "stream-settings"}, "data.stream false"),
+    Refused({**ONE, "training": {"momentum": 0.9}}, {"training.momentum": "training-settings"}, "sgd"),
+    Refused(
+        {**ONE, "training": {"optimizer": "sgd", "betas": [0.5, 0.9]}},
+        {"training.betas": "training-settings"},
+        "sgd momentum",
+    ),
+    Refused({**ONE, "output": {"share": "source", "min_count": 2}}, {"output.min_count": "shared-settings"}, "source"),
+    Refused({"inputs": {"a": {}, "b": {"share": "a", "encoder": {}}}}, {"inputs.b.encoder": "shared-settings"}, "a"),
+    Refused(
+        {**ONE, "training": {"schedule": "constant", "floor": 0.5}},
+        {"training.floor": "training-settings"},
+        "schedule constant",
+    ),
+    Refused(
+        {"data": {"stream": True}, "training": {"batch_rows": 9}},
+        {"training.batch_rows": "stream-settings"},
+        "training.lanes training.bptt",
+    ),
+    Refused(
+        {"data": {"stream": True}, "training": {"scheduled_sampling": 0.5}},
+        {"training.scheduled_sampling": "stream-settings"},
+        "stream",
+    ),
+    Refused(
+        {"data": {"stream": True}, "output": {"max_length": 9}}, {"output.max_length": "stream-settings"}, "stream"
+    ),
+    Refused(
+        {"data": {"stream": True}, "training": {"dev_rows": 9}}, {"training.dev_rows": "stream-settings"}, "stream"
+    ),
+    Refused({"data": {"stream": True, "dev_most": 9}}, {"data.dev_most": "stream-settings"}, "stream"),
+    Refused(
+        {**ONE, "training": {"epochs": 0, "scheduled_sampling": 0.5}},
+        {"training.scheduled_sampling": "training-settings"},
+        "end",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", NO_EFFECT, ids=str)
+def test_refused_settings_without_effect(case: Refused) -> None:
+    case.check()
+    assert all(problem.no_effect for problem in found_problems(case.recipe))
