@@ -192,8 +192,7 @@ class Settings(BaseModel, metaclass=_ChosenByValue):
         """Keys of other kinds, which other values of the choosing keys would add, and keys that are switched off."""
         foreign: dict[str, Foreign] = {}
         off = "" if not cls.alone else cls.switched_off
-        root = cls.root or cls
-        for ancestor in root.__mro__:  # the nearest class that could have a key explains it
+        for ancestor in cls.__mro__:  # the nearest class that could have a key explains it
             nearer = {*cls.known_keys(), *foreign}
             for chooser, word, key, field in _added_keys(ancestor):
                 if key not in nearer:

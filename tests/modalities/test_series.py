@@ -36,7 +36,6 @@ from seq2see.modalities.series import SeriesField, SeriesFileField, SeriesOutput
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
-from seq2see.recipe.messages import RecipeError
 from seq2see.training.dataset import open_table, read_corpus
 
 NAN = math.nan
@@ -526,34 +525,6 @@ def test_lists_of_a_json_table_are_steps(tmp_path: Path) -> None:
     table, resolution = open_table(load_recipe(LABEL), path, None)
     with pytest.raises(UserError, match=r"line 2, column 'x': step 2, channel 2"):
         list(resolution.rows(table))
-
-
-IDLE: list[tuple[dict[str, Any], str]] = [
-    ({"time": "t"}, "inputs.x.time"),
-    ({"header": True}, "inputs.x.header"),
-    ({"pooling": "first"}, "inputs.x.pooling"),
-    ({"longest": 0, "keep": "first"}, "inputs.x.keep"),
-    ({"augment": {"time_width": 3}}, "inputs.x.augment.time_width"),
-    ({"names": ["a", "a"]}, "inputs.x.names"),
-    ({"source": "files", "names": ["a"], "time": "a"}, "inputs.x.time"),
-    ({"stride": 0}, "inputs.x.stride"),
-    ({"augment": {"scale": 1}}, "inputs.x.augment.scale"),
-]
-
-
-@pytest.mark.parametrize(("settings", "path"), IDLE)
-def test_settings_that_cannot_work_or_do_nothing_are_refused(settings: dict[str, Any], path: str) -> None:
-    with pytest.raises(RecipeError) as refused:
-        load_recipe(LABEL | {"inputs": {"x": {"kind": "series", **settings}}})
-    assert f"{path}: " in str(refused.value)
-
-
-def test_a_forecast_that_is_normalised_is_not_squeezed() -> None:
-    raw = {"inputs": {"x": {"kind": "series"}}, "output": {"kind": "series"}}
-    logistic = {"decoder": {"reconstruction": {"output": "logistic"}}}
-    with pytest.raises(RecipeError, match=r"decoder\.reconstruction\.output: "):
-        load_recipe(raw | logistic)
-    load_recipe(raw | logistic | {"output": {"kind": "series", "normalise": "none"}})
 
 
 # --- Shown

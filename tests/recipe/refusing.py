@@ -62,9 +62,13 @@ class Refused:
     def __str__(self) -> str:
         return ", ".join(f"{path} ({rule})" for path, rule in self.problems.items())
 
+    def found(self) -> list[Problem]:
+        """All problems that are found in the recipe."""
+        return found_problems(self.recipe, *self.overrides)
+
     def check(self) -> None:
         """Fail unless these problems are found, no others, and with these facts."""
-        problems = found_problems(self.recipe, *self.overrides)
+        problems = self.found()
         pairs = sorted((problem.path, problem.rule) for problem in problems)
         assert pairs == sorted(self.problems.items()), pairs
         messages = "\n".join(problem.message for problem in problems)

@@ -19,6 +19,12 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
 
 
 REFUSED = [
+    Refused(
+        {"inputs": {"audio": {"kind": "sound"}}, "loss": LINKED["loss"]},
+        {"loss.alignment.column": "alignment"},
+        "text audio",
+    ),
+    Refused({**COPYING, "loss": {"ctc": 0.3}, "search": {"ctc": 0.3}}, {"search.ctc": "ctc"}, "copied 0"),
     Refused({**COPYING, "attention": "none"}, {"decoder.copy_from": "pointing-settings"}, "attention"),
     Refused({**COPYING, **LABEL}, {"decoder.copy_from": "other-kind"}, "decoder.kind recurrent transformer"),
     Refused(

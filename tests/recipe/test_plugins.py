@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -54,8 +55,9 @@ class Sloped(Score):
     def energies(self, query, keys): ...
 
 
-@pytest.fixture
-def _plugins() -> Iterator[None]:
+@contextmanager
+def plugins() -> Iterator[None]:
+    """Register the parts above for a while."""
     known = dict(ENCODERS), dict(decoders.settings)
     read, names = settings_from_constructor, ("settings", "attention", "conditions")
     ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, given=GIVEN, keys=KEYS)
@@ -63,11 +65,19 @@ def _plugins() -> Iterator[None]:
     decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, given=names)
     decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, given=names)
     scores.register("sloped")(Sloped)
-    yield
-    scores.remove("sloped")
-    for registry, before in zip((ENCODERS, decoders.settings), known, strict=True):
-        registry.clear()
-        registry.update(before)
+    try:
+        yield
+    finally:
+        scores.remove("sloped")
+        for registry, before in zip((ENCODERS, decoders.settings), known, strict=True):
+            registry.clear()
+            registry.update(before)
+
+
+@pytest.fixture
+def _plugins() -> Iterator[None]:
+    with plugins():
+        yield
 
 
 def waves(**settings: Any) -> dict[str, Any]:
@@ -114,6 +124,7 @@ SETTINGS = [
     Refused(waves(options={"copy": 0.5}), {"encoder.options.copy": "type"}, "whole 0.5"),
     Refused(waves(options={"how": ["saw"]}), {"encoder.options.how": "value"}, "sine saw"),
     Refused(waves(size=None), {"encoder.size": "type"}, "whole"),
+    Refused({**ONE, "encoder": {"kind": "waves"}}, {"encoder.size": "missing"}, "whole"),
     Refused(waves(size=0), {"encoder.size": "value"}, "0"),
     Refused(waves(layers=2), {"encoder.layers": "unknown-key"}, "size"),
     Refused(waves(sizes=2), {"encoder.sizes": "unknown-key"}, "'size' kind embedding size options"),

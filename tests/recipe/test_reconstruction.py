@@ -98,6 +98,24 @@ REFUSED = [
         overrides=["inputs.image.encoder={kind: dense, hidden: [], dropout: 0.5}"],
     ),
     Refused(
+        PICTURE,
+        {"decoder.reconstruction.channels": "no-effect"},
+        "decoder.reconstruction.pixels dense",
+        overrides=["decoder.reconstruction.channels=[8]"],
+    ),
+    Refused(
+        PICTURE,
+        {"decoder.reconstruction.channels": "reconstruction"},
+        "convolutional decoder.start",
+        overrides=["decoder.reconstruction.pixels=transposed", "inputs.image.encoder.kind=dense"],
+    ),
+    Refused(
+        VECTOR,
+        {"decoder.reconstruction.activation": "no-effect"},
+        "decoder.reconstruction.hidden",
+        overrides=["decoder.reconstruction.hidden=[]", "decoder.reconstruction.activation=relu"],
+    ),
+    Refused(
         ONE,
         {"decoder.reconstruction": "other-kind"},
         "decoder.kind reconstruction",

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+
 import pytest
 
+import seq2see
 from seq2see.recipe import load_recipe
+from seq2see.registry import RULES, Problem
 from tests.recipe.refusing import LABEL, ONE, TWO, Refused, found_problems, mentions, problems_of
 
 COMBINATIONS = [
@@ -106,6 +114,7 @@ COMBINATIONS = [
         {"evaluation.baseline": "metrics"},
         "majority copy lead frequent unigram none",
     ),
+    Refused({**ONE, "encoder": {"layers": 600}, "decoder": {"layers": 600}}, {"decoder": "layers"}, "1,201 601 1,000"),
     Refused(
         {"search": {"min_length": 9, "max_length": 8}}, {"search.min_length": "search-lengths"}, "9 search.max_length 8"
     ),
@@ -171,3 +180,87 @@ def test_a_score_that_needs_earlier_steps_is_not_offered_to_a_label(case: Refuse
 def test_one_mistake_is_one_problem() -> None:
     """Words are looked at through sentences in neither of two rules that `through` breaks."""
     assert problems_of({**ONE, "attention": {"through": "sentences"}}) == [("attention.through", "through")]
+
+
+# --- Every rule has a case
+
+PACKAGE = Path(seq2see.__file__).parent
+NAMED_BY_THEIR_RULE = ("recipe/rules.py", "recipe/rules_attention.py", "registry.py")
+"""Files whose problems get their rule's name from the registry."""
+
+
+def all_cases() -> dict[str, list[Refused]]:
+    """The cases of each test module of this folder."""
+    cases: dict[str, list[Refused]] = {}
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        values = vars(importlib.import_module(f"tests.recipe.{path.stem}")).values()
+        lists = [value for value in values if isinstance(value, list)]
+        cases[path.stem] = [case for items in lists for case in items if isinstance(case, Refused)]
+    return cases
+
+
+@cache
+def syntax_nodes() -> list[tuple[Path, ast.AST]]:
+    """Every node of the package's files that have to do with problems of recipes."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    return [(path, node) for path, text in texts.items() if "Problem" in text for node in ast.walk(ast.parse(text))]
+
+
+def calls_of(*functions: str) -> list[tuple[Path, ast.Call]]:
+    """Where functions of these names are called in the package."""
+    calls = [(path, node) for path, node in syntax_nodes() if isinstance(node, ast.Call)]
+    return [(path, call) for path, call in calls if isinstance(call.func, ast.Name) and call.func.id in functions]
+
+
+def checks_of_settings() -> list[tuple[Path, ast.FunctionDef]]:
+    """The method `check(self, recipe, path)` of every class of settings."""
+    functions = [(path, node) for path, node in syntax_nodes() if isinstance(node, ast.FunctionDef)]
+    signature = ["check", "self", "recipe", "path"]
+    return [
+        (path, function)
+        for path, function in functions
+        if [function.name, *(argument.arg for argument in function.args.args)] == signature
+    ]
+
+
+def rule_of(call: ast.Call) -> str | None:
+    """The rule that a call of `Problem` names; None where it is no literal."""
+    literals = [value for value in call.args[2:3] if isinstance(value, ast.Constant)]
+    return str(literals[0].value) if literals else None
+
+
+def test_every_problem_outside_the_list_of_rules_names_its_rule() -> None:
+    unnamed = [
+        f"{path.relative_to(PACKAGE)}:{call.lineno}"
+        for path, call in calls_of("Problem")
+        if rule_of(call) is None and path.relative_to(PACKAGE).as_posix() not in NAMED_BY_THEIR_RULE
+    ]
+    assert unnamed == []
+
+
+def test_every_rule_and_every_check_of_settings_has_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rule is reported by a case, and each place in the package that makes a problem is reached by one."""
+    reached: set[tuple[str, int]] = set()
+    create = Problem.__init__
+
+    def record(problem: Problem, *values: object, **named: object) -> None:
+        frame = sys._getframe(1)
+        while frame is not None:
+            reached.add((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+        create(problem, *values, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Problem, "__init__", record)
+    cases = all_cases()
+    with importlib.import_module("tests.recipe.test_plugins").plugins():
+        rules = {problem.rule for case in cases.pop("test_plugins") for problem in case.found()}
+    rules |= {problem.rule for module in cases.values() for case in module for problem in case.found()}
+
+    literals = {rule for _, call in calls_of("Problem") if (rule := rule_of(call)) is not None}
+    assert sorted({*RULES, *literals} - rules) == []
+    unreached = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path, node in [*calls_of("Problem", "no_effect"), *checks_of_settings()]
+        if not any((str(path), line) in reached for line in range(node.lineno, (node.end_lineno or 0) + 1))
+    ]
+    assert unreached == []

@@ -15,6 +15,7 @@ REFUSED = [
     Refused({"output": {"tokns": 3}}, {"output.tokns": "unknown-key"}, "tokens kind column"),
     Refused({"output": {"text": 3}}, {"output.text": "unknown-key"}, "kind column"),
     Refused({1: 2}, {"1": "unknown-key"}, "task description"),
+    Refused({"\ud800": 1}, {"": "type"}, "text"),
     Refused({"output": {"kind": "lable"}}, {"output.kind": "kind"}, "lable label image"),
     Refused({"output": 3}, {"output": "type"}, "mapping 3"),
     Refused({"inputs": 3}, {"inputs": "type"}, "mapping 3"),

@@ -201,21 +201,3 @@ def test_levels_that_leave_something_are_built(levels: dict[str, Any]) -> None:
     assert isinstance(settings, VideoEncoderSettings)
     encoder = VideoEncoder(settings, channels=3, height=64, width=64)
     assert encoder.W_p.in_features > 0
-
-
-NARROW = {"kind": "image", "height": 16, "encoder": {"channels": [32, 32, 32, 32, 8]}}
-REFUSED_IMAGES = [
-    Refused(
-        {"inputs": {"image": {**NARROW, "width": width}}}, {"inputs.image.encoder.channels": "shrinking"}, "5 4 image"
-    )
-    for width in (0, 16)
-]
-
-
-@pytest.mark.parametrize("case", REFUSED_IMAGES, ids=str)
-def test_refused_levels_of_images(case: Refused) -> None:
-    case.check()
-
-
-def test_a_wide_image_has_room_for_more_levels() -> None:
-    assert load_recipe({"inputs": {"image": {**NARROW, "width": 32}}}).looked_at == ["image"]
