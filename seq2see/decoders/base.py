@@ -33,7 +33,7 @@ from seq2see.settings.base import (
     no_effect,
 )
 from seq2see.settings.columns import OutputColumn
-from seq2see.settings.plugins import constructor_values, settings_from_constructor
+from seq2see.settings.plugins import check_subclass, constructor_values, settings_from_constructor
 from seq2see.symbols import Symbols, default_symbols
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ GIVEN = ("settings", "attention", "conditions")
 
 
 def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Decoder)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"decoder '{name}': {kind_name} is no subclass of seq2see.decoders.Decoder")
+    check_subclass(f"decoder '{name}'", kind, Decoder)
     _check_taught(name, kind)
 
 
