@@ -52,7 +52,7 @@ from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, s
 from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
-from seq2see.recipe.overrides import limits_of
+from seq2see.recipe.load import limits_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe
@@ -307,7 +307,7 @@ class Model:
         """Refuse a model whose output has no probability."""
         if self.recipe.output.numeric:
             raise UserError(
-                f"{what}: the model gives {self.recipe.output.said}, which is near or far and has no probability; "
+                f"{what}: the model gives {self.recipe.output.noun}, which is near or far and has no probability; "
                 "evaluate measures how near"
             )
 

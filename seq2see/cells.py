@@ -18,29 +18,15 @@ from torch.nn.functional import linear
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
-from seq2see.settings.plugins import arguments_of, settings_from_constructor
+from seq2see.settings.plugins import arguments_of, part_registry
 from seq2see.symbols import Symbol, Symbols
 
 CellState = tuple[Tensor, ...]
 """What a cell carries from step to step: the output s_t first, then the rest (the LSTM's memory m_t)."""
 
-GIVEN = ("inputs", "size")
+KNOWN = ("inputs", "size")
 """Arguments of a cell's constructor that are known when it is built; the others are settings, beside `cell`."""
-
-
-def _derive(name: str, kind: type[Cell]) -> type[Settings]:
-    return settings_from_constructor(name, kind, NoSettings, given=GIVEN, named=False, direct=True)
-
-
-def _check(name: str, kind: Any) -> None:
-    """Refuse a class that could not work as a cell."""
-    if not (isinstance(kind, type) and issubclass(kind, Cell)):
-        raise TypeError(f"cell '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.cells.Cell")
-    if kind.forward is Cell.forward or not isinstance(getattr(kind, "gates", None), int):
-        raise TypeError(f"cell '{name}': {kind.__name__} states `gates` and writes `forward(projected, state)`")
-
-
-cells: Registry[type[Cell]] = Registry("cell", check=_check, derive=_derive)
+cells: Registry[type[Cell]] = part_registry("cell", lambda: Cell, known=KNOWN)
 
 
 class CellSettings(Settings):
@@ -318,5 +304,5 @@ class LSTM(Cell):
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
     """The cell of the settings' kind, with those of their options that its constructor takes."""
     kind = cells[settings.cell]
-    options = {argument.name for argument in arguments_of(kind)}.difference(GIVEN)
+    options = {argument.name for argument in arguments_of(kind)}.difference(KNOWN)
     return kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})

@@ -16,7 +16,7 @@ from seq2see.settings.columns import OutputColumn
 class AngleOutput(OutputColumn):
     """An output that is an angle: 359 is near to 1."""
 
-    said = "an angle"
+    noun = "an angle"
     numeric = True
     measured_as = "numbers"  # its metrics, its baselines and the decoders that write it
     kind: Literal["angle"] = "angle"

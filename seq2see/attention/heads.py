@@ -13,6 +13,7 @@ from seq2see.attention.attention import Attention
 from seq2see.attention.records import Look, LookEquations, Prepared, mean_over_heads
 from seq2see.attention.scopes import Positions
 from seq2see.attention.scores import compute_keys
+from seq2see.attention.self_attention import heads_problems
 from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
@@ -37,8 +38,8 @@ class MultiHead(nn.Module):
     @staticmethod
     def head_size(key: int, heads: int) -> int:
         """The size of each head's queries, keys and values."""
-        if key % heads:
-            raise UserError(f"attention.heads: {heads} heads need places whose size they divide, got {key}")
+        for setting, message in heads_problems(key, heads):
+            raise UserError(f"attention.{setting}: {message}")
         return key // heads
 
     def prepare(self, places: Places) -> Prepared:

@@ -15,7 +15,7 @@ from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.registry import Registry
 from seq2see.settings.base import NoSettings, Settings, Size
-from seq2see.settings.plugins import construct, settings_from_constructor
+from seq2see.settings.plugins import construct, part_registry
 
 Positions = int | Int[Tensor, " queries"]
 """The number t (from 0) of the step that a query belongs to: one for all queries, or one for each."""
@@ -34,17 +34,7 @@ class Window:
     bias: Float[Tensor, "batch queries window"] | None
 
 
-def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Scope)):
-        raise TypeError(f"scope '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Scope")
-
-
-def _derive(name: str, kind: type[Scope]) -> type[Settings]:
-    """Settings of a scope that a plug-in brings: its constructor's arguments beside `view` and `query`."""
-    return settings_from_constructor(name, kind, NoSettings, given=("view", "query"), named=False, direct=True)
-
-
-scopes: Registry[type[Scope]] = Registry("scope", check=_check, derive=_derive)
+scopes: Registry[type[Scope]] = part_registry("scope", lambda: Scope, known=("view", "query"))
 
 
 class Scope(nn.Module):
@@ -95,6 +85,10 @@ class WindowSettings(Settings):
     )
 
 
+WINDOWED = ("tokens", "frames", "grid")
+"""Layouts whose places have neighbours."""
+
+
 class Local(Scope):
     """Places within `reach` of p_t, with log N(distance; sigma = reach / 2) added to the energies (Luong et al. 2015).
 
@@ -106,7 +100,7 @@ class Local(Scope):
 
     def __init__(self, view: View, *, reach: int, gaussian: bool = True):
         super().__init__()
-        if view.layout not in ("tokens", "frames", "grid"):
+        if view.layout not in WINDOWED:
             raise UserError(
                 f"attention.scope: {self.name} is a window in a line or a grid, and the places are {view.layout}; "
                 "allowed: global"

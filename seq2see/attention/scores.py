@@ -24,7 +24,7 @@ from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Settings, Size, first_line
-from seq2see.settings.plugins import settings_from_constructor
+from seq2see.settings.plugins import check_subclass, settings_from_constructor
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
 GIVEN = ("query", "key", "axes")
@@ -34,8 +34,7 @@ GIVEN = ("query", "key", "axes")
 def _check_class(name: str, kind: Any) -> None:
     """Refuse a class that could not work as a score."""
     what = f"score '{name}'"
-    if not (isinstance(kind, type) and issubclass(kind, Score)):
-        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
+    check_subclass(what, kind, Score)
     if kind.energies is Score.energies and kind.forward is Score.forward:
         raise TypeError(f"{what}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
     if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:

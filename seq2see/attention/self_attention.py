@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,15 @@ class HeadNumbers:
     context: Float[Tensor, "rows heads queries part"]
 
 
+def heads_problems(size: int, heads: int, *, rotary: bool = False) -> Iterator[tuple[str, str]]:
+    """(setting, why) where heads cannot share vectors of that size; rotary: positions turn pairs of their numbers."""
+    if size % heads:
+        yield "heads", f"{heads} heads cannot share {size} numbers; allowed: what divides {size}"
+    elif rotary and size // heads % 2:
+        share = f"each of {heads} heads has {size // heads}"
+        yield "positions", f"rotary turns pairs of numbers, and {share}; allowed: an even share, or other positions"
+
+
 class SelfAttention(nn.Module):
     """c_i = W_o [c_i^1; ..; c_i^H] + b_o, with c_i^n = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j in each head.
 
@@ -44,10 +54,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, size: int, *, heads: int, rotary: bool = False):
         super().__init__()
-        if size % heads:
-            raise UserError(f"heads: {heads} heads need a size which they divide, got {size}")
-        if rotary and size // heads % 2:
-            raise UserError(f"positions: rotary turns pairs of numbers, and {size // heads} in each head is odd")
+        for key, message in heads_problems(size, heads, rotary=rotary):
+            raise UserError(f"{key}: {message}")
         self.size, self.heads, self.rotary = size, heads, rotary
         self.W_q = nn.Linear(size, size)
         self.W_k = nn.Linear(size, size)

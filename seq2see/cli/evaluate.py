@@ -81,7 +81,7 @@ def _check(args: Arguments, recipe: Recipe) -> None:
     if args.metrics is not None:
         check_metrics(args.metrics, recipe, key="--metrics")
     if recipe.output.one_step and (args.beam is not None or args.n_best is not None):
-        raise UserError(f"--beam, --n-best: {recipe.output.said} is not searched for")
+        raise UserError(f"--beam, --n-best: {recipe.output.noun} is not searched for")
     options = {"--beam": args.beam, "--n-best": args.n_best, "--by-length": args.by_length or None}
     options["--positions"] = args.positions or None
     unused = [name for name, value in options.items() if value is not None]

@@ -83,7 +83,7 @@ class ImageInput(MediaSettings):
             reason = f"encoder {recipe.encoder_of(name).kind} makes one place of a picture"
             yield from no_effect(self, path, ["direction"], reason)
         if self.direction == "auto" and recipe.output.numeric:
-            yield from no_effect(self, path, ["direction"], f"{recipe.output.said} has no letters to tell it by")
+            yield from no_effect(self, path, ["direction"], f"{recipe.output.noun} has no letters to tell it by")
         if not self.width:
             yield from no_effect(self, path, ["fit"], "with width 0 a picture keeps its proportions")
         else:

@@ -153,7 +153,7 @@ class SeriesInput(MediaSettings):
 class SeriesOutput(OutputColumn):
     """A series output, always as long: the next steps of an input (a forecast), or any other."""
 
-    said: ClassVar[str] = "a series"
+    noun: ClassVar[str] = "a series"
     numeric: ClassVar[bool] = True
     continues: ClassVar[bool] = True
     measured_as: ClassVar[Literal["numbers"]] = "numbers"

@@ -20,7 +20,7 @@ from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
 from seq2see.settings.base import (
-    BROUGHT,
+    OR_PLUGIN,
     Layers,
     NameOf,
     Parts,
@@ -33,7 +33,7 @@ from seq2see.settings.base import (
     no_effect,
 )
 from seq2see.settings.columns import OutputColumn
-from seq2see.settings.plugins import constructor_values, settings_from_constructor
+from seq2see.settings.plugins import check_subclass, constructor_values, settings_from_constructor
 from seq2see.symbols import Symbols, default_symbols
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ GIVEN = ("settings", "attention", "conditions")
 
 
 def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Decoder)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"decoder '{name}': {kind_name} is no subclass of seq2see.decoders.Decoder")
+    check_subclass(f"decoder '{name}'", kind, Decoder)
     _check_taught(name, kind)
 
 
@@ -103,7 +101,7 @@ class DecoderSettings(Settings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if not {recipe.output.kind, recipe.output.measured_as}.intersection(self.writes):
-            allowed = f"{', '.join(writers_of(recipe.output))}, {BROUGHT}"
+            allowed = f"{', '.join(writers_of(recipe.output))}, {OR_PLUGIN}"
             message = f"{self.kind} cannot write an output of kind {recipe.output.kind}; allowed: {allowed}"
             yield Problem(f"{path}.kind", message, "decoder")
         yield from self._check_summaries(recipe, path)

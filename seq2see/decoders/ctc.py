@@ -24,6 +24,10 @@ class CtcLoss:
     left_out: int
 
 
+LINES = ("tokens", "frames", "grid")
+"""Layouts whose places are read one after the other; those of a grid column by column."""
+
+
 class CtcHead(nn.Module):
     """P(y | h) = sum over z of prod_j P(z_j | h_j), P(z_j | h_j) = softmax(W_z h_j + b_z).
 
@@ -33,7 +37,7 @@ class CtcHead(nn.Module):
 
     def __init__(self, view: View, symbols: int):
         super().__init__()
-        if view.layout not in ("tokens", "frames", "grid"):
+        if view.layout not in LINES:
             raise UserError(f"loss.ctc: places that lie as {view.layout} are not one after the other; allowed: 0")
         self.W_z = nn.Linear(view.size, symbols)
 

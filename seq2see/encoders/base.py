@@ -17,7 +17,7 @@ from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Share, Size, first_line
 from seq2see.settings.columns import ENCODERS, EncoderSettings
-from seq2see.settings.plugins import arguments_of, constructor_values, settings_from_constructor
+from seq2see.settings.plugins import arguments_of, check_subclass, constructor_values, settings_from_constructor
 
 if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
@@ -163,9 +163,7 @@ class OwnReaderSettings(OwnEncoderSettings):
 
 
 def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Encoder)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"encoder '{name}': {kind_name} is no subclass of seq2see.encoders.Encoder")
+    check_subclass(f"encoder '{name}'", kind, Encoder)
 
 
 def _derive(name: str, kind: type[Encoder]) -> type[EncoderSettings]:

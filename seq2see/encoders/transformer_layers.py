@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from seq2see.attention import SelfAttention
+from seq2see.attention.self_attention import heads_problems
 from seq2see.cells import CellSettings
 from seq2see.data.image_files import ImageInput
 from seq2see.embeddings import EmbeddingSettings
@@ -213,14 +214,8 @@ def usual_patch(image: ImageInput) -> int | tuple[int, int]:
 
 def check_heads(size: int, heads: int, positions: str, path: str) -> Iterator[Problem]:
     """Heads divide the size, and have an even share of it where positions are rotary; path: of the settings."""
-    if size % heads:
-        message = f"{heads} heads cannot share {size} numbers; allowed: what divides {path}.size"
-        yield Problem(f"{path}.heads", message, "heads")
-    elif positions == "rotary" and size // heads % 2:
-        share = f"each of {heads} heads has {size // heads}"
-        allowed = "sinusoidal, learned, none, or an even share"
-        message = f"rotary turns pairs of numbers, and {share}; allowed: {allowed}"
-        yield Problem(f"{path}.positions", message, "heads")
+    for key, message in heads_problems(size, heads, rotary=positions == "rotary"):
+        yield Problem(f"{path}.{key}", message, "heads")
 
 
 def check_longest(longest: int, path: str, lengths: Mapping[str, int], *, least: int = 1) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from seq2see.files import whole_characters
 from seq2see.looks import Drawable, Prediction
 from seq2see.registry import Registry
 from seq2see.settings.columns import INPUTS, OUTPUTS, ColumnSettings, InputColumn, OutputColumn
+from seq2see.settings.plugins import check_subclass
 
 Column = Any
 """A column of a batch: Sequences, Nested, Labels, Images, Numbers, .. Whatever it is, it has `to(device)`."""
@@ -423,12 +424,7 @@ def _derive(base: Any, name: str, kind: type) -> Any:
 
 
 def _check(base: type, name: str, kind: Any) -> None:
-    """Refuse a class that could not read or write a column."""
-    if not (isinstance(kind, type) and issubclass(kind, base)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"'{name}': {kind_name} is no subclass of seq2see.modalities.{base.__name__}")
-    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
-        raise TypeError(f"'{name}': {kind.__name__} does not write {', '.join(missing)}")
+    check_subclass(f"kind '{name}'", kind, base)
 
 
 inputs: Registry[type[Modality]] = Registry(

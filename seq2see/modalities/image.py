@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class ImageOutput(OutputColumn):
     """An output that is a picture, from 0 (black) to 1; what is not given is as in the first picture that goes in."""
 
-    said: ClassVar[str] = "a picture"
+    noun: ClassVar[str] = "a picture"
     numeric: ClassVar[bool] = True
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["image"] = Setting("image", description="what the column holds")

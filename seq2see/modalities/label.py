@@ -33,7 +33,7 @@ FORWARD, BACKWARD = "forward", "backward"
 class LabelOutput(OutputColumn):
     """An output that is one of the classes found in the data."""
 
-    said: ClassVar[str] = "a label"
+    noun: ClassVar[str] = "a label"
     classes: ClassVar[bool] = True
     correct: ClassVar[str] = "accuracy"
     measured_as: ClassVar[OutputType] = "label"

@@ -46,7 +46,7 @@ class TextInput(GivenText):
 class TextOutput(TextSettings, OutputColumn):
     """An output written symbol by symbol."""
 
-    said: ClassVar[str] = "a text"
+    noun: ClassVar[str] = "a text"
     one_step: ClassVar[bool] = False
     measured_as: ClassVar[OutputType] = "text"
     kind: Literal["text"] = Setting("text", description="what the column holds")

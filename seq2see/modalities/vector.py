@@ -72,7 +72,7 @@ class VectorInput(InputColumn):
 class VectorOutput(OutputColumn):
     """An output that is a row of numbers, always as many."""
 
-    said: ClassVar[str] = "a vector"
+    noun: ClassVar[str] = "a vector"
     numeric: ClassVar[bool] = True
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")

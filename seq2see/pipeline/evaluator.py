@@ -18,7 +18,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
+from seq2see.recipe.schema import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
 from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
 

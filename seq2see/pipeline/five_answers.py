@@ -223,7 +223,7 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
 
 def _target(recipe: Recipe) -> str:
     """What the output should be, and what was done to the input."""
-    text = f"{recipe.output.said} of column '{recipe.output.column or 'output'}'"
+    text = f"{recipe.output.noun} of column '{recipe.output.column or 'output'}'"
     if getattr(recipe.output, "standardise", False):
         text += ", standardised"
     noises = [column.noise_note for column in recipe.inputs.values() if column.noise_note]
@@ -303,7 +303,7 @@ def decoder_equations(recipe: Recipe, network: EncoderDecoder) -> DecoderEquatio
     """
     decoder = network.decoder
     inherited = not type(decoder).__module__.startswith("seq2see.") and "equations" not in vars(type(decoder))
-    return (Decoder.equations if inherited else type(decoder).equations)(decoder, output=recipe.output.said)
+    return (Decoder.equations if inherited else type(decoder).equations)(decoder, output=recipe.output.noun)
 
 
 def attention_lines(equations: DecoderEquations, over: Sequence[str]) -> list[str]:

@@ -103,8 +103,8 @@ def ranking_options(recipe: Recipe) -> tuple[str, ...]:
 def why_no_search(recipe: Recipe) -> str:
     """Why search options do not apply to this recipe's model."""
     if recipe.output.numeric:
-        return f"{recipe.output.said} is not searched for: it is given whole, one for each input"
-    return f"{recipe.output.said} is not searched for: every class is weighed, and n_best tells the likeliest ones"
+        return f"{recipe.output.noun} is not searched for: it is given whole, one for each input"
+    return f"{recipe.output.noun} is not searched for: every class is weighed, and n_best tells the likeliest ones"
 
 
 def answer_options(

@@ -180,7 +180,7 @@ def prefix_ids(bundle: Bundle, row: Mapping[str, str], prefix: TextOrSymbols, *,
     """
     recipe = bundle.recipe
     if recipe.output.one_step:
-        raise UserError(f"{what}: {recipe.output.said} has no beginning to be given")
+        raise UserError(f"{what}: {recipe.output.noun} has no beginning to be given")
     if isinstance(prefix, str):
         return bundle.fields.target_ids(row, prefix)
     eos = SPECIALS[EOS]

@@ -105,7 +105,7 @@ class PcaComparison:
 def check_autoencoder(recipe: Recipe) -> str:
     """The name of the input that is reconstructed; a UserError where the recipe is no autoencoder."""
     if not recipe.output.numeric:
-        raise UserError(f"PCA is of numbers, and this model gives {recipe.output.said}")
+        raise UserError(f"PCA is of numbers, and this model gives {recipe.output.noun}")
     target = recipe.output.column or OUTPUT
     columns = [settings.column or name for name, settings in recipe.inputs.items()]
     if columns != [target]:

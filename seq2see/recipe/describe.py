@@ -9,8 +9,8 @@ from typing import Annotated, Any, get_origin
 
 from pydantic.fields import FieldInfo
 
+from seq2see.recipe.load import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.yaml import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.settings.base import (
     LARGEST,
     MOST_LAYERS,
@@ -18,10 +18,10 @@ from seq2see.settings.base import (
     Settings,
     bounds,
     first_line,
-    given_in,
     is_settings,
-    kind_of,
     settings_in,
+    type_text,
+    without_none,
 )
 
 HEAD = f"""# Every key of a recipe
@@ -38,7 +38,7 @@ at most {MOST_LAYERS:,} layers. The file is UTF-8 text of at most {MOST_BYTES:,}
 {MOST_CHARACTERS:,} characters, at most {MOST_DEPTH} levels deep. Anchors and aliases (`&name`, `*name`, `<<`) are
 allowed while what they stand for is at most {MOST_NODES:,} keys and values; tags (`!!binary`) are not used.
 
-An encoder, a decoder, a score or a cell of your own (`--plugin`) brings its own keys: see CONTRIBUTING.md.
+Parts of your own (`--plugin`) bring their own keys: see CONTRIBUTING.md.
 
 This page is written by `python -m seq2see.recipe.describe > docs/recipe.md`.
 """
@@ -132,13 +132,13 @@ def _brought(settings: type[Settings], *, path: str, title: str) -> Iterator[Gro
 def _inside(field: FieldInfo) -> list[type[Settings]]:
     """Groups of keys below this one; not those of an optional group, which are described where they are at home."""
     annotation = field.annotation
-    return [] if given_in(annotation) is not annotation else settings_in(annotation)
+    return [] if without_none(annotation) is not annotation else settings_in(annotation)
 
 
 def _key(path: str, field: FieldInfo) -> Key:
     names = next((one for one in field.metadata if isinstance(one, NameOf)), None)
     annotation = field.annotation if names is None else Annotated[field.annotation, names]
-    kind = kind_of(annotation) + bounds(field.metadata)
+    kind = type_text(annotation) + bounds(field.metadata)
     default = "has to be given" if field.is_required() else _default(field.get_default(call_default_factory=True))
     return Key(path, kind, default, field.description or "")
 

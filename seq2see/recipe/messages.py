@@ -1,4 +1,4 @@
-"""What is wrong with a recipe's keys and values, said with the path of the key, the value given and what is allowed."""
+"""Messages about a recipe's keys and values: the path of the key, the value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from seq2see.files import shortened
 from seq2see.recipe.resolve import class_of, implied, usual_encoder
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
-from seq2see.settings.base import BROUGHT, NameOf, given_in, is_settings, is_union, kind_in, kind_of, settings_in
+from seq2see.settings.base import (
+    OR_PLUGIN,
+    NameOf,
+    is_settings,
+    is_union,
+    settings_in,
+    type_text,
+    without_none,
+)
 from seq2see.settings.columns import ENCODERS, EncoderSettings
 
 LISTED = 20
-"""Problems told one by one; the others are counted."""
+"""Problems that are listed; the others are counted."""
 
 
 class RecipeError(UserError):
@@ -36,26 +44,29 @@ class RecipeError(UserError):
 
 
 def schema_problems(error: ValidationError, raw: Mapping[str, Any]) -> list[Problem]:
-    """A problem for each key at fault, for the first ones; where a value may be of several types, the failures of all
-    of them are one. Where a kind is not known nothing is said of the other keys, which it might have."""
-    found: dict[Problem, None] = {}
-    meant, errors = implied(dict(raw)), error.errors(include_url=False)
-    unknown = {one["loc"][:-1] for one in errors if one["type"] in UNKNOWN}
-    for one in errors:
-        guessed = one["type"] == "extra_forbidden" and one["loc"][:-1] in unknown
-        if not guessed and not _taken_over(one["loc"], raw):
-            found[_problem(one, raw, meant)] = None
-        if len(found) == LISTED:
+    """A problem for each wrong key, at most `LISTED`.
+
+    Where a value may be of several types, their failures are one problem. The other keys of an unknown kind are not
+    reported, as that kind might have them.
+    """
+    problems: dict[Problem, None] = {}
+    complete, details = implied(dict(raw)), error.errors(include_url=False)
+    unknown = {detail["loc"][:-1] for detail in details if detail["type"] in UNKNOWN}
+    for detail in details:
+        guessed = detail["type"] == "extra_forbidden" and detail["loc"][:-1] in unknown
+        if not guessed and not _inherited(detail["loc"], raw):
+            problems[_problem(detail, raw, complete)] = None
+        if len(problems) == LISTED:
             break
-    return list(found)
+    return list(problems)
 
 
 UNKNOWN = ("unknown_name", "string_type")
 """Errors of keys that choose which others there are."""
 
 
-def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
-    """Whether an input's encoder has that key from the recipe's, of which it is said already."""
+def _inherited(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
+    """Whether an input's encoder has that key from the recipe's, where it is reported already."""
     if location[:1] != ("inputs",) or "encoder" not in location or not isinstance(raw.get("encoder"), Mapping):
         return False
     own = _found(raw, [*location[:2], "encoder"], None)
@@ -65,7 +76,7 @@ def _taken_over(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Spot:
-    """Where in a recipe an error lies: what stands there, its path as a user writes it, and the type it should have."""
+    """The place of an error in a recipe: its value, its path as a user writes it, and the type it should have."""
 
     value: Any
     path: list[str | int] = field(default_factory=list)
@@ -76,26 +87,26 @@ class Spot:
 
     @property
     def settings(self) -> Any:
-        """The class of the group of keys that stands there; None where there is none."""
+        """The class of settings at this place; None where there is none."""
         values = self.value if isinstance(self.value, Mapping) else {}
         return class_of(self.annotation, values) if settings_in(self.annotation) else None
 
     @property
     def keys(self) -> list[str]:
-        """The keys that may stand there."""
+        """The keys that are allowed here."""
         if is_typeddict(self.annotation):
             return sorted(self.annotation.__annotations__)
         return list(self.settings.known_keys()) if self.settings is not None else []
 
     def inside(self, part: str | int) -> Spot:
-        """One part of pydantic's location further, which names keys, but also the branches of a union."""
+        """The place one part of pydantic's location further: a key, an index, or a branch of a union."""
         kind, path = get_origin(self.annotation), [*self.path, part]
         value = self.value.get(part) if isinstance(self.value, Mapping) else None
         if kind is dict:
             return Spot(value, path, get_args(self.annotation)[1])
         if is_typeddict(self.annotation):
             hint = get_type_hints(self.annotation, include_extras=True)[str(part)]
-            return Spot(value, path, given_in(get_args(hint)[0]))  # Required[..] or NotRequired[..]
+            return Spot(value, path, without_none(get_args(hint)[0]))  # Required[..] or NotRequired[..]
         if kind in (list, tuple):
             return Spot(value, path, get_args(self.annotation)[0])
         settings = self.settings
@@ -104,60 +115,50 @@ class Spot:
         if not is_settings(self.annotation) and part not in settings.model_fields:
             return Spot(self.value, self.path, settings)  # a branch
         info = settings.model_fields[str(part)]
-        annotation = given_in(info.annotation)
-        marked = [one for one in info.metadata if isinstance(one, NameOf)]
+        annotation = without_none(info.annotation)
+        marked = [mark for mark in info.metadata if isinstance(mark, NameOf)]
         return Spot(value, path, Annotated[annotation, marked[0]] if marked else annotation)
 
 
-def _problem(error: Any, raw: Mapping[str, Any], meant: Mapping[str, Any]) -> Problem:
+def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) -> Problem:
     kind, value, location = error["type"], error["input"], error["loc"]
     if not location:
         return Problem("", f"a key should be a text, got {shortened(value)}", "type")
     if location[-1] == "[key]":
         return Problem(".".join(map(str, location[:-1])), f"a key should be a text, got {shortened(value)}", "type")
     if kind in ("extra_forbidden", "invalid_key"):
-        parent, key = reduce(Spot.inside, location[:-1], Spot(meant)), str(location[-1])
+        parent, key = reduce(Spot.inside, location[:-1], Spot(complete)), str(location[-1])
         path = ".".join([*map(str, parent.path), key])
         allowed = f"allowed: {', '.join(parent.keys)}{_own_encoders(parent, key, raw)}"
         return Problem(path, f"unknown key{nearest(key, parent.keys)}; {allowed}", "unknown-key")
-    parent = reduce(Spot.inside, location[:-1], Spot(meant))
+    parent = reduce(Spot.inside, location[:-1], Spot(complete))
     if kind == "missing" and get_origin(parent.annotation) is not tuple:
         spot = parent.inside(location[-1])
-        return Problem(str(spot), f"has to be given: {kind_of(spot.annotation)}", "missing")
+        return Problem(str(spot), f"has to be given: {type_text(spot.annotation)}", "missing")
     spot = parent if kind == "missing" else parent.inside(location[-1])
-    return Problem(str(spot), *_wrong_value(error, spot, raw)) if kind not in TAGS else _wrong_kind(error, spot)
-
-
-TAGS = ("union_tag_invalid", "union_tag_not_found")
-
-
-def _wrong_kind(error: Any, spot: Spot) -> Problem:
-    value = error["input"]
-    kind = value.get("kind") if isinstance(value, Mapping) else error["ctx"].get("tag")
-    kinds = [word for one in settings_in(spot.annotation) for word in kind_in(one)]
-    return Problem(f"{spot}.kind", _not_allowed(kind, kinds), "kind")
+    return Problem(str(spot), *_wrong_value(error, spot, raw))
 
 
 def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> tuple[str, str]:
     """(what is wrong, the name of the rule)"""
     kind, value, annotation = error["type"], error["input"], spot.annotation
-    names = next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, NameOf)), None)
+    names = next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NameOf)), None)
     if names is not None:
-        return _not_allowed(_found(raw, spot.path, value), [*names.words, BROUGHT]), "kind"
+        return _not_allowed(_found(raw, spot.path, value), [*names.words, OR_PLUGIN]), "kind"
     if kind == "literal_error" and not is_union(annotation):
         return _not_allowed(value, [str(word) for word in get_args(annotation)]), "value"
     if is_union(annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
-        return f"should be {kind_of(annotation)}, got {shortened(_found(raw, spot.path, value))}", "type"
+        return f"should be {type_text(annotation)}, got {shortened(_found(raw, spot.path, value))}", "type"
     if kind.endswith("_parsing") or kind == "int_from_float":
-        words = kind_of(annotation)
-        article = "" if words == kind_of(bool) else "a "
+        words = type_text(annotation)
+        article = "" if words == type_text(bool) else "a "
         return f"should be {article}{words}, got {shortened(value)}", "type"
     message = str(error["msg"]).replace("Input should be", "should be")
     return f"{message}, got {shortened(value)}", "value"
 
 
 def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) -> Any:
-    """What the recipe has there; what pydantic has found where the recipe itself does not say it."""
+    """The recipe's value at a path; `otherwise` where it has none."""
     here: Any = raw
     for part in path:
         try:
@@ -168,20 +169,20 @@ def _found(raw: Mapping[str, Any], path: Sequence[str | int], otherwise: Any) ->
 
 
 def _own_encoders(parent: Spot, key: str, raw: Mapping[str, Any]) -> str:
-    """Where a key of `encoder` may have been meant for that of an input, which is not the recipe's."""
+    """A hint where a key of `encoder` belongs to the encoder of an input."""
     inputs = raw.get("inputs")
     if parent.path != ["encoder"] or not isinstance(inputs, Mapping):
         return ""
-    own = [name for name, given in inputs.items() if isinstance(given, Mapping) and key in _keys_of(given)]
+    own = [name for name, settings in inputs.items() if isinstance(settings, Mapping) and key in _keys_of(settings)]
     return "".join(f"; '{name}' has an encoder of its own: inputs.{name}.encoder.{key}" for name in own)
 
 
-def _keys_of(given: Mapping[str, Any]) -> list[str]:
-    """The keys of the encoder that an input has of its own, as its kind has them; none where it has no such encoder."""
-    own = given.get("encoder")
+def _keys_of(settings: Mapping[str, Any]) -> list[str]:
+    """The keys that an input's own encoder may have; none where it has no encoder of its own."""
+    own = settings.get("encoder")
     if not isinstance(own, Mapping):
         return []
-    kind = own.get("kind", usual_encoder(dict(given)))
+    kind = own.get("kind", usual_encoder(dict(settings)))
     return EncoderSettings.choose({**own, "kind": kind})[0].known_keys() if kind in ENCODERS else []
 
 

@@ -1,9 +1,9 @@
-"""`key.path=value`: one setting of a recipe changed, and what loses its meaning with it dropped."""
+"""`key.path=value` overrides: one setting changes, and settings that lose their meaning with it are dropped."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -13,38 +13,34 @@ from seq2see.errors import UserError
 from seq2see.recipe.resolve import DEFAULT_KIND, USUAL_KINDS, Raw, class_of, kind_word, parsed
 from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
-from seq2see.recipe.yaml import MOST_DEPTH, parse
 from seq2see.settings.columns import ENCODERS, EncoderSettings
 
-MARKS = (",", ";", "|", "\t")
-"""Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
-SHOWN = 100
-"""Characters of an override that a message repeats."""
+Change = tuple[str, Any]
+"""(path, value): one setting of a recipe, and what it becomes."""
 
 
-def overridden(raw: Raw, overrides: Iterable[str]) -> Raw:
-    """A copy of the raw recipe with the overrides; settings of the recipe that they make meaningless are left out.
+def overridden(raw: Raw, overrides: Iterable[Change]) -> Raw:
+    """A copy of the raw recipe with the overrides, without the settings that they make meaningless.
 
-    Those the user has just set stay, to be refused: `--set attention=none --set attention.size=64` is a mistake. So is
-    `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
+    Settings that an override itself sets stay, to be refused: `--set attention=none --set attention.size=64` is a
+    mistake. So is `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
 
-    >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, ["attention.score=dot"])
+    >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, [("attention.score", "dot")])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
     """
     return _applied(raw, overrides)[0]
 
 
-def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
-    """A line for each setting of the raw recipe that the overrides make meaningless, so that it is not used.
+def left_out(raw: Raw, overrides: Sequence[Change]) -> list[str]:
+    """A line for each setting of the raw recipe that is dropped because the overrides make it meaningless.
 
-    Settings of what was itself replaced (those of a score, of a kind of encoder) go without saying.
+    Settings of a part that was replaced (of a score, of a kind of encoder) are not listed.
 
     >>> raw = {"inputs": {"x": {}}, "attention": {"size": 8}, "decoder": {"copy_from": "x"}}
-    >>> left_out(raw, ["attention=none"])
+    >>> left_out(raw, [("attention", "none")])
     ['decoder.copy_from x is left out: without attention no place is looked at']
     """
-    overrides = list(overrides)
-    replaced = [path.removesuffix(".score").removesuffix(".kind") for path, _ in map(_parsed, overrides)]
+    replaced = [path.removesuffix(".score").removesuffix(".kind") for path, _ in overrides]
     return [
         f"{path} {value} is left out: {reason}"
         for path, (value, reason) in _applied(raw, overrides)[1].items()
@@ -52,22 +48,22 @@ def left_out(raw: Raw, overrides: Iterable[str]) -> list[str]:
     ]
 
 
-def _applied(raw: Raw, overrides: Iterable[str]) -> tuple[Raw, dict[str, tuple[Any, str]]]:
+def _applied(raw: Raw, overrides: Iterable[Change]) -> tuple[Raw, dict[str, tuple[Any, str]]]:
     """(the recipe with the overrides, {path: (value, reason)} of the settings they make meaningless)."""
     changes: Raw = {}
-    for path, value in map(_parsed, overrides):
+    for path, value in overrides:
         _check_kept(path, changes)
         changes[path] = value
     before, after = spelled_out(raw), spelled_out(raw)
     for path, value in changes.items():
         _put(after, path, value)
         after = spelled_out(after)
-    _follow_the_kinds(after, before, changes)
-    _follow_the_silence(after, before, changes)
+    _drop_other_kinds(after, before, changes)
+    _drop_stream_defaults(after, before, changes)
     known, dropped = _meaningless(before), dict[str, tuple[Any, str]]()
     while True:  # what is dropped may make others meaningless in their turn
         useless = {path: why for path, why in _meaningless(after).items() if path not in known and path not in dropped}
-        useless = {path: why for path, why in useless.items() if not _given(path, changes)}
+        useless = {path: why for path, why in useless.items() if not _is_set(path, changes)}
         if not useless:
             return after, dropped
         for path, reason in useless.items():
@@ -84,33 +80,6 @@ def spelled_out(raw: Raw) -> Raw:
     if isinstance(raw.get("output"), dict):
         raw["output"] = {"kind": "text", **raw["output"]}
     return raw
-
-
-def limits_of(*, epochs: int | None, updates: int | None, minutes: float | None) -> list[str]:
-    """Overrides for the limits a caller gives: those replace the recipe's, all of them."""
-    given = {"epochs": epochs, "updates": updates, "minutes": minutes}
-    if all(value is None for value in given.values()):
-        return []
-    return [f"training.{name}={value if value is not None else 0}" for name, value in given.items()]
-
-
-def _parsed(override: str) -> tuple[str, Any]:
-    path, equals, value = override.partition("=")
-    path = path.strip()
-    if not equals or not path:
-        raise UserError(f"--set {_shown(override)}: not KEY=VALUE, for example decoder.size=256")
-    if path.count(".") >= MOST_DEPTH:
-        raise UserError(f"--set {_shown(path)}: a key of {path.count('.') + 1} parts, at most {MOST_DEPTH}")
-    if value in MARKS:
-        return path, value
-    try:
-        return path, parse(value, origin="")
-    except UserError as error:
-        raise UserError(f"--set {_shown(override)}: '{_shown(value)}' is not a YAML value{error}") from None
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _check_kept(path: str, changes: Iterable[str]) -> None:
@@ -142,38 +111,38 @@ def _drop(raw: Raw, path: str) -> None:
         here.pop(last, None)
 
 
-def _given(path: str, changes: Iterable[str]) -> bool:
+def _is_set(path: str, changes: Iterable[str]) -> bool:
     return any(
         changed == path or path.startswith(f"{changed}.") or changed.startswith(f"{path}.") for changed in changes
     )
 
 
-def _follow_the_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
-    """What has become of another kind has no use for the keys of the old one; an output also brings its own decoder."""
+def _drop_other_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """Drop keys of the old kind where a group is of another kind now; another output has another kind of decoder."""
     for path, annotation, default in _groups_with_kinds(after):
         new, old = _at(after, path), _at(before, path)
         kind, was = kind_word(new, default), kind_word(old, default)
         settings = class_of(annotation, {**new, "kind": kind})
         if kind == was or settings is None or (kind not in ENCODERS and issubclass(settings, EncoderSettings)):
             continue
-        if path == "output" and not _given("decoder.kind", changes):
+        if path == "output" and not _is_set("decoder.kind", changes):
             _drop(after, "decoder.kind")
         lost = [key for key, value in new.items() if key not in settings.known_keys() or value is None]
-        for key in [key for key in lost if not _given(f"{path}.{key}", changes)]:
+        for key in [key for key in lost if not _is_set(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
 
-def _follow_the_silence(after: Raw, before: Raw, changes: Iterable[str]) -> None:
-    """A resolved recipe has written down what follows where it is silent: what says no more than that follows anew."""
-    meant, now = (
+def _drop_stream_defaults(after: Raw, before: Raw, changes: Iterable[str]) -> None:
+    """Drop defaults of streams that a complete recipe has written down, so that they follow from the new recipe."""
+    before_defaults, after_defaults = (
         decoder.stream_defaults(stream=bool(_at(raw, "data").get("stream")))
         if (decoder := decoders.settings.get(kind_word(_at(raw, "decoder")))) is not None
         else {}
         for raw in (before, after)
     )
     written = _at(before, "decoder")
-    for key in meant if meant != now else ():
-        if written.get(key) == meant[key] and not _given(f"decoder.{key}", changes):
+    for key in before_defaults if before_defaults != after_defaults else ():
+        if written.get(key) == before_defaults[key] and not _is_set(f"decoder.{key}", changes):
             _drop(after, f"decoder.{key}")
 
 
@@ -184,10 +153,10 @@ def _groups_with_kinds(raw: Raw) -> Iterator[tuple[str, Any, str]]:
     yield "output", fields["output"].annotation, DEFAULT_KIND
     yield "encoder", EncoderSettings, USUAL_KINDS["encoder"]
     inputs = raw.get("inputs")
-    for name, given in inputs.items() if isinstance(inputs, dict) else ():
-        if isinstance(given, dict):
+    for name, settings in inputs.items() if isinstance(inputs, dict) else ():
+        if isinstance(settings, dict):
             yield f"inputs.{name}", one_input, DEFAULT_KIND
-            if isinstance(given.get("encoder"), dict):
+            if isinstance(settings.get("encoder"), dict):
                 common = kind_word(_at(raw, "encoder"), USUAL_KINDS["encoder"])
                 yield f"inputs.{name}.encoder", EncoderSettings, common
 

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from seq2see.decoders.base import writers_of
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
-from seq2see.settings.base import Settings, given_in, is_settings
+from seq2see.settings.base import Settings, is_settings, without_none
 from seq2see.settings.columns import ENCODERS, INPUTS, OUTPUTS, EncoderSettings
 
 Raw = dict[str, Any]
@@ -119,7 +119,7 @@ def _merge(common: Raw, own: Raw, *, key: str = "encoder") -> Raw:
 
 def class_of(annotation: Any, values: Mapping[str, Any]) -> type[Settings] | None:
     """The class of settings that these values choose; None where none is meant, or its kind is not known."""
-    annotation = given_in(annotation)
+    annotation = without_none(annotation)
     if is_settings(annotation):
         chosen: type[Settings] = annotation.choose(values)[0]
         return chosen
@@ -143,7 +143,7 @@ def groups(raw: Raw, annotation: Any = Recipe, path: str = "") -> Iterator[tuple
     yield path, chosen, raw
     for key, value in list(raw.items()):
         if isinstance(value, dict) and key in chosen.model_fields:
-            inside = given_in(chosen.model_fields[key].annotation)
+            inside = without_none(chosen.model_fields[key].annotation)
             yield from groups(value, inside, f"{path}.{key}" if path else str(key))
 
 

@@ -16,8 +16,7 @@ from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
-from seq2see.recipe.measures import allowed_baselines, allowed_metrics, also_measured, fits, measures_of
-from seq2see.recipe.schema import Recipe, names
+from seq2see.recipe.schema import Recipe, allowed_baselines, allowed_metrics, also_measured, fits, measures_of, names
 from seq2see.registry import RULES, Problem, Stage, rule
 from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
 from seq2see.settings.columns import EncoderSettings, TextSettings
@@ -152,11 +151,11 @@ def check_conditioned(recipe: Recipe) -> Iterator[Problem]:
 @rule("data")
 def check_data(recipe: Recipe) -> Iterator[Problem]:
     """Streams are for language models; an answer has an input, and every input is used."""
-    if recipe.data.stream and (recipe.inputs or recipe.output.kind != "text"):
+    if recipe.data.stream and (recipe.inputs or recipe.output.one_step):
         message = "only a language model (no inputs, output of kind text) reads a stream; allowed: false"
         yield Problem("data.stream", message)
     if not recipe.inputs and recipe.output.one_step:
-        yield Problem("inputs", f"{recipe.output.said} needs at least one input")
+        yield Problem("inputs", f"{recipe.output.noun} needs at least one input")
     lost = recipe.attention.score != "none" and not recipe.with_places  # said of the attention
     for name in recipe.inputs:
         if name not in recipe.used and not lost and not list(check_conditioned(recipe)):
@@ -202,7 +201,7 @@ def check_training(recipe: Recipe) -> Iterator[Problem]:
     else:
         yield from no_effect(settings, path, ["momentum"], "only sgd has momentum")
     if not recipe.inputs or recipe.output.numeric:
-        what = f"{recipe.output.said} has no steps to look at" if recipe.inputs else "a language model has no input"
+        what = f"{recipe.output.noun} has no steps to look at" if recipe.inputs else "a language model has no input"
         yield from no_effect(settings, path, ["film"], f"nothing is filmed: {what}")
     if settings.schedule == "constant":
         yield from no_effect(settings, path, ["floor"], "with schedule constant the rate does not fall")
@@ -222,13 +221,13 @@ def check_lengths(recipe: Recipe) -> Iterator[Problem]:
 @rule("output-settings", stage="no-effect")
 def check_output(recipe: Recipe) -> Iterator[Problem]:
     """What an output has no use for: search, sampling, class weights, probabilities."""
-    what = recipe.output.said
+    what = recipe.output.noun
     if recipe.output.one_step:
         yield from no_effect(recipe.search, "search", type(recipe.search).model_fields, f"{what} is not searched for")
         yield from no_effect(recipe.training, "training", ["scheduled_sampling"], f"{what} is decoded in one step")
     elif recipe.search.beam == 1:
         yield from no_effect(recipe.search, "search", ["consensus"], "search.beam 1 finds one output, like no other")
-    if recipe.output.kind != "label":
+    if not recipe.output.classes:
         yield from no_effect(recipe.loss, "loss", ["class_weights"], "only label outputs have classes")
     if recipe.output.numeric:
         keys = ["label_smoothing", "consistency"]
@@ -265,7 +264,7 @@ def _cannot(wrong: list[str], recipe: Recipe) -> str:
 
 
 def _measured(recipe: Recipe) -> str:
-    return recipe.output.said if recipe.inputs or recipe.output.kind != "text" else "a language model"
+    return recipe.output.noun if recipe.inputs or recipe.output.one_step else "a language model"
 
 
 # --- The whole

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from seq2see.attention import scopes, scores
 from seq2see.attention.choices import HardSettings
-from seq2see.attention.scopes import MonotonicSettings
+from seq2see.attention.scopes import WINDOWED, MonotonicSettings
 from seq2see.attention.scores import CoverageSettings
+from seq2see.attention.self_attention import heads_problems
 from seq2see.decoders.base import SeenSettings, SymbolSettings
+from seq2see.decoders.ctc import LINES
 from seq2see.decoders.recurrent import RecurrentDecoderSettings
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import nearest
@@ -17,10 +19,6 @@ from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import Problem, rule
 from seq2see.settings.base import Settings, no_effect
 from seq2see.settings.columns import ENCODERS, EncoderSettings, readers_of
-
-LINES = ("tokens", "frames", "grid")
-"""Layouts whose places are read one after the other; those of a grid column by column."""
-
 
 # --- What reads an input
 
@@ -146,17 +144,17 @@ def check_scope(recipe: Recipe) -> Iterator[Problem]:
     scope = recipe.attention.scope
     for name in recipe.looked_at if scopes[scope].local else ():
         layout, allowed = recipe.view_of(name)[1], "global"
+        if layout in (*WINDOWED, None):  # None: only the built encoder knows
+            continue
         window = f"{scope} is a window in a line or a grid"
         if layout == "sentences":
             used = name in (*recipe.started_by, *recipe.fed_every_step)
             allowed += f", or attention.over {name}.words" + ("" if used else f" with decoder.start {name}")
             message = f"{window}, and the places of '{name}' are sentences"
-        elif layout == "frames-grid":
-            message = f"{window}, and '{name}' are cells of many frames"
         elif layout == "set":
             message = f"{scope} is a window of neighbours, and '{name}' is read as a set, which has none"
         else:
-            continue
+            message = f"{window}, and the places of '{name}' lie as {layout}"
         yield Problem("attention.scope", f"{message}; allowed: {allowed}")
 
 
@@ -190,7 +188,7 @@ def check_attention(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("attention.over", "names no input; to switch attention off, set attention.score to none")
     elif recipe.output.one_step and scores[score].remembers:
         allowed = ", ".join([*(name for name in scores if not scores[name].remembers), "none"])
-        message = f"{score} goes by earlier looks, and {recipe.output.said} is decoded in one step, with none before it"
+        message = f"{score} goes by earlier looks, and {recipe.output.noun} is decoded in one step, with none before it"
         yield Problem("attention.score", f"{message}; allowed: {allowed} (additive is the same there)")
     elif not _reaches_the_output(recipe):
         recurrent = isinstance(recipe.decoder, RecurrentDecoderSettings)
@@ -230,9 +228,8 @@ def check_sizes(recipe: Recipe) -> Iterator[Problem]:
     attention, state = recipe.attention, recipe.state_size
     if attention.heads > 1:
         for name, size in places.items():
-            if size % attention.heads:
-                message = f"{attention.heads} heads cannot share the {size} numbers of the places of '{name}'"
-                yield Problem("attention.heads", f"{message}; allowed: what divides {size}")
+            for key, message in heads_problems(size, attention.heads):
+                yield Problem(f"attention.{key}", f"places of '{name}': {message}")
     elif places and scores[attention.score].same_size and state is not None:
         asking = "decoder.size" if state == recipe.decoder.size else "the code's size"
         for name, size in (places | _larger_places(recipe)).items():
@@ -262,7 +259,7 @@ def check_attention_settings(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(settings, path, ["through"], "nothing that is looked at lies inside larger places")
     asking = ["query", "input_feeding"]
     if recipe.output.one_step:
-        yield from no_effect(settings, path, asking, f"{recipe.output.said} is decoded in one step")
+        yield from no_effect(settings, path, asking, f"{recipe.output.noun} is decoded in one step")
     elif isinstance(recipe.decoder, TransformerDecoderSettings):
         yield from no_effect(settings, path, asking, "in a transformer each layer asks with its own state")
     elif isinstance(recipe.decoder, RecurrentDecoderSettings) and settings.query == "previous":
@@ -282,7 +279,7 @@ def check_look_losses(recipe: Recipe) -> Iterator[Problem]:
         keys = ["doubly_stochastic", "entropy", "coverage"]
         yield from no_effect(loss, "loss", keys, "without attention there are no looks")
     elif recipe.output.one_step:
-        yield from no_effect(loss, "loss", ["coverage"], f"{recipe.output.said} is decoded in one step")
+        yield from no_effect(loss, "loss", ["coverage"], f"{recipe.output.noun} is decoded in one step")
     if not looks or not attention.by_score:
         keys = ["exploration", "baseline_decay"]
         yield from no_effect(loss, "loss", keys, "nothing is drawn and learned by its score")
@@ -302,7 +299,7 @@ def check_consistency(recipe: Recipe) -> Iterator[Problem]:
     readers, decoder = [recipe.encoder_of(name) for name in recipe.inputs], recipe.decoder
     shares = [decoder.dropout, *(getattr(one, "dropout", None) for one in readers)]
     shares += [one.symbols.dropout for one in readers if one.symbols is not None]
-    if isinstance(decoder, SymbolSettings) and recipe.output.kind == "text":
+    if isinstance(decoder, SymbolSettings) and not recipe.output.one_step:
         shares.append(decoder.embedding.dropout)
     drawn = bool(recipe.looked_at) and isinstance(recipe.attention, HardSettings)
     if not (any(shares) or drawn or decoder.own or any(one.own for one in readers)):
@@ -338,7 +335,7 @@ def check_pointing(recipe: Recipe) -> Iterator[Problem]:
     """There is something to point from and something to point at."""
     alignment, reason = recipe.loss.alignment, ""
     if recipe.output.one_step:
-        reason = f"{recipe.output.said} has no symbols"
+        reason = f"{recipe.output.noun} has no symbols"
     elif not recipe.looked_at:
         reason = "without attention no place is looked at"
     if recipe.copied_from is not None and (reason or _at_sentences_alone(recipe)):
@@ -443,7 +440,7 @@ def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
     """There is a text, and places to read it off."""
     if not recipe.loss.ctc:
         yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
-    elif recipe.output.kind != "text":
+    elif recipe.output.one_step:
         message = f"a {recipe.output.kind} has no symbols to be read one after the other"
         yield Problem("loss.ctc", message)
     elif not recipe.inputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
-from seq2see.evaluation import BASELINES
+from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.modalities.text import TextOutput
 from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
@@ -190,12 +190,12 @@ class Recipe(Settings):
     @property
     def needed(self) -> list[str]:
         """The inputs that must not be empty: rows in which one is are neither learned from, measured nor answered."""
-        return [name for name, given in self.inputs.items() if not getattr(given, "may_be_empty", False)]
+        return [name for name, column in self.inputs.items() if not getattr(column, "may_be_empty", False)]
 
     @property
     def videos(self) -> list[str]:
         """The inputs that can be read backwards."""
-        return [name for name, given in self.inputs.items() if given.reversible]
+        return [name for name, column in self.inputs.items() if column.reversible]
 
     def reader_of(self, name: str) -> str:
         """The input whose encoder reads this one: inputs that share a vocabulary share the encoder too."""
@@ -238,7 +238,7 @@ class Recipe(Settings):
     @property
     def texts(self) -> dict[str, TextSettings]:
         """The inputs that are made of symbols."""
-        return {name: given for name, given in self.inputs.items() if isinstance(given, TextSettings)}
+        return {name: column for name, column in self.inputs.items() if isinstance(column, TextSettings)}
 
     @property
     def looked_at(self) -> list[str]:
@@ -311,11 +311,11 @@ class Recipe(Settings):
         return {*looked_at, *self.started_by, *self.fed_every_step}
 
 
-def names(given: str | list[str] | None) -> list[str]:
+def names(value: str | list[str] | None) -> list[str]:
     """One name, several, or `none`, as a list."""
-    if given is None or given == "none":
+    if value is None or value == "none":
         return []
-    return [given] if isinstance(given, str) else given
+    return [value] if isinstance(value, str) else value
 
 
 def with_plugins(recipe: Recipe) -> bool:
@@ -333,3 +333,60 @@ def nested(settings: Settings) -> Iterator[Settings]:
         for inner in value.values() if isinstance(value, dict) else [value]:
             if isinstance(inner, Settings):
                 yield from nested(inner)
+
+
+def flatten(value: Any, path: str = "", *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """(path, value) of every setting, except keys that are free, at any depth. path: of the value itself.
+
+    >>> dict(flatten({"size": 3, "embedding": {"size": 4, "dropout": 0.1}}, "encoder", free=["dropout"]))
+    {'encoder.size': 3, 'encoder.embedding.size': 4}
+    """
+    if not isinstance(value, dict):
+        yield path, value
+        return
+    for key, inside in value.items():
+        if key not in free:
+            yield from flatten(inside, f"{path}.{key}" if path else key, free=free)
+
+
+# ---------------------------------------------------------------- metrics and baselines
+# A metric that does not fit is refused with the recipe, not after hours of training when the first report is due. Names
+# that are not registered may belong to a plug-in that is loaded later; they are looked up when a run begins.
+
+PERPLEXITY = "perplexity"
+"""The metric that needs no predictions: the only one of a language model, and every model can be selected by it."""
+AER = "aer"
+"""The metric of attention, not of outputs: it needs a column of links."""
+
+
+def measures_of(recipe: Recipe) -> list[str]:
+    """The metrics of a recipe, the leading one first: those it names, or the default ones of its output."""
+    if recipe.evaluation.metrics:
+        return recipe.evaluation.metrics
+    tokens = recipe.output.tokens if isinstance(recipe.output, TextSettings) else None
+    return default_metrics(recipe.output.measured_as, tokens, inputs=bool(recipe.inputs))
+
+
+def allowed_metrics(recipe: Recipe) -> list[str]:
+    """The metrics that fit this recipe's output."""
+    links = recipe.loss.alignment.column is not None
+    return metrics_for(recipe.output.measured_as, inputs=bool(recipe.inputs), links=links)
+
+
+def allowed_baselines(recipe: Recipe) -> list[str]:
+    """The baselines that fit this recipe."""
+    output = recipe.output
+    return baselines_for(
+        output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts), continued=output.continues
+    )
+
+
+def also_measured(recipe: Recipe) -> list[str]:
+    """Further metrics that a model can be selected by: perplexity, where outputs have a probability."""
+    return [] if recipe.output.numeric else [PERPLEXITY]
+
+
+def fits(name: str, recipe: Recipe) -> bool:
+    """Whether a metric can be taken of this recipe's model; one that is not known here may be of a plug-in."""
+    registered = registered_name(name)
+    return registered not in METRICS or registered in allowed_metrics(recipe)

@@ -55,33 +55,33 @@ Temperature = Annotated[float, Field(ge=1e-3, le=1e3)]
 """Energies divided by less would leave single precision, by more they would all be alike."""
 Scalar = bool | int | float | str
 
-BROUGHT = "or one that --plugin brings"
+OR_PLUGIN = "or one that --plugin brings"
 
 
 class Parts:
-    """The further settings that the word of a key brings along: those of a kind, of a score, of a cell.
+    """The settings that the value of a key adds to its group: `score: deep` adds `attention.layers`.
 
-    settings: {word: class}, to which plug-ins add theirs. A class that is a subclass of the one with the key stands in
-    its place; any other is combined with it. apart: the classes never shared their keys, so that one of another class
-    is simply unknown.
+    settings: {value: class of settings}, to which plug-ins add theirs. A subclass of the class with the key replaces
+    that class (kinds of encoders); any other is combined with it (scores, cells). apart: these classes never shared
+    their keys in older recipes, so a key of another class is unknown rather than without effect.
     """
 
     def __init__(self, settings: Mapping[str, type[Settings]], *, apart: bool = False):
         self.settings, self.apart = settings, apart
 
     def chosen(self, settings: type[Settings]) -> bool:
-        """Whether a class is one of these already."""
-        return any(issubclass(settings, one) for one in self.settings.values())
+        """Whether a class is one of these, or a subclass, so that there is nothing left to choose."""
+        return any(issubclass(settings, part) for part in self.settings.values())
 
     def of(self, value: Any) -> list[type[Settings]]:
-        """Those of a word, or of several (`levels`); none for a word that is not known."""
+        """The classes of a value, which may be a list of words (`levels`); none for an unknown word."""
         words = value if isinstance(value, list | tuple) and len(value) > 1 else [value]
         return [self.settings[word] for word in words if isinstance(word, str) and word in self.settings]
 
 
 @dataclass(frozen=True)
 class NameOf:
-    """Marks a text that has to be a name in a registry, to which plug-ins add, or one of a few other words."""
+    """Marks a text that has to be a name in a registry, which plug-ins may extend, or one of a few other words."""
 
     names: Collection[str]
     others: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class NameOf:
 
 
 class _ChosenByValue(ModelMetaclass):
-    """Lets `EncoderSettings(kind="transformer", heads=2)` make settings of the class that its values choose."""
+    """Lets `EncoderSettings(kind="transformer", heads=2)` create settings of the class that its values choose."""
 
     def __call__(cls, /, **values: Any) -> Any:  # noqa: N805 - of a metaclass
         chosen, values = cls.choose(values)  # type: ignore[attr-defined]
@@ -110,35 +110,35 @@ class _ChosenByValue(ModelMetaclass):
 class Settings(BaseModel, metaclass=_ChosenByValue):
     """A group of keys in a recipe. Unknown keys are refused.
 
-    parts: {key: the settings its words bring along}. So a group has the keys of the kind (score, scope, cell ...) it
-    names and no others, and is an instance of that kind's class of settings too.
+    parts: {key: what its values add}. A group has the keys of the kind (score, scope, cell ...) that it names and no
+    others, and is an instance of that kind's settings too.
     """
 
     model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
     parts: ClassVar[Mapping[str, Parts]] = {}
     alone: ClassVar[tuple[str, ...]] = ()
-    """The only keys that may be given; none: all may."""
+    """The only keys that are allowed; empty: all are."""
     switched_off: ClassVar[str] = ""
-    """Why no other may be."""
+    """Why no others are allowed."""
     plugin_keys: ClassVar[tuple[str, ...]] = ()
-    """Mappings that only parts which plug-ins bring may have."""
+    """Mappings that only parts of plug-ins have."""
     root: ClassVar[type[Settings] | None] = None
-    """The class that a combined one was made of."""
+    """Of a combined class: the class with the keys that choose."""
 
     @classmethod
     def choose(cls, values: Mapping[str, Any]) -> tuple[type[Self], dict[str, Any]]:
-        """The class of these values, and the values as it spells them."""
+        """The class that these values choose, and the values with older spellings replaced."""
         root: type[Settings] = cls.root or cls
         parts: list[type[Settings]] = []
         values, waiting, seen = root.spelled(values), [root], set[str]()
         while waiting:
-            here = waiting.pop(0)
-            for key, brought in here.parts.items():
-                if key in seen or brought.chosen(root):
+            settings = waiting.pop(0)
+            for key, choices in settings.parts.items():
+                if key in seen or choices.chosen(root):
                     continue
                 seen.add(key)
-                default = here.model_fields[key].default
-                for part in brought.of(values.get(key, default)):
+                default = settings.model_fields[key].default
+                for part in choices.of(values.get(key, default)):
                     if issubclass(part, root):
                         root, values = part, part.spelled(values)
                     elif part not in parts:
@@ -148,7 +148,7 @@ class Settings(BaseModel, metaclass=_ChosenByValue):
 
     @classmethod
     def spelled(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values in today's keys, where older recipes had others."""
+        """The values with older spellings replaced by today's."""
         return values
 
     @model_validator(mode="wrap")
@@ -184,33 +184,33 @@ class Settings(BaseModel, metaclass=_ChosenByValue):
 
     @classmethod
     def known_keys(cls) -> list[str]:
-        """The keys that may be given."""
+        """The keys that are allowed."""
         return list(cls.alone or cls.model_fields)
 
     @classmethod
     def foreign(cls) -> dict[str, Foreign]:
-        """The keys that other words of the keys that choose would bring along, or that are switched off."""
-        found: dict[str, Foreign] = {}
+        """Keys of other kinds, which other values of the choosing keys would add, and keys that are switched off."""
+        foreign: dict[str, Foreign] = {}
         off = "" if not cls.alone else cls.switched_off
         root = cls.root or cls
-        for ancestor in root.__mro__:  # what a nearer key brings is not told of one further away
-            nearer = {*cls.known_keys(), *found}
-            for chooser, word, key, field in _brought(ancestor):
+        for ancestor in root.__mro__:  # the nearest class that could have a key explains it
+            nearer = {*cls.known_keys(), *foreign}
+            for chooser, word, key, field in _added_keys(ancestor):
                 if key not in nearer:
-                    found.setdefault(key, Foreign(off)).add(chooser, word, field)
+                    foreign.setdefault(key, Foreign(off)).add(chooser, word, field)
         for key, field in cls.model_fields.items():
             if key not in cls.known_keys():
-                found.setdefault(key, Foreign(off)).fields.append(field)
+                foreign.setdefault(key, Foreign(off)).fields.append(field)
         for key in cls.plugin_keys:
             if key not in cls.known_keys():
-                found.setdefault(key, Foreign(off or "only a part that --plugin brings has such a setting"))
-                found[key].fields.append(FieldInfo(default={}))
-        return found
+                foreign.setdefault(key, Foreign(off or "only a part that --plugin brings has such a setting"))
+                foreign[key].fields.append(FieldInfo(default={}))
+        return foreign
 
 
 @dataclass
 class Foreign:
-    """A key that belongs to other kinds: its fields there, and the words that bring it, by the key that chooses."""
+    """A key of other kinds: its fields there, and the values that add it, by the key that chooses."""
 
     off: str = ""
     fields: list[FieldInfo] = dataclass_field(default_factory=list)
@@ -228,39 +228,39 @@ class Foreign:
         return self.off or f"only {where} {'have' if several else 'has'} such a setting"
 
     def differing(self, path: str, value: Any) -> list[str]:
-        """That path where the value is not what these kinds have where nothing is said; for options those that are."""
+        """The path where the value is none of the defaults; the paths inside it where it is a mapping of options."""
         defaults = [field.get_default(call_default_factory=True) for field in self.fields]
-        found = min((_differing(path, value, default) for default in defaults), key=len)
-        return found if isinstance(defaults[0], dict) else [path] * bool(found)
+        fewest = min((_differing(path, value, default) for default in defaults), key=len)
+        return fewest if isinstance(defaults[0], dict) else [path] * bool(fewest)
 
 
 def _differing(path: str, value: Any, default: Any) -> list[str]:
     """`path`, or the paths of the keys in it, where a value differs from a default."""
     if not isinstance(value, Mapping) or not isinstance(default, Settings | dict):
         return [] if value == default else [path]
-    usual, others = dict(default), type(default).foreign() if isinstance(default, Settings) else {}
-    found = []
+    defaults, others = dict(default), type(default).foreign() if isinstance(default, Settings) else {}
+    paths = []
     for key, inner in value.items():
-        if key in usual:
-            found += _differing(f"{path}.{key}", inner, usual[key])
+        if key in defaults:
+            paths += _differing(f"{path}.{key}", inner, defaults[key])
         else:
-            found += others[key].differing(f"{path}.{key}", inner) if key in others else [f"{path}.{key}"]
-    return found
+            paths += others[key].differing(f"{path}.{key}", inner) if key in others else [f"{path}.{key}"]
+    return paths
 
 
-def _brought(kind: type) -> Iterator[tuple[str, str, str, FieldInfo]]:
-    """(key that chooses, word, key, field) of all that the words of a class's own keys may bring along."""
-    for chooser, brought in vars(kind).get("parts", {}).items() if issubclass(kind, Settings) else ():
-        for word, part in brought.settings.items() if not brought.apart else ():
+def _added_keys(kind: type) -> Iterator[tuple[str, str, str, FieldInfo]]:
+    """(choosing key, its value, key, field) of all keys that values of a class's own choosing keys may add."""
+    for chooser, choices in vars(kind).get("parts", {}).items() if issubclass(kind, Settings) else ():
+        for word, part in choices.settings.items() if not choices.apart else ():
             yield from ((chooser, word, key, field) for key, field in _all_fields(part).items())
 
 
 def _all_fields(part: type[Settings]) -> dict[str, FieldInfo]:
-    """The fields of a class and of all that its words may bring along."""
+    """The fields of a class and of all that values of its choosing keys may add."""
     own = dict(part.model_fields)
     for ancestor in part.__mro__:
-        for brought in vars(ancestor).get("parts", {}).values() if issubclass(ancestor, Settings) else ():
-            for inner in brought.settings.values():
+        for choices in vars(ancestor).get("parts", {}).values() if issubclass(ancestor, Settings) else ():
+            for inner in choices.settings.values():
                 if not issubclass(part, inner) and not issubclass(inner, ancestor):
                     own = _all_fields(inner) | own
     return own
@@ -280,7 +280,7 @@ class NoSettings(Settings):
 
 @cache
 def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Settings]:
-    """A class with the keys of all of them."""
+    """A class with the keys of all of them, and their rules."""
     larger = (root, *parts)
     parts = tuple(part for part in parts if not any(other is not part and issubclass(other, part) for other in larger))
     if not parts:
@@ -288,8 +288,8 @@ def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Se
     body: dict[str, Any] = {"__module__": root.__module__, "__doc__": root.__doc__, "root": root}
     closed = next((part for part in parts if part.alone), root)
     body |= {"alone": closed.alone, "switched_off": closed.switched_off}
-    made: type[Settings] = _ChosenByValue(root.__name__, (*parts, root), body)
-    return made
+    settings: type[Settings] = _ChosenByValue(root.__name__, (*parts, root), body)
+    return settings
 
 
 # ---------------- Types of settings in a reader's words, for messages and for the documentation
@@ -302,27 +302,27 @@ WORDS: dict[Any, tuple[str, str]] = {
 }
 
 
-def kind_of(annotation: Any, *, several: bool = False) -> str:
-    """What may stand there.
+def type_text(annotation: Any, *, several: bool = False) -> str:
+    """A type in words: what is allowed there.
 
-    >>> kind_of(str | list[str]), kind_of(Literal["keep", "lower"]), kind_of(dict[str, float])
+    >>> type_text(str | list[str]), type_text(Literal["keep", "lower"]), type_text(dict[str, float])
     ('text or list of texts', 'keep or lower', 'mapping of texts to numbers')
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        name = next((one for one in arguments[1:] if isinstance(one, NameOf)), None)
+        name = next((mark for mark in arguments[1:] if isinstance(mark, NameOf)), None)
         if name is not None:
-            return f"{', '.join(name.words)}, {BROUGHT}"
+            return f"{', '.join(name.words)}, {OR_PLUGIN}"
         limits = (limit for field in arguments[1:] for limit in getattr(field, "metadata", ()))
-        return kind_of(arguments[0], several=several) + bounds(limits)
+        return type_text(arguments[0], several=several) + bounds(limits)
     if origin is Literal or is_union(annotation):
         return any_of(_choices(annotation, several=several))
     if origin is list:
-        return f"list of {kind_of(arguments[0], several=True)}"
+        return f"list of {type_text(arguments[0], several=True)}"
     if origin is tuple:
-        return f"list of {len(arguments)} {kind_of(arguments[0], several=True)}"
+        return f"list of {len(arguments)} {type_text(arguments[0], several=True)}"
     if origin is dict:
-        return f"mapping of {kind_of(arguments[0], several=True)} to {kind_of(arguments[1], several=True)}"
+        return f"mapping of {type_text(arguments[0], several=True)} to {type_text(arguments[1], several=True)}"
     if is_settings(annotation):
         return "mappings of keys" if several else "mapping of keys"
     return WORDS[annotation][several]
@@ -331,9 +331,9 @@ def kind_of(annotation: Any, *, several: bool = False) -> str:
 def bounds(limits: Iterable[Any]) -> str:
     """' from 0, below 1', or nothing where a number may be any."""
     words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
-    given = [(word, getattr(limit, name)) for limit in limits for name, word in words.items() if hasattr(limit, name)]
-    found = [f"{word} {value:{',' if isinstance(value, int) else 'g'}}" for word, value in given if value != LARGEST]
-    return f" {', '.join(found)}" if found else ""
+    pairs = [(word, getattr(limit, name)) for limit in limits for name, word in words.items() if hasattr(limit, name)]
+    texts = [f"{word} {value:{',' if isinstance(value, int) else 'g'}}" for word, value in pairs if value != LARGEST]
+    return f" {', '.join(texts)}" if texts else ""
 
 
 def _choices(annotation: Any, *, several: bool = False) -> list[str]:
@@ -341,9 +341,9 @@ def _choices(annotation: Any, *, several: bool = False) -> list[str]:
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]
     if is_union(annotation):
-        given = [one for one in get_args(annotation) if one is not type(None)]
-        return list(dict.fromkeys(word for one in given for word in _choices(one, several=several)))
-    return [kind_of(annotation, several=several)]
+        types_ = [kind for kind in get_args(annotation) if kind is not type(None)]
+        return list(dict.fromkeys(word for kind in types_ for word in _choices(kind, several=several)))
+    return [type_text(annotation, several=several)]
 
 
 def any_of(words: list[str]) -> str:
@@ -352,7 +352,7 @@ def any_of(words: list[str]) -> str:
 
 
 def first_line(kind: type) -> str:
-    """What a class says of itself in the first line of its docstring; nothing where it has none."""
+    """The first line of a class's docstring; empty where it has none."""
     return next(iter((kind.__doc__ or "").strip().splitlines()), "")
 
 
@@ -360,23 +360,18 @@ def is_union(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, types.UnionType)
 
 
-def given_in(annotation: Any) -> Any:
+def without_none(annotation: Any) -> Any:
     """The type of a setting where it is given: without the None that stands for not given."""
-    given = [one for one in get_args(annotation) if one is not type(None)]
-    return given[0] if is_union(annotation) and len(given) == 1 else annotation
+    others = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return others[0] if is_union(annotation) and len(others) == 1 else annotation
 
 
 def is_settings(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Settings)
 
 
-def kind_in(settings: type[Settings]) -> list[str]:
-    """The words its `kind` may be."""
-    return [str(word) for word in get_args(settings.model_fields["kind"].annotation)]
-
-
 def settings_in(annotation: Any) -> list[type[Settings]]:
-    """The groups of keys that may stand there: one, several to choose from by `kind`, or none."""
+    """The classes of settings in an annotation: one, or none."""
     if is_settings(annotation):
         return [annotation]
-    return [one for argument in get_args(annotation) for one in settings_in(argument)]
+    return [settings for argument in get_args(annotation) for settings in settings_in(argument)]

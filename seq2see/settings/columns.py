@@ -160,14 +160,14 @@ class InputColumn(ColumnSettings):
 class OutputColumn(ColumnSettings):
     """Settings of an output; each kind of output states its properties here.
 
-    said: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
+    noun: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
     numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
     continues: it goes on where an input ends; measured_as: which metrics, baselines and decoders fit it; correct: the
     metric that tells whether it is right.
     """
 
     parts = {"kind": Parts(OUTPUTS, apart=True)}
-    said: ClassVar[str] = "an output"
+    noun: ClassVar[str] = "an output"
     one_step: ClassVar[bool] = True
     numeric: ClassVar[bool] = False
     classes: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
-from seq2see.settings.base import Scalar, Settings, given_in, is_union
+from seq2see.registry import Registry
+from seq2see.settings.base import NoSettings, Scalar, Settings, is_union, without_none
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 S = TypeVar("S", bound=Settings)
@@ -78,7 +79,7 @@ def constructor_values(settings: Settings, *, keys: Collection[str] = ()) -> dic
 def _key(field: FieldInfo, argument: inspect.Parameter) -> tuple[Any, Any]:
     """The type and default of an argument with a key of its own, which has to be given where nobody has a default."""
     if argument.default is argument.empty and field.default is None:
-        return given_in(field.annotation), Field(description=field.description)
+        return without_none(field.annotation), Field(description=field.description)
     return field.annotation, Field(field.default, description=field.description)
 
 
@@ -129,3 +130,28 @@ def _scalar(annotation: Any) -> bool:
     if is_union(annotation):
         return all(part is type(None) or _scalar(part) for part in get_args(annotation))
     return annotation in (bool, int, float, str)
+
+
+def part_registry(what: str, base: Callable[[], type], *, known: Collection[str] = ()) -> Registry[Any]:
+    """A registry of parts whose constructor's arguments are keys of the group that names them.
+
+    base: the class that a part is a subclass of; known: arguments that are not settings, as they are known when a part
+    is built.
+    """
+
+    def check(name: str, kind: Any) -> None:
+        check_subclass(f"{what} '{name}'", kind, base())
+
+    def derive(name: str, kind: type) -> type[Settings]:
+        return settings_from_constructor(name, kind, NoSettings, given=known, named=False, direct=True)
+
+    return Registry(what, check=check, derive=derive)
+
+
+def check_subclass(what: str, kind: Any, base: type) -> None:
+    """Refuse a part of the wrong class, or one that leaves out a method it has to write."""
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        home = ".".join(base.__module__.split(".")[:2])
+        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of {home}.{base.__name__}")
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise TypeError(f"{what}: {kind.__name__} does not write {', '.join(missing)}")

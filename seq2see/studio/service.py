@@ -161,7 +161,7 @@ class InferenceService:
         """Refuse what needs probabilities of symbols where the model's output is numbers."""
         output = self.served.model.recipe.output
         if output.numeric:
-            raise UserError(f"{key}: the model gives {output.said}, which is near or far and has no probability")
+            raise UserError(f"{key}: the model gives {output.noun}, which is near or far and has no probability")
 
     async def _read(
         self, values: Sequence[Any], prepare: Callable[[list[Row]], Result], *, shown: bool = False

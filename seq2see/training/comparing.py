@@ -27,11 +27,11 @@ from seq2see.pipeline.bundle import RECIPE, WEIGHTS
 from seq2see.pipeline.evaluator import report_metrics
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, left_out, load_recipe
-from seq2see.recipe.overrides import limits_of
+from seq2see.recipe.load import limits_of
+from seq2see.recipe.schema import flatten
 from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import CHECKPOINTS, latest_checkpoint
 from seq2see.training.dataset import open_table
-from seq2see.training.fine_tuning import flatten
 from seq2see.training.progress import Progress, progress_unless
 from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
 from seq2see.training.resuming import SOURCES, Sources, sources_of, write_tables

@@ -29,7 +29,7 @@ from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.recipe import Recipe
-from seq2see.recipe.measures import AER, measures_of
+from seq2see.recipe.schema import AER, measures_of
 from seq2see.settings.columns import TextSettings
 
 ON_DISK_FROM = 256 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -11,21 +11,7 @@ from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
-
-
-def flatten(value: Any, path: str = "", *, free: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """(path, value) of every setting, except keys that are free, at any depth. path: of the value itself.
-
-    >>> dict(flatten({"size": 3, "embedding": {"size": 4, "dropout": 0.1}}, "encoder", free=["dropout"]))
-    {'encoder.size': 3, 'encoder.embedding.size': 4}
-    """
-    if not isinstance(value, dict):
-        yield path, value
-        return
-    for key, inside in value.items():
-        if key not in free:
-            yield from flatten(inside, f"{path}.{key}" if path else key, free=free)
-
+from seq2see.recipe.schema import flatten
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 """Parts that determine the names and sizes of weights, and the vocabularies ..."""

@@ -15,9 +15,9 @@ from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, saved_recipe
 from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe.schema import flatten
 from seq2see.training.checkpoints import CHECKPOINTS, checkpoint_paths
 from seq2see.training.dataset import lines_of
-from seq2see.training.fine_tuning import flatten
 from seq2see.training.reports import METRICS
 
 SOURCES, TABLES = "data.json", "data"

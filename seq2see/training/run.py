@@ -32,12 +32,12 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
 from seq2see.recipe import Recipe, notes
-from seq2see.recipe.schema import with_plugins
+from seq2see.recipe.schema import flatten, with_plugins
 from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
-from seq2see.training.fine_tuning import flatten, initial_weights
+from seq2see.training.fine_tuning import initial_weights
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, samples_of, write_examples
 from seq2see.training.resuming import SOURCES, Sources, check_free, has_checkpoint, write_tables
 from seq2see.training.trainer import Trainer

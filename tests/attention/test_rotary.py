@@ -62,5 +62,5 @@ def test_order_is_felt_and_where_counting_begins_is_not() -> None:
 
 
 def test_an_odd_share_cannot_be_turned() -> None:
-    with pytest.raises(UserError, match="rotary turns pairs of numbers, and 3 in each head is odd"):
+    with pytest.raises(UserError, match="positions: rotary turns pairs of numbers"):
         SelfAttention(6, heads=2, rotary=True)

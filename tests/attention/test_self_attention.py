@@ -67,5 +67,5 @@ def test_where_nothing_is_real_nothing_is_found(need_weights: bool) -> None:
 
 
 def test_heads_share_the_size() -> None:
-    with pytest.raises(UserError, match="3 heads need a size which they divide, got 8"):
+    with pytest.raises(UserError, match="heads: 3 heads cannot share 8 numbers"):
         ours(heads=3)

@@ -54,7 +54,7 @@ def test_what_is_left_out_of_a_shipped_recipe_is_named() -> None:
         raw = load_recipe(name).to_dict()
         if not load_recipe(name).looked_at:
             continue
-        after = overridden(raw, ["attention=none"])
+        after = overridden(raw, [("attention", "none")])
         lost = [group for group in ("decoder", "loss", "search", "evaluation", "training") for key in raw[group]
                 if key not in after[group]]  # fmt: skip
         assert len(left_out(raw, ["attention=none"])) >= len(lost), name

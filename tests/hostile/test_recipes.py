@@ -13,7 +13,7 @@ import yaml
 
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe, shipped
-from seq2see.recipe import yaml as bounded_yaml
+from seq2see.recipe.load import MOST_BYTES, parse_yaml
 from tests.hostile.mutations import SEED, mutate_bytes, mutate_settings, survived
 
 Call = Callable[..., tuple[int, str, str]]
@@ -87,11 +87,11 @@ def test_a_few_honest_anchors_are_fine(tmp_path: Path) -> None:
 def test_a_merged_mapping_may_replace_what_it_merged() -> None:
     """Also where it is itself merged elsewhere: its keys are then those of the merge and its own."""
     text = "z: &z {x: 1, y: 1}\ntop: {inner: &a {<<: *z, x: 2}}\nb: {<<: *a, y: 3}\n"
-    parsed = bounded_yaml.parse(text, origin="r")
+    parsed = parse_yaml(text, origin="r")
     assert parsed == {"z": {"x": 1, "y": 1}, "top": {"inner": {"x": 2, "y": 1}}, "b": {"x": 2, "y": 3}}
     for twice in (text.replace("x: 2", "x: 2, x: 3"), text.replace("y: 3", "<<: *z")):
         with pytest.raises(UserError, match="is given twice"):
-            bounded_yaml.parse(twice, origin="r")
+            parse_yaml(twice, origin="r")
 
 
 BAD = {
@@ -215,7 +215,7 @@ def test_what_is_no_file_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"task: a\ndescription: \xff\n")
     assert refused(path).startswith(f"{path}, line 2: not UTF-8")
-    path.write_bytes(b"# " + b"x" * bounded_yaml.MOST_BYTES)
+    path.write_bytes(b"# " + b"x" * MOST_BYTES)
     assert "bytes, and a recipe" in refused(path)
     path.write_bytes(b"")
     assert "an empty file" in refused(path)

@@ -42,7 +42,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "attention": {"over": "doc.words", "through": "sentences", "heads": 7}},
-        "attention.heads: 7 heads cannot share the 512 numbers of the places of 'doc.words'; allowed: what divides 512",
+        "attention.heads: places of 'doc.words': 7 heads cannot share 512 numbers",
     ),
     (
         {
@@ -79,7 +79,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": ["recurrent", "transformer"], "heads": 7}},
-        "encoder.heads: 7 heads cannot share 256 numbers; allowed: what divides encoder.size",
+        "encoder.heads: 7 heads cannot share 256 numbers; allowed: what divides 256",
     ),
     (
         {**TEXTS, "encoder": {"kind": "hierarchical", "levels": "transformer", "positions": "learned"}},

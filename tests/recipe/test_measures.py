@@ -9,8 +9,7 @@ import pytest
 from seq2see.evaluation import BASELINES, METRICS, default_baseline, default_metrics, lookup
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.recipe import load_recipe, shipped
-from seq2see.recipe.measures import allowed_baselines, allowed_metrics, measures_of
-from seq2see.recipe.schema import EvaluationSettings
+from seq2see.recipe.schema import EvaluationSettings, allowed_baselines, allowed_metrics, measures_of
 
 
 def test_every_metric_fits_some_recipe() -> None:

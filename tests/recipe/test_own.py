@@ -17,7 +17,7 @@ from seq2see.settings.columns import ENCODERS
 from seq2see.settings.plugins import constructor_values, settings_from_constructor
 
 ONE = {"inputs": {"source": {}}}
-BROUGHT = "or one that --plugin brings"
+OR_PLUGIN = "or one that --plugin brings"
 
 pytestmark = pytest.mark.usefixtures("_brought")
 
@@ -90,10 +90,10 @@ def test_a_recipe_with_parts_of_ones_own_says_them_and_comes_back() -> None:
 def test_a_name_that_no_plugin_brought_is_refused_with_all_that_are_known() -> None:
     said = refused({**ONE, "encoder": {"kind": "wave", "size": 3, "options": {"how": "saw"}}})
     assert "encoder.kind: 'wave' is not allowed (did you mean 'waves'?)" in said
-    assert said.endswith(f"waves, bare, {BROUGHT}")
+    assert said.endswith(f"waves, bare, {OR_PLUGIN}")
     said = refused({**ONE, "decoder": {"kind": "step"}})
     assert "decoder.kind: 'step' is not allowed (did you mean 'steps'?)" in said
-    assert said.endswith(f"allowed: label, reconstruction, recurrent, transformer, steps, bell, {BROUGHT}")
+    assert said.endswith(f"allowed: label, reconstruction, recurrent, transformer, steps, bell, {OR_PLUGIN}")
 
 
 @pytest.mark.parametrize("kind", ["--plugin", ["waves"], {"waves": 1}, 3, None])
@@ -152,11 +152,11 @@ def test_a_decoder_of_one_step_gives_labels_and_no_other_does() -> None:
     assert load_recipe({**label, "decoder": {"kind": "bell"}}).decoder.kind == "bell"
     said = refused({**label, "decoder": {"kind": "steps"}})
     assert (
-        f"decoder.kind: steps cannot write an output of kind label; allowed: label, transformer, bell, {BROUGHT}"
+        f"decoder.kind: steps cannot write an output of kind label; allowed: label, transformer, bell, {OR_PLUGIN}"
         in said
     )
     said = refused({**ONE, "decoder": {"kind": "bell"}})
-    assert f"allowed: recurrent, transformer, steps, {BROUGHT}" in said
+    assert f"allowed: recurrent, transformer, steps, {OR_PLUGIN}" in said
     assert "decoder.embedding: has no effect here" in refused(
         {**label, "decoder": {"kind": "bell", "embedding": {"size": 3}}}
     )

@@ -167,4 +167,4 @@ def _check(name: str, model: Model, args: Arguments) -> None:
         kinds = ", ".join(f"{key} ({settings.kind})" for key, settings in recipe.inputs.items()) or "nothing"
         raise UserError(f"{name}: input lengths are counted in symbols, but this model reads {kinds}")
     if recipe.output.one_step and args.beam is not None:
-        raise UserError(f"--beam: {name} has no search: its output is {recipe.output.said}")
+        raise UserError(f"--beam: {name} has no search: its output is {recipe.output.noun}")
