@@ -308,13 +308,13 @@ def _number(value: Any, step: int, channel: int) -> float:
     return number
 
 
-def write_series(values: NDArray[np.floating], *, digits: int = 17) -> str:
-    """Numbers as text that `parse_series` reads.
+def write_series(values: Values) -> str:
+    """Numbers as text that `parse_series` reads, each in as few digits as tell it from all others.
 
     >>> write_series(np.array([[1.0, 2.0], [3.0, np.nan]])), write_series(np.array([[1.0], [2.5]]))
     ('1 2; 3 nan', '1 2.5')
     """
-    steps = [" ".join(f"{number:.{digits}g}" for number in step) for step in values.tolist()]
+    steps = [" ".join(repr(number).removesuffix(".0") for number in step) for step in values.tolist()]
     if values.shape[1] == 1:
         return " ".join(steps)
     return "; ".join(steps) + (";" if len(steps) == 1 else "")

@@ -529,7 +529,7 @@ def drawn_lines(values: Values) -> NDArray[np.uint8]:
             points = list(zip(across[first:last].tolist(), down[first:last].tolist(), strict=True))
             if len(points) == 1:
                 points = [points[0], (points[0][0] + SHARPER, points[0][1])]
-            brush.line(points, fill=INK, width=SHARPER + 1, joint="curve")
+            brush.line(points, fill=INK, width=2 * SHARPER, joint="curve")
     return np.asarray(picture.reduce(SHARPER))
 
 
