@@ -341,7 +341,7 @@ class Model:
         the output is the direction of a video, each row of a table comes in both directions."""
         if isinstance(data, list) and data and all(isinstance(row, Values) for row in data):
             return list(data)
-        if self.recipe.made and isinstance(data, list) and data and all(OUTPUT in row for row in data):
+        if self.recipe.generated_labels and isinstance(data, list) and data and all(OUTPUT in row for row in data):
             return clean_rows(data, self.bundle.fields)  # they have their directions already
         fields = self.bundle.fields
         if isinstance(data, str | Path):

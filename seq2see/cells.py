@@ -26,14 +26,14 @@ CellState = tuple[Tensor, ...]
 
 KNOWN = ("inputs", "size")
 """Arguments of a cell's constructor that are known when it is built; the others are settings, beside `cell`."""
-cells: Registry[type[Cell]] = part_registry("cell", lambda: Cell, known=KNOWN)
+cells: Registry[type[Cell]] = part_registry("cell", lambda: Cell, methods=["gates", "forward"], known=KNOWN)
 
 
 class CellSettings(Settings):
     """A recurrent network of one or more layers."""
 
     parts = {"cell": Parts(cells.settings)}
-    cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="plain recurrent, GRU or LSTM")
+    cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
     size: Size = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="one above the other")
     dropout: Share = Field(0.0, description="between layers and on the output of the last")
@@ -43,8 +43,8 @@ class Cell(nn.Module):
     """A recurrent cell: parameters, products with the input, and the loop over a sequence.
 
     A kind of cell sets `gates` (rows of W and U, in multiples of `size`) and writes `forward`; `states` says how many
-    tensors it carries, `fused` may run a whole sequence faster. Constructor arguments beyond inputs and size are
-    options, which cell settings have by the same names.
+    tensors it carries, `fused` may run a whole sequence faster. Further constructor arguments are settings
+    of the same names.
     """
 
     gates: ClassVar[int]

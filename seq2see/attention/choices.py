@@ -32,17 +32,17 @@ class Chosen:
     by_score: bool = False
 
 
-choices: Registry[type[Choice]] = part_registry("choice", lambda: Choice)
+choices: Registry[type[Choice]] = part_registry("choice", lambda: Choice, methods=["forward"])
 
 
 class Choice(nn.Module):
     """Turns weights into the shares of the places in the context; a kind writes `forward`.
 
-    The arguments of a kind's constructor are its settings. given: what the model's probabilities are conditioned on
+    The arguments of a kind's constructor are its settings. conditioned_on: what the model's probabilities depend on
     beside its input, where a place is drawn.
     """
 
-    given: ClassVar[str] = ""
+    conditioned_on: ClassVar[str] = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Hard(Choice):
     """
 
     Settings = HardSettings
-    given = "the places chosen"
+    conditioned_on = "the places chosen"
     learned = "learned by its score"
 
     @classmethod

@@ -17,7 +17,7 @@ HIDDEN = -1e9
 """The energy of padding: far below any real one, and its square is still finite in single precision."""
 
 
-normalisers: Registry[type[Normaliser]] = part_registry("normaliser", lambda: Normaliser)
+normalisers: Registry[type[Normaliser]] = part_registry("normaliser", lambda: Normaliser, methods=["forward"])
 
 
 class Normaliser(nn.Module):

@@ -34,7 +34,7 @@ class Window:
     bias: Float[Tensor, "batch queries window"] | None
 
 
-scopes: Registry[type[Scope]] = part_registry("scope", lambda: Scope, known=("view", "query"))
+scopes: Registry[type[Scope]] = part_registry("scope", lambda: Scope, methods=["window"], known=("view", "query"))
 
 
 class Scope(nn.Module):
@@ -201,7 +201,7 @@ class LocalMonotonic(Local):
 class PredictedSettings(WindowSettings):
     """A window around a predicted p_t."""
 
-    size: Size = Field(128, description="size of W_q q and W_k k, and of a predicted p_t")
+    size: Size = Field(128, description="hidden size of the score, and of the network that predicts p_t")
 
 
 @scopes.register("local-predicted")

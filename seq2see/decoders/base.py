@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # --- Settings
 
-GIVEN = ("settings", "attention", "conditions")
+KNOWN = ("settings", "attention", "conditions")
 """Arguments of a decoder's constructor that are known when it is built."""
 
 
@@ -53,7 +53,7 @@ def _check(name: str, kind: Any) -> None:
 def _derive(name: str, kind: type[Decoder]) -> type[DecoderSettings]:
     """Settings of a decoder that a plug-in brings."""
     base = OwnAnswerSettings if kind.one_step else OwnDecoderSettings
-    return settings_from_constructor(name, kind, base, given=GIVEN)
+    return settings_from_constructor(name, kind, base, known=KNOWN)
 
 
 decoders: Registry[type[Decoder]] = Registry("decoder", check=_check, derive=_derive)

@@ -141,7 +141,7 @@ KEYS: dict[str, FieldInfo] = {
 }
 """Settings that encoders of many kinds have, so that one of a plug-in can take the place of another."""
 
-GIVEN = ("embedding", "symbols", "channels")
+KNOWN = ("embedding", "symbols", "channels")
 """Arguments of an encoder's constructor that are known when it is built."""
 
 
@@ -170,7 +170,7 @@ def _derive(name: str, kind: type[Encoder]) -> type[EncoderSettings]:
     """Settings of an encoder that a plug-in brings."""
     embedded = any(argument.name == "embedding" for argument in arguments_of(kind))
     base = OwnReaderSettings if embedded else OwnEncoderSettings
-    return settings_from_constructor(name, kind, base, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
+    return settings_from_constructor(name, kind, base, known=KNOWN, keys=KEYS, reads=tuple(kind.reads))
 
 
 encoders: Registry[type[Encoder]] = Registry("encoder", settings=ENCODERS, check=_check, derive=_derive)

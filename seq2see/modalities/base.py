@@ -331,7 +331,7 @@ class Field(ABC):
 
 class Modality(Field):
     """A kind of input. hidden_parts: the places that can be hidden one by one, its own ("") or further ones; drawable:
-    `shown` draws its values."""
+    `to_drawable` draws its values."""
 
     hidden_parts: ClassVar[tuple[str, ...]] = ()
     drawable: ClassVar[bool] = False
@@ -341,7 +341,7 @@ class Modality(Field):
         """The setting that cuts a value, for messages."""
         return ""
 
-    def beside(self, output: Field) -> None:
+    def after_output(self, output: Field) -> None:
         """Called with the output's field once that is settled or loaded: for what an input can only know from there."""
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
@@ -358,7 +358,7 @@ class Modality(Field):
         """A value as messages and predictions name it."""
         return value
 
-    def shown(self, value: str) -> Drawable | None:
+    def to_drawable(self, value: str) -> Drawable | None:
         """A value as a record to be drawn, cut as the model reads it: a subclass of `Drawable`, which names the class
         that draws attention over it. None where there is nothing to draw; `drawable` says whether there ever is."""
         return None
@@ -445,5 +445,5 @@ def field_of(settings: Any, *, output: bool) -> type[Field]:
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:
-    """`vocabulary-word.txt`: names of inputs are free, so what a file system might mind is escaped."""
+    """`vocabulary-word.txt`: names of inputs are arbitrary, so unsafe characters are escaped."""
     return Path(folder) / f"{what}-{quote(name, safe='')}{suffix}"

@@ -32,7 +32,7 @@ class FileDecoder:
     """Decodes files in this process; a server's fields have another one, which has them decoded beforehand (here:
     False)."""
 
-    here: ClassVar[bool] = True
+    in_process: ClassVar[bool] = True
 
     def arrays(self, path: str, settings: MediaSettings) -> list[NDArray[Any]]:
         """A decoded file; a MediaError where it cannot be used."""
@@ -68,7 +68,7 @@ class MediaField(Modality):
         return self.features.read(values)
 
     def file(self, value: str) -> str:
-        """The path of the file that a value speaks of."""
+        """The path of a value's file."""
         return value
 
     def clean(self, value: str) -> str:

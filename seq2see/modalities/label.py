@@ -168,7 +168,7 @@ class LabelField(Output):
 
 
 def _name(value: str) -> str:
-    """Spaces around a label are a slip of the pen, not part of it."""
+    """The label without the spaces around it."""
     name = whole_characters(value).strip()
     if not name:
         raise UserError("the label is empty")

@@ -310,7 +310,7 @@ class SeriesField(SeriesColumn, Modality):
 
     # --- Shown and hidden
 
-    def shown(self, value: str) -> Series:
+    def to_drawable(self, value: str) -> Series:
         """In its own units, with its gaps."""
         series = shorten(self.series(value), self.settings)[0]
         return replace(series, times=series.times or self._names(self.read(value), len(series)))
@@ -356,9 +356,9 @@ class SeriesFileField(SeriesField, MediaField):
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 
-    def shown(self, value: str) -> Series:
+    def to_drawable(self, value: str) -> Series:
         try:
-            return super().shown(value)
+            return super().to_drawable(value)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 

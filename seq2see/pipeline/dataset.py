@@ -175,7 +175,7 @@ class Stream:
 
 def reverse_videos(recipe: Recipe, rows: Sequence[Row]) -> list[Row]:
     """The same rows with every video read from its end, which shows whether a model uses the order of frames."""
-    if recipe.made:
+    if recipe.generated_labels:
         raise UserError("--reverse: no meaning here: the model tells directions, and is measured both ways as it is")
     if not recipe.videos:
         raise UserError("--reverse: no meaning here: the model reads no videos, which alone can be read backwards")
@@ -190,7 +190,7 @@ def with_directions(recipe: Recipe, rows: Iterable[Row]) -> Iterator[Row]:
     """
     for row in rows:
         yield row
-        if recipe.made == "direction":
+        if recipe.generated_labels == "direction":
             yield _reversed(recipe, row, **{OUTPUT: BACKWARD})
 
 

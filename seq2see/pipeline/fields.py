@@ -138,7 +138,7 @@ class Fields:
         assert isinstance(output, Output)
         result = cls(inputs, output)
         for field in inputs.values():
-            field.beside(output)
+            field.after_output(output)
         source, column = recipe.copied_from, recipe.loss.alignment.column
         if source is not None:
             result.copying = Copying(source, _as_text_field(fields[source]), result.text_output)

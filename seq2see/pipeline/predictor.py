@@ -359,7 +359,7 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
 def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
     """What draws the inputs of a row, where they can be drawn."""
     fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
-    return {name: partial(field.shown, row[name]) for name, field in fields.items()}
+    return {name: partial(field.to_drawable, row[name]) for name, field in fields.items()}
 
 
 def other_texts(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:

@@ -561,7 +561,7 @@ def test_a_forecast_that_is_normalised_is_not_squeezed() -> None:
 
 def test_a_series_is_shown_in_its_own_units_with_its_gaps() -> None:
     field = built(["1 10; 3 30; ? 50"], names=["a", "b"], longest=2)
-    shown = field.shown("1 10; 3 30; ? 50")
+    shown = field.to_drawable("1 10; 3 30; ? 50")
     assert isinstance(shown, Series)
     assert same(shown.values, [[3, 30], [NAN, 50]])
     assert (shown.names, shown.times) == (["a", "b"], ["t=1", "t=2"])

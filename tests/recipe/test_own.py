@@ -10,7 +10,7 @@ from pydantic import Field
 
 from seq2see.decoders import decoders
 from seq2see.decoders.base import OwnAnswerSettings, OwnDecoderSettings
-from seq2see.encoders.base import GIVEN, KEYS, OwnEncoderSettings, OwnReaderSettings
+from seq2see.encoders.base import KEYS, KNOWN, OwnEncoderSettings, OwnReaderSettings
 from seq2see.errors import UserError
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.settings.columns import ENCODERS
@@ -52,10 +52,10 @@ class Bell:
 def _brought() -> Iterator[None]:
     known = dict(ENCODERS), dict(decoders.settings)
     read, names = settings_from_constructor, ("settings", "attention", "conditions")
-    ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, given=GIVEN, keys=KEYS)
-    ENCODERS["bare"] = read("bare", Bare, OwnEncoderSettings, given=GIVEN, keys=KEYS, reads=("text", "texts"))
-    decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, given=names)
-    decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, given=names)
+    ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, known=KNOWN, keys=KEYS)
+    ENCODERS["bare"] = read("bare", Bare, OwnEncoderSettings, known=KNOWN, keys=KEYS, reads=("text", "texts"))
+    decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, known=names)
+    decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, known=names)
     yield
     for registry, before in zip((ENCODERS, decoders.settings), known, strict=True):
         registry.clear()

@@ -94,7 +94,10 @@ WRONG += [
 
 
 def test_a_direction_needs_an_order() -> None:
-    assert load_recipe(recipe(encoder={"over_time": "none", "motion": [4]}, output=DIRECTION)).made == "direction"
+    assert (
+        load_recipe(recipe(encoder={"over_time": "none", "motion": [4]}, output=DIRECTION)).generated_labels
+        == "direction"
+    )
     by_place = recipe({"frames": 8}, {"over_time": "none"}, output=DIRECTION, attention={"score": "location"})
     assert load_recipe(by_place).videos == ["video"]
 
