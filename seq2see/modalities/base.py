@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from pydantic import create_model
 from torch import Tensor
 
-from seq2see.data.batches import Frames
+from seq2see.data.batches import Frames, Ragged
 from seq2see.data.columns import join_texts
-from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.files import whole_characters
@@ -354,6 +353,10 @@ class Modality(Field):
     def places(self, value: str, part: str = "") -> list[str] | None:
         """The names of the places of a value, or of its further ones; None where only the encoder knows them."""
         return None
+
+    def display(self, value: str) -> str:
+        """A value as messages and predictions name it."""
+        return value
 
     def shown(self, value: str) -> Drawable | None:
         """A value as a record to be drawn, cut as the model reads it: a subclass of `Drawable`, which names the class

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.batches import Ragged
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.media_files import Job, MediaSettings
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.modalities.base import Example, Modality, Schema
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Numbers
+from seq2see.data.batches import Numbers, Ragged
 from seq2see.data.image_files import (
     MAX_SIZED,
     AugmentSettings,
@@ -29,7 +29,6 @@ from seq2see.data.image_files import (
     size_of,
 )
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
 from seq2see.looks import Picture, Prediction

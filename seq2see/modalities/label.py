@@ -12,8 +12,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Setting
 
-from seq2see.data.batches import Labels
-from seq2see.data.store import Ragged
+from seq2see.data.batches import Labels, Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation import OutputType

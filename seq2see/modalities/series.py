@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from seq2see.data.batches import Frames, Numbers
+from seq2see.data.batches import Frames, Numbers, Ragged
 from seq2see.data.media_files import MediaError
 from seq2see.data.series_files import (
     MAX_NUMBERS,
@@ -32,7 +32,6 @@ from seq2see.data.series_files import (
     shorten,
     write_series,
 )
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.files import MEBIBYTE, read_json, write_bytes
 from seq2see.modalities.base import (

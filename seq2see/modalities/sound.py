@@ -18,10 +18,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
-from seq2see.data.batches import Frames
+from seq2see.data.batches import Frames, Ragged
 from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
 from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs

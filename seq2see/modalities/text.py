@@ -16,8 +16,7 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data import tokens
-from seq2see.data.batches import EOS, PAD, SOS, Nested, Sequences, pad_lists
-from seq2see.data.store import Ragged
+from seq2see.data.batches import EOS, PAD, SOS, Nested, Ragged, Sequences, pad_lists
 from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted

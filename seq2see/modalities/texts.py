@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Nested, flatten_document, nest, pad_lists
+from seq2see.data.batches import Nested, Ragged, flatten_document, nest, pad_lists
 from seq2see.data.sentences import join_texts, split_texts
-from seq2see.data.store import Ragged
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
 from seq2see.modalities.text import GivenText, TextField
 from seq2see.registry import Problem

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
+from seq2see.data.batches import Ragged
 from seq2see.data.image_files import Pixels, data_url
 from seq2see.data.media_files import MediaError
-from seq2see.data.store import Ragged
 from seq2see.data.video_files import CLIP_CACHE, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
@@ -47,15 +47,6 @@ def turned(value: str) -> str:
     'a.mp4'
     """
     return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS
-
-
-def named(value: str) -> str:
-    """A value for a person to read.
-
-    >>> named(turned("a.mp4")), named("a.mp4")
-    ('a.mp4 (backwards)', 'a.mp4')
-    """
-    return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
 
 
 # --- Clips changed at random while a model learns
@@ -170,6 +161,9 @@ class VideoField(MediaField):
             return f"{settings.frames} frames spread evenly"
         each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
         return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
+
+    def display(self, value: str) -> str:
+        return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
 
     def content(self, value: str) -> bytes:
         return super().content(value)[:-1] + value.endswith(BACKWARDS).to_bytes()

@@ -15,9 +15,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batches import SOS, Batch
+from seq2see.data.batches import SOS, Batch, Ragged, RaggedWriter
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Values, place_of
-from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Chosen

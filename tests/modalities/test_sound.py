@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from seq2see.data.batches import RaggedWriter
 from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, problem_of, read_sound, resample, samples_of
-from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.sound import (
