@@ -214,16 +214,17 @@ class Recipe(Settings):
     @property
     def read_by(self) -> dict[str, list[str]]:
         """{path: the inputs that are read by the encoder whose settings stand there}"""
-        found: dict[str, list[str]] = {}
+        names_by_path: dict[str, list[str]] = {}
         for name in self.inputs:
             if self.reader_of(name) in self.inputs:
-                found.setdefault(self.encoder_path(name), []).append(name)
-        return found
+                names_by_path.setdefault(self.encoder_path(name), []).append(name)
+        return names_by_path
 
     @property
     def encoders(self) -> dict[str, EncoderSettings]:
         """{path: settings} of the encoders that read some input, and of those that inputs have of their own."""
-        own = {f"inputs.{name}.encoder": one.encoder for name, one in self.inputs.items() if one.encoder is not None}
+        columns = {name: column for name, column in self.inputs.items() if column.encoder is not None}
+        own = {f"inputs.{name}.encoder": column.encoder for name, column in columns.items()}
         common = any(self.encoder_path(name) == "encoder" for name in self.inputs)
         return own | ({"encoder": self.encoder} if common else {})
 
