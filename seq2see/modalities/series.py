@@ -336,9 +336,7 @@ class SeriesFileField(SeriesField, MediaField):
 
     def series(self, value: str) -> Series:
         try:
-            values, named = self.decoder.arrays(value, self.settings)
-            names, times = json.loads(bytes(named))
-            return self._checked(Series(values, names, times))
+            return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
         except MediaError:
             raise
         except UserError as error:
