@@ -223,8 +223,8 @@ class Recipe(Settings):
     @property
     def encoders(self) -> dict[str, EncoderSettings]:
         """{path: settings} of the encoders that read some input, and of those that inputs have of their own."""
-        columns = {name: column for name, column in self.inputs.items() if column.encoder is not None}
-        own = {f"inputs.{name}.encoder": column.encoder for name, column in columns.items()}
+        columns = [(f"inputs.{name}.encoder", column.encoder) for name, column in self.inputs.items()]
+        own = {path: encoder for path, encoder in columns if encoder is not None}
         common = any(self.encoder_path(name) == "encoder" for name in self.inputs)
         return own | ({"encoder": self.encoder} if common else {})
 
