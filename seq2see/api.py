@@ -11,7 +11,7 @@ from typing import Any, overload
 import torch
 
 from seq2see.data.columns import OUTPUT, Values, group_references
-from seq2see.data.records import Data, is_frame, is_path
+from seq2see.data.tables import Data, is_frame
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
@@ -53,12 +53,11 @@ from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
+from seq2see.training.checkpoints import check_rows, check_sources, resumable, resumed_recipe, sources_of
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe
-from seq2see.training.progress import Progress, progress_unless
-from seq2see.training.reports import Listener
-from seq2see.training.resuming import check_rows, check_sources, resumable, resumed_recipe, sources_of
+from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
 
 __all__ = ["Model", "compare", "default_folder", "load", "train"]
@@ -342,16 +341,16 @@ class Model:
         the output is the direction of a video, each row of a table comes in both directions."""
         if isinstance(data, list) and data and all(isinstance(row, Values) for row in data):
             return list(data)
-        if self.recipe.made and isinstance(data, list) and data and all(OUTPUT in row for row in data):
+        if self.recipe.generated_labels and isinstance(data, list) and data and all(OUTPUT in row for row in data):
             return clean_rows(data, self.bundle.fields)  # they have their directions already
         fields = self.bundle.fields
-        if is_path(data):
+        if isinstance(data, str | Path):
             table, resolution = open_table(self.recipe, data, columns, fields=fields)
         else:
             table, resolution = held_table(self.recipe, data, columns, fields=fields)
         rows = list(with_directions(self.recipe, resolution.rows(table, filled=filled(self.recipe))))
         warn([*([resolution.note] if resolution.note else []), *table.notes])
-        return rows if is_path(data) else clean_rows(rows, fields)
+        return rows if isinstance(data, str | Path) else clean_rows(rows, fields)
 
     def seen(self, rows: Sequence[Mapping[str, str]]) -> TrainingOverlap | None:
         """Which of these rows the models were trained on; warns if there are any."""

@@ -18,36 +18,22 @@ from torch.nn.functional import linear
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
-from seq2see.settings.plugins import arguments_of, settings_from_constructor
+from seq2see.settings.plugins import arguments_of, part_registry
 from seq2see.symbols import Symbol, Symbols
 
 CellState = tuple[Tensor, ...]
 """What a cell carries from step to step: the output s_t first, then the rest (the LSTM's memory m_t)."""
 
-GIVEN = ("inputs", "size")
+KNOWN = ("inputs", "size")
 """Arguments of a cell's constructor that are known when it is built; the others are settings, beside `cell`."""
-
-
-def _derive(name: str, kind: type[Cell]) -> type[Settings]:
-    return settings_from_constructor(name, kind, NoSettings, given=GIVEN, named=False, direct=True)
-
-
-def _check(name: str, kind: Any) -> None:
-    """Refuse a class that could not work as a cell."""
-    if not (isinstance(kind, type) and issubclass(kind, Cell)):
-        raise TypeError(f"cell '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.cells.Cell")
-    if kind.forward is Cell.forward or not isinstance(getattr(kind, "gates", None), int):
-        raise TypeError(f"cell '{name}': {kind.__name__} states `gates` and writes `forward(projected, state)`")
-
-
-cells: Registry[type[Cell]] = Registry("cell", check=_check, derive=_derive)
+cells: Registry[type[Cell]] = part_registry("cell", lambda: Cell, methods=["gates", "forward"], known=KNOWN)
 
 
 class CellSettings(Settings):
     """A recurrent network of one or more layers."""
 
     parts = {"cell": Parts(cells.settings)}
-    cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="plain recurrent, GRU or LSTM")
+    cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
     size: Size = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="one above the other")
     dropout: Share = Field(0.0, description="between layers and on the output of the last")
@@ -57,8 +43,8 @@ class Cell(nn.Module):
     """A recurrent cell: parameters, products with the input, and the loop over a sequence.
 
     A kind of cell sets `gates` (rows of W and U, in multiples of `size`) and writes `forward`; `states` says how many
-    tensors it carries, `fused` may run a whole sequence faster. Constructor arguments beyond inputs and size are
-    options, which cell settings have by the same names.
+    tensors it carries, `fused` may run a whole sequence faster. Further constructor arguments are settings
+    of the same names.
     """
 
     gates: ClassVar[int]
@@ -318,5 +304,5 @@ class LSTM(Cell):
 def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
     """The cell of the settings' kind, with those of their options that its constructor takes."""
     kind = cells[settings.cell]
-    options = {argument.name for argument in arguments_of(kind)}.difference(GIVEN)
+    options = {argument.name for argument in arguments_of(kind)}.difference(KNOWN)
     return kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})

@@ -73,9 +73,7 @@ class EncoderDecoder(nn.Module):
             looks={name: views[name] for name in recipe.looked_at},
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
-            layers=DenseLayers(hidden_sizes(recipe), hidden_activation(recipe))
-            if recipe.output.numeric
-            else DenseLayers(),
+            layers=_dense_layers(recipe),
         )
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)

@@ -16,7 +16,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont, features
 from seq2see.errors import UserError, counted, nearest
 from seq2see.files import unwritable, write_bytes
 from seq2see.modalities.image import leftward
-from seq2see.seeing.fonts import Fonts, installed
+from seq2see.seeing.labels import Fonts, installed
 
 LIMITS = {"rotation": 20.0, "shear": 45.0, "blur": 10.0, "noise": 128.0, "ink": 1.0, "paper": 1.0, "elastic": 1.0}
 WHITE = 255

@@ -142,7 +142,7 @@ class Attention(nn.Module):
             window=window,
             weights=[f"{self.weight_equation()}, {over}"],
             context=self.choice.equation(),
-            given=self.choice.given,
+            given=self.choice.conditioned_on,
         )
 
     def weight_equation(self, **names: str) -> str:

@@ -76,7 +76,7 @@ class AttentionSettings(Settings):
     @property
     def conditions(self) -> str:
         """What the model's probabilities are given beside the input and the symbols so far; nothing for most."""
-        return "" if self.score == "none" else choices[self.choice].given
+        return "" if self.score == "none" else choices[self.choice].conditioned_on
 
     @property
     def zeros(self) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from seq2see.attention.normalisers import precise
 from seq2see.registry import Registry
 from seq2see.settings.base import NoSettings, Parts, Settings, Temperature, first_line
-from seq2see.settings.plugins import construct, settings_from_constructor
+from seq2see.settings.plugins import construct, part_registry
 
 LEAST = 1e-20
 
@@ -32,28 +32,17 @@ class Chosen:
     by_score: bool = False
 
 
-def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Choice)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"choice '{name}': {kind_name} is no subclass of seq2see.attention.Choice")
-
-
-def _derive(name: str, kind: type[Choice]) -> type[Settings]:
-    """Settings of a choice that a plug-in brings: the arguments of its constructor."""
-    return settings_from_constructor(name, kind, NoSettings, named=False, direct=True)
-
-
-choices: Registry[type[Choice]] = Registry("choice", check=_check, derive=_derive)
+choices: Registry[type[Choice]] = part_registry("choice", lambda: Choice, methods=["forward"])
 
 
 class Choice(nn.Module):
     """Turns weights into the shares of the places in the context; a kind writes `forward`.
 
-    The arguments of a kind's constructor are its settings. given: what the model's probabilities are conditioned on
+    The arguments of a kind's constructor are its settings. conditioned_on: what the model's probabilities depend on
     beside its input, where a place is drawn.
     """
 
-    given: ClassVar[str] = ""
+    conditioned_on: ClassVar[str] = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +101,7 @@ class Hard(Choice):
     """
 
     Settings = HardSettings
-    given = "the places chosen"
+    conditioned_on = "the places chosen"
     learned = "learned by its score"
 
     @classmethod

@@ -10,25 +10,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from seq2see.registry import Registry
-from seq2see.settings.base import NoSettings, Settings, first_line
-from seq2see.settings.plugins import settings_from_constructor
+from seq2see.settings.base import first_line
+from seq2see.settings.plugins import part_registry
 
 HIDDEN = -1e9
 """The energy of padding: far below any real one, and its square is still finite in single precision."""
 
 
-def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Normaliser)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"normaliser '{name}': {kind_name} is no subclass of seq2see.attention.Normaliser")
-
-
-def _derive(name: str, kind: type[Normaliser]) -> type[Settings]:
-    """Settings of a normaliser that a plug-in brings: the arguments of its constructor."""
-    return settings_from_constructor(name, kind, NoSettings, named=False, direct=True)
-
-
-normalisers: Registry[type[Normaliser]] = Registry("normaliser", check=_check, derive=_derive)
+normalisers: Registry[type[Normaliser]] = part_registry("normaliser", lambda: Normaliser, methods=["forward"])
 
 
 class Normaliser(nn.Module):

@@ -15,7 +15,7 @@ from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.registry import Registry
 from seq2see.settings.base import NoSettings, Settings, Size
-from seq2see.settings.plugins import construct, settings_from_constructor
+from seq2see.settings.plugins import construct, part_registry
 
 Positions = int | Int[Tensor, " queries"]
 """The number t (from 0) of the step that a query belongs to: one for all queries, or one for each."""
@@ -34,17 +34,7 @@ class Window:
     bias: Float[Tensor, "batch queries window"] | None
 
 
-def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Scope)):
-        raise TypeError(f"scope '{name}': {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Scope")
-
-
-def _derive(name: str, kind: type[Scope]) -> type[Settings]:
-    """Settings of a scope that a plug-in brings: its constructor's arguments beside `view` and `query`."""
-    return settings_from_constructor(name, kind, NoSettings, given=("view", "query"), named=False, direct=True)
-
-
-scopes: Registry[type[Scope]] = Registry("scope", check=_check, derive=_derive)
+scopes: Registry[type[Scope]] = part_registry("scope", lambda: Scope, methods=["window"], known=("view", "query"))
 
 
 class Scope(nn.Module):
@@ -211,7 +201,7 @@ class LocalMonotonic(Local):
 class PredictedSettings(WindowSettings):
     """A window around a predicted p_t."""
 
-    size: Size = Field(128, description="size of W_q q and W_k k, and of a predicted p_t")
+    size: Size = Field(128, description="hidden size of the score, and of the network that predicts p_t")
 
 
 @scopes.register("local-predicted")

@@ -24,18 +24,17 @@ from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Settings, Size, first_line
-from seq2see.settings.plugins import settings_from_constructor
+from seq2see.settings.plugins import check_subclass, settings_from_constructor
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
-GIVEN = ("query", "key", "axes")
+KNOWN = ("query", "key", "axes")
 """Arguments of a score's constructor that are known when it is built."""
 
 
 def _check_class(name: str, kind: Any) -> None:
     """Refuse a class that could not work as a score."""
     what = f"score '{name}'"
-    if not (isinstance(kind, type) and issubclass(kind, Score)):
-        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of seq2see.attention.Score")
+    check_subclass(what, kind, Score)
     if kind.energies is Score.energies and kind.forward is Score.forward:
         raise TypeError(f"{what}: {kind.__name__} writes neither energies(query, keys) nor forward(query, candidates)")
     if list(inspect.signature(kind).parameters)[:2] != ["query", "key"]:
@@ -46,9 +45,9 @@ def _derive(name: str, kind: type[Score]) -> type[ScoreSettings]:
     """Settings of a score that a plug-in brings: keys that ours have too, all others under `attention.options`."""
     from seq2see.attention.build import AttentionSettings  # which is built of the settings below
 
-    given = (*GIVEN, *AttentionSettings.model_fields)
+    known = (*KNOWN, *AttentionSettings.model_fields)
     keys = {key: field for settings in OWN_SETTINGS for key, field in settings.model_fields.items()}
-    return settings_from_constructor(name, kind, ScoreSettings, given=given, keys=keys, named=False)
+    return settings_from_constructor(name, kind, ScoreSettings, known=known, keys=keys, named=False)
 
 
 scores: Registry[type[Score]] = Registry("score", check=_check_class, derive=_derive)
@@ -67,7 +66,7 @@ class ScoreSettings(Settings):
 class SizedScoreSettings(ScoreSettings):
     """A score that compares projections of query and place."""
 
-    size: Size = Field(128, description="size of W_q q and W_k k, and of a predicted p_t")
+    size: Size = Field(128, description="hidden size of the score, and of the network that predicts p_t")
 
 
 class DeepSettings(SizedScoreSettings):

@@ -233,7 +233,7 @@ class TwoLevelAttention(nn.Module):
             context=self.smaller.choice.equation(place="w_ij", weight="a_tij"),
             place="w_ij",
             larger="e_i of sentences likewise, with k_i = h_i",
-            given=self.smaller.choice.given,
+            given=self.smaller.choice.conditioned_on,
         )
 
     def parameter_symbols(self) -> Symbols:

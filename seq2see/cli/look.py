@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import parse_input
-from seq2see.cli.looks import check_looks
 from seq2see.cli.parser import (
     Arguments,
     Parser,
@@ -19,7 +18,7 @@ from seq2see.cli.parser import (
     program,
     say,
 )
-from seq2see.cli.predict import answer_of
+from seq2see.cli.predict import answer_of, check_looks
 from seq2see.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def run(args: Arguments) -> None:
     if args.theme is not None and args.out.suffix.lower() == ".json":
         raise UserError("--theme: a .json file has no colours")
     from seq2see.api import load
-    from seq2see.seeing import save
+    from seq2see.seeing.figure import save
     from seq2see.seeing.style import theme_named
 
     if args.theme is not None:

@@ -6,15 +6,17 @@ With --to the predictions are written to a table, and printed only with --json.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from seq2see.cli.inputs import chunked, load_model, read_inputs
-from seq2see.cli.looks import LooksWriter, image_writer
 from seq2see.cli.parser import (
     Arguments,
     Parser,
@@ -33,90 +35,9 @@ from seq2see.progress import Meter
 if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.cli.inputs import InputSource, Item
-    from seq2see.looks import Prediction
+    from seq2see.looks import Looks, Prediction
     from seq2see.pipeline.inputs import Notices
     from seq2see.recipe import Recipe
-
-
-NAMES = ("prediction", "score")
-
-
-def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
-    """Refuse to overwrite the input table unless that is allowed."""
-    if file is None:
-        raise UserError("--to needs --file: it writes that table with predictions added")
-    if not overwrite and to.exists() and file.exists() and to.samefile(file):
-        raise UserError(f"--to {to} is the table of --file; give another path, or --overwrite to replace it")
-
-
-def write_back(
-    path: Path, inputs: InputSource, predictions: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool
-) -> None:
-    """Write the rows with their predictions; scored: outputs have a score."""
-    from seq2see.data.tables import write
-
-    ranks = columns_for(n_best, inputs.columns, scored=scored)
-    added = [name for names in ranks for name in names]
-    written, meter = 0, Meter()
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal written
-        for item, prediction in predictions:
-            written += 1
-            meter("rows predicted", written)
-            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), None if prediction.reason else prediction.score)]
-            ranked += [(other.text, other.score) for other in prediction.alternatives]
-            row = dict(item.row)
-            row |= {
-                column: _relative_path(path, item.inputs[name], row[column]) for name, column in inputs.files.items()
-            }
-            if isinstance(prediction.image, str):
-                ranked[0] = (_relative_path(path, prediction.image, prediction.image), prediction.score)
-            for names, values in zip(ranks, ranked, strict=False):
-                row |= zip(names, values, strict=False)
-            yield row
-
-    try:
-        write(path, rows(), [*inputs.columns, *added])
-    finally:
-        meter.close()
-    own = [name for rank in range(n_best) for name in _names(1, rank) if name in inputs.columns]
-    why = f" (the table already has {', '.join(own)})" if own else ""
-    say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
-
-
-def _relative_path(table: Path, file: str, written: str) -> str:
-    """A file path relative to the new table, unless it is absolute."""
-    return written if not written.strip() or Path(written).is_absolute() else os.path.relpath(file, table.parent)
-
-
-def answer_of(prediction: Prediction) -> str:
-    """The answer as text; vectors in a form that can be read back."""
-    if prediction.vector is None:
-        return "" if prediction.answer is None else str(prediction.answer)
-    from seq2see.modalities.vector import written
-
-    return written(prediction.vector)
-
-
-def columns_for(n_best: int, taken: Collection[str], *, scored: bool = True) -> list[tuple[str, ...]]:
-    """(prediction, score) columns for each rank; with a suffix if the table already has columns of these names.
-
-    >>> columns_for(2, ["word"])
-    [('prediction', 'score'), ('prediction_2', 'score_2')]
-    >>> columns_for(2, ["word", "score"])
-    [('prediction_run2', 'score_run2'), ('prediction_run2_2', 'score_run2_2')]
-    """
-    for run in count(1):
-        columns = [_names(run, rank)[: 1 + scored] for rank in range(n_best)]
-        if not any(name in taken for names in columns for name in names):
-            return columns
-    raise AssertionError("unreachable")
-
-
-def _names(run: int, rank: int) -> tuple[str, ...]:
-    ending = ("" if run == 1 else f"_run{run}") + ("" if rank == 0 else f"_{rank + 1}")
-    return tuple(f"{name}{ending}" for name in NAMES)
 
 
 EXAMPLES = (
@@ -257,3 +178,189 @@ def _lines(prediction: Prediction) -> str:
         return answer_of(prediction)
     ranked = [(prediction.score, prediction.answer), *((other.score, other.text) for other in prediction.alternatives)]
     return "\n".join(f"{score:.4f}\t{text}" for score, text in ranked)
+
+
+# ---------------- A table with predictions (--to)
+
+NAMES = ("prediction", "score")
+
+
+def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
+    """Refuse to overwrite the input table unless that is allowed."""
+    if file is None:
+        raise UserError("--to needs --file: it writes that table with predictions added")
+    if not overwrite and to.exists() and file.exists() and to.samefile(file):
+        raise UserError(f"--to {to} is the table of --file; give another path, or --overwrite to replace it")
+
+
+def write_back(
+    path: Path, inputs: InputSource, predictions: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool
+) -> None:
+    """Write the rows with their predictions; scored: outputs have a score."""
+    from seq2see.data.tables import write
+
+    ranks = columns_for(n_best, inputs.columns, scored=scored)
+    added = [name for names in ranks for name in names]
+    written, meter = 0, Meter()
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for item, prediction in predictions:
+            written += 1
+            meter("rows predicted", written)
+            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), None if prediction.reason else prediction.score)]
+            ranked += [(other.text, other.score) for other in prediction.alternatives]
+            row = dict(item.row)
+            row |= {
+                column: _relative_path(path, item.inputs[name], row[column]) for name, column in inputs.files.items()
+            }
+            if isinstance(prediction.image, str):
+                ranked[0] = (_relative_path(path, prediction.image, prediction.image), prediction.score)
+            for names, values in zip(ranks, ranked, strict=False):
+                row |= zip(names, values, strict=False)
+            yield row
+
+    try:
+        write(path, rows(), [*inputs.columns, *added])
+    finally:
+        meter.close()
+    own = [name for rank in range(n_best) for name in _names(1, rank) if name in inputs.columns]
+    why = f" (the table already has {', '.join(own)})" if own else ""
+    say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
+
+
+def _relative_path(table: Path, file: str, written: str) -> str:
+    """A file path relative to the new table, unless it is absolute."""
+    return written if not written.strip() or Path(written).is_absolute() else os.path.relpath(file, table.parent)
+
+
+def answer_of(prediction: Prediction) -> str:
+    """The answer as text; vectors in a form that can be read back."""
+    if prediction.vector is None:
+        return "" if prediction.answer is None else str(prediction.answer)
+    from seq2see.modalities.vector import written
+
+    return written(prediction.vector)
+
+
+def columns_for(n_best: int, taken: Collection[str], *, scored: bool = True) -> list[tuple[str, ...]]:
+    """(prediction, score) columns for each rank; with a suffix if the table already has columns of these names.
+
+    >>> columns_for(2, ["word"])
+    [('prediction', 'score'), ('prediction_2', 'score_2')]
+    >>> columns_for(2, ["word", "score"])
+    [('prediction_run2', 'score_run2'), ('prediction_run2_2', 'score_run2_2')]
+    """
+    for run in count(1):
+        columns = [_names(run, rank)[: 1 + scored] for rank in range(n_best)]
+        if not any(name in taken for names in columns for name in names):
+            return columns
+    raise AssertionError("unreachable")
+
+
+def _names(run: int, rank: int) -> tuple[str, ...]:
+    ending = ("" if run == 1 else f"_run{run}") + ("" if rank == 0 else f"_{rank + 1}")
+    return tuple(f"{name}{ending}" for name in NAMES)
+
+
+# ---------------- Attention (--looks PATH) and the images that a model outputs (--pictures DIR)
+
+FORMATS = (".png", ".svg", ".html", ".json")
+LINES = ".jsonl"
+
+
+class LooksWriter:
+    """Writes attention to a folder (one image per input), a .jsonl file (one line per input) or one image file."""
+
+    def __init__(self, path: str, *, count: int | None):
+        self.path = Path(path)
+        suffix = self.path.suffix.lower()
+        self._lines: TextIO | None = None
+        self._number = 0
+        self._single = suffix in FORMATS and not self.path.is_dir()
+        if self._single and count != 1:
+            raise UserError(
+                f"--looks {path}: an image shows one input, got {count or 'several'}; give a folder or a {LINES} file"
+            )
+        if not self._single and suffix != LINES and suffix and not self.path.is_dir():
+            allowed = ", ".join((*FORMATS, LINES))
+            raise UserError(f"--looks {path}: unknown suffix '{self.path.suffix}'; allowed: a folder, {allowed}, or -")
+        try:
+            if suffix == LINES:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._lines = self.path.open("w", encoding="utf-8")
+            elif not self._single:
+                self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--looks {path}: cannot write: {error.strerror or error}") from None
+
+    def add(self, prediction: Prediction) -> None:
+        """Write the looks of the next prediction."""
+        self._number += 1
+        looks = prediction.looks
+        if self._lines is not None:
+            self._lines.write(json.dumps(looks.to_dict(), ensure_ascii=False) + "\n")
+            return
+        if prediction.reason and not self._single:
+            return  # no answer, no image; numbers follow the inputs
+        check_looks(looks)
+        if self._single:
+            looks.save(self.path)
+        else:
+            looks.save(self.path / f"{self._number:05d}{_name_part(prediction.input)}.png")
+
+    def close(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+
+
+def image_writer(folder: Path | None, *, outputs_images: bool) -> ImageWriter | None:
+    """The writer of a model's output images; None if it does not output images."""
+    if outputs_images and folder is None:
+        raise UserError("the model outputs images: give a folder for them with --pictures DIR")
+    if not outputs_images and folder is not None:
+        raise UserError("--pictures: this model does not output images (use --looks to draw where it looked)")
+    return None if folder is None else ImageWriter(folder)
+
+
+class ImageWriter:
+    """Writes images to a folder, one .png each, numbered and named after the inputs."""
+
+    def __init__(self, folder: Path):
+        self.folder, self._number = folder, 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--pictures {folder}: cannot write: {error.strerror or error}") from None
+
+    def save_images(self, predictions: Iterator[tuple[Item, Prediction]]) -> Iterator[tuple[Item, Prediction]]:
+        """Pass predictions on, with the path of each image in place of its pixels."""
+        from PIL import Image
+
+        for item, prediction in predictions:
+            self._number += 1
+            if prediction.reason:
+                yield item, prediction
+                continue
+            assert prediction.image is not None
+            assert not isinstance(prediction.image, str)
+            stems = [Path(str(value)).stem for value in item.inputs.values()]
+            path = self.folder / f"{self._number:05d}{_name_part(' '.join(stems))}.png"
+            try:
+                Image.fromarray(prediction.image).save(path)
+            except OSError as error:
+                raise UserError(f"{path}: cannot write: {error.strerror or error}") from None
+            yield item, replace(prediction, image=str(path))
+
+
+def check_looks(looks: Looks) -> None:
+    """Raise a UserError if the model has no attention."""
+    if not looks.maps:
+        raise UserError(looks.reason or "this model has no attention: there is nothing to draw")
+
+
+def _name_part(value: object) -> str:
+    """'-hello' for the input 'hello': the part of a file name that says what it shows."""
+    words = " ".join(map(str, value.values())) if isinstance(value, dict) else str(value or "")
+    short = re.sub(r"[^\w]+", "-", words).strip("-")[:40]
+    return f"-{short}" if short else ""

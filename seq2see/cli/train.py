@@ -50,14 +50,14 @@ def arguments(parser: Parser) -> None:
 def run(args: Arguments) -> None:
     _check(args)
     folder = _folder(args)
-    from seq2see import api
+    from seq2see.api import train
     from seq2see.data.tables import locate
 
     table, beside = (None, None) if args.data is None else locate(args.data)
     if args.resume:
         beside = None  # a resumed run keeps its dev rows unless --dev is given
     with _listeners(folder, args) as listeners:
-        api.train(
+        train(
             args.recipe,
             table,
             dev=beside if args.dev is None else locate(args.dev)[0],
@@ -83,7 +83,7 @@ def run(args: Arguments) -> None:
 @contextmanager
 def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
     """The listeners of the run: the terminal, and with --studio a page."""
-    from seq2see.training.progress import Progress
+    from seq2see.training.reports import Progress
 
     with closing(Progress()) as progress:
         if not args.studio:

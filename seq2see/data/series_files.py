@@ -43,6 +43,24 @@ class Series(Drawable):
     def __len__(self) -> int:
         return len(self.values)
 
+    def to_arrays(self) -> list[NDArray[Any]]:
+        """The numbers, and the names of channels and steps as JSON in UTF-8."""
+        return [self.values, np.frombuffer(json.dumps([self.names, self.times]).encode(), dtype=np.uint8)]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]]) -> Series:
+        """What `to_arrays` gave, perhaps in a process that a file controls: anything else is a MediaError."""
+        values, named = arrays
+        try:
+            names, times = json.loads(named.tobytes())
+            if values.ndim != 2 or values.dtype != np.float64 or len(times) not in (0, len(values)):
+                raise ValueError("arrays of other shapes")
+            if not all(isinstance(name, str) for name in [*names, *times]):
+                raise ValueError("names that are no texts")
+        except (ValueError, TypeError, RecursionError):
+            raise MediaError("its decoder did not return a series") from None
+        return cls(values, names, times)
+
     @property
     def channels(self) -> int:
         return int(self.values.shape[1])
@@ -133,10 +151,7 @@ class SeriesInput(MediaSettings):
         return self.longest
 
     def decode(self, path: str) -> list[NDArray[Any]]:
-        """The numbers, and the names of channels and steps as JSON in UTF-8."""
-        series = read_series(path, self)
-        named = json.dumps([series.names, series.times]).encode()
-        return [series.values, np.frombuffer(named, dtype=np.uint8)]
+        return read_series(path, self).to_arrays()
 
     def check(self, recipe: Any, path: str) -> Iterator[Problem]:
         yield from _check_names(self.names, path)
@@ -309,13 +324,13 @@ def _number(value: Any, step: int, channel: int) -> float:
     return number
 
 
-def write_series(values: NDArray[np.floating], *, digits: int = 17) -> str:
-    """Numbers as text that `parse_series` reads.
+def write_series(values: Values) -> str:
+    """Numbers as text that `parse_series` reads, each in as few digits as tell it from all others.
 
     >>> write_series(np.array([[1.0, 2.0], [3.0, np.nan]])), write_series(np.array([[1.0], [2.5]]))
     ('1 2; 3 nan', '1 2.5')
     """
-    steps = [" ".join(f"{number:.{digits}g}" for number in step) for step in values.tolist()]
+    steps = [" ".join(repr(number).removesuffix(".0") for number in step) for step in values.tolist()]
     if values.shape[1] == 1:
         return " ".join(steps)
     return "; ".join(steps) + (";" if len(steps) == 1 else "")

@@ -83,7 +83,7 @@ class VideoInput(MediaSettings):
             yield from no_effect(self, path, keys, reason)
         elif self.rate:
             yield from no_effect(self, path, ["every"], f"rate: {self.rate:g} frames a second are read")
-        if recipe.made is not None:
+        if recipe.generated_labels is not None:
             yield from self._check_direction(path)
 
     def _check_direction(self, path: str) -> Iterator[Problem]:

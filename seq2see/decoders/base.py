@@ -33,7 +33,7 @@ from seq2see.settings.base import (
     no_effect,
 )
 from seq2see.settings.columns import OutputColumn
-from seq2see.settings.plugins import constructor_values, settings_from_constructor
+from seq2see.settings.plugins import check_subclass, constructor_values, settings_from_constructor
 from seq2see.symbols import Symbols, default_symbols
 
 if TYPE_CHECKING:
@@ -41,21 +41,19 @@ if TYPE_CHECKING:
 
 # --- Settings
 
-GIVEN = ("settings", "attention", "conditions")
+KNOWN = ("settings", "attention", "conditions")
 """Arguments of a decoder's constructor that are known when it is built."""
 
 
 def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Decoder)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"decoder '{name}': {kind_name} is no subclass of seq2see.decoders.Decoder")
+    check_subclass(f"decoder '{name}'", kind, Decoder)
     _check_taught(name, kind)
 
 
 def _derive(name: str, kind: type[Decoder]) -> type[DecoderSettings]:
     """Settings of a decoder that a plug-in brings."""
     base = OwnAnswerSettings if kind.one_step else OwnDecoderSettings
-    return settings_from_constructor(name, kind, base, given=GIVEN)
+    return settings_from_constructor(name, kind, base, known=KNOWN)
 
 
 decoders: Registry[type[Decoder]] = Registry("decoder", check=_check, derive=_derive)

@@ -140,7 +140,7 @@ LayerLook = Callable[[int, Tensor], Tensor]
 
 
 class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenSettings):
-    """Layers of self-attention over what was written; for a label layers of looks and thoughts."""
+    """Layers of self-attention over what was written; for labels, cross attention and feed-forward layers."""
 
     writes = ("text", "label")
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
@@ -173,7 +173,7 @@ class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenS
         yield from self._check_memory(recipe, path)
 
     def _check_memory(self, recipe: Recipe, path: str) -> Iterator[Problem]:
-        """A start stays in sight where nothing else tells what to write: the rest would be of no input."""
+        """Limited memory must not lose the start summary where that is all the decoder knows of its input."""
         if self.memory is None or not recipe.started_by or recipe.looked_at or recipe.fed_every_step:
             return
         summary = f"the summary of {', '.join(recipe.started_by)} joins <sos> alone"
@@ -182,7 +182,7 @@ class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenS
         yield Problem(f"{path}.memory", f"{message}; allowed: {allowed}", "memory")
 
     def _unused_in_one_step(self, path: str) -> Iterator[Problem]:
-        """For a label its layers look at places and think; there is nothing written before."""
+        """Settings of self-attention have no effect on a label, which is decoded in one step."""
         reason = "a label is decoded in one step, with no symbol before it to look at"
         keys = ["positions", "longest", "memory", "embedding", "tied"]
         yield from no_effect(self, path, keys, reason)

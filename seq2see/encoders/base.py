@@ -17,7 +17,7 @@ from seq2see.memory import EncoderMap, LayoutKind, Places, View
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Share, Size, first_line
 from seq2see.settings.columns import ENCODERS, EncoderSettings
-from seq2see.settings.plugins import arguments_of, constructor_values, settings_from_constructor
+from seq2see.settings.plugins import arguments_of, check_subclass, constructor_values, settings_from_constructor
 
 if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
@@ -141,7 +141,7 @@ KEYS: dict[str, FieldInfo] = {
 }
 """Settings that encoders of many kinds have, so that one of a plug-in can take the place of another."""
 
-GIVEN = ("embedding", "symbols", "channels")
+KNOWN = ("embedding", "symbols", "channels")
 """Arguments of an encoder's constructor that are known when it is built."""
 
 
@@ -163,16 +163,14 @@ class OwnReaderSettings(OwnEncoderSettings):
 
 
 def _check(name: str, kind: Any) -> None:
-    if not (isinstance(kind, type) and issubclass(kind, Encoder)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"encoder '{name}': {kind_name} is no subclass of seq2see.encoders.Encoder")
+    check_subclass(f"encoder '{name}'", kind, Encoder)
 
 
 def _derive(name: str, kind: type[Encoder]) -> type[EncoderSettings]:
     """Settings of an encoder that a plug-in brings."""
     embedded = any(argument.name == "embedding" for argument in arguments_of(kind))
     base = OwnReaderSettings if embedded else OwnEncoderSettings
-    return settings_from_constructor(name, kind, base, given=GIVEN, keys=KEYS, reads=tuple(kind.reads))
+    return settings_from_constructor(name, kind, base, known=KNOWN, keys=KEYS, reads=tuple(kind.reads))
 
 
 encoders: Registry[type[Encoder]] = Registry("encoder", settings=ENCODERS, check=_check, derive=_derive)

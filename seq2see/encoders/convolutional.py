@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RowSettings(CellSettings):
-    """A recurrent network along the rows of a map of a picture, which places of a line know their neighbours by."""
+    """A recurrent network along each row of the feature map, so that places know their neighbours."""
 
     bidirectional: bool = Field(True, description="both ways along each row, the states joined")
 

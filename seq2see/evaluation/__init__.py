@@ -5,7 +5,7 @@ Metrics are registered in `METRICS`, baselines in `BASELINES`.
 
 from __future__ import annotations
 
-from seq2see.evaluation import labels, ngrams, strings  # noqa: F401 - they register metrics
+from seq2see.evaluation import ngrams, strings  # noqa: F401 - they register metrics
 from seq2see.evaluation.baselines import (
     BASELINES,
     BagOfWords,
@@ -20,7 +20,6 @@ from seq2see.evaluation.baselines import (
 from seq2see.evaluation.baselines import from_dict as baseline_from_dict
 from seq2see.evaluation.bootstrap import Comparison, Interval, mean_interval, metric_interval, paired_bootstrap
 from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
-from seq2see.evaluation.labels import perplexity
 from seq2see.evaluation.metrics import (
     METRICS,
     Metric,
@@ -34,6 +33,7 @@ from seq2see.evaluation.metrics import (
     lookup,
     measure,
     metrics_for,
+    perplexity,
     registered_name,
     symbols,
 )

@@ -16,8 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from seq2see.data.sentences import split_sentences
 from seq2see.data.tokens import split_words
 from seq2see.errors import UserError
-from seq2see.evaluation.labels import perplexity
-from seq2see.evaluation.metrics import AppliesTo, OutputType, Rows, applies, lookup, measure
+from seq2see.evaluation.metrics import AppliesTo, OutputType, Rows, applies, lookup, measure, perplexity
 from seq2see.files import shortened
 from seq2see.registry import Registry
 

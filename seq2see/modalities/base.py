@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from pydantic import create_model
 from torch import Tensor
 
-from seq2see.data.batches import Frames
+from seq2see.data.batches import Frames, Ragged
 from seq2see.data.columns import join_texts
-from seq2see.data.store import Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.files import whole_characters
 from seq2see.looks import Drawable, Prediction
 from seq2see.registry import Registry
 from seq2see.settings.columns import INPUTS, OUTPUTS, ColumnSettings, InputColumn, OutputColumn
+from seq2see.settings.plugins import check_subclass
 
 Column = Any
 """A column of a batch: Sequences, Nested, Labels, Images, Numbers, .. Whatever it is, it has `to(device)`."""
@@ -331,7 +331,7 @@ class Field(ABC):
 
 class Modality(Field):
     """A kind of input. hidden_parts: the places that can be hidden one by one, its own ("") or further ones; drawable:
-    `shown` draws its values."""
+    `to_drawable` draws its values."""
 
     hidden_parts: ClassVar[tuple[str, ...]] = ()
     drawable: ClassVar[bool] = False
@@ -341,7 +341,7 @@ class Modality(Field):
         """The setting that cuts a value, for messages."""
         return ""
 
-    def beside(self, output: Field) -> None:
+    def after_output(self, output: Field) -> None:
         """Called with the output's field once that is settled or loaded: for what an input can only know from there."""
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
@@ -354,7 +354,11 @@ class Modality(Field):
         """The names of the places of a value, or of its further ones; None where only the encoder knows them."""
         return None
 
-    def shown(self, value: str) -> Drawable | None:
+    def display(self, value: str) -> str:
+        """A value as messages and predictions name it."""
+        return value
+
+    def to_drawable(self, value: str) -> Drawable | None:
         """A value as a record to be drawn, cut as the model reads it: a subclass of `Drawable`, which names the class
         that draws attention over it. None where there is nothing to draw; `drawable` says whether there ever is."""
         return None
@@ -423,12 +427,7 @@ def _derive(base: Any, name: str, kind: type) -> Any:
 
 
 def _check(base: type, name: str, kind: Any) -> None:
-    """Refuse a class that could not read or write a column."""
-    if not (isinstance(kind, type) and issubclass(kind, base)):
-        kind_name = getattr(kind, "__name__", kind)
-        raise TypeError(f"'{name}': {kind_name} is no subclass of seq2see.modalities.{base.__name__}")
-    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
-        raise TypeError(f"'{name}': {kind.__name__} does not write {', '.join(missing)}")
+    check_subclass(f"kind '{name}'", kind, base)
 
 
 inputs: Registry[type[Modality]] = Registry(
@@ -446,5 +445,5 @@ def field_of(settings: Any, *, output: bool) -> type[Field]:
 
 
 def file_of(folder: Path, what: str, name: str, *, suffix: str) -> Path:
-    """`vocabulary-word.txt`: names of inputs are free, so what a file system might mind is escaped."""
+    """`vocabulary-word.txt`: names of inputs are arbitrary, so unsafe characters are escaped."""
     return Path(folder) / f"{what}-{quote(name, safe='')}{suffix}"

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.batches import Ragged
 from seq2see.data.feature_store import FeatureStore
 from seq2see.data.media_files import Job, MediaSettings
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.modalities.base import Example, Modality, Schema
 
@@ -32,7 +32,7 @@ class FileDecoder:
     """Decodes files in this process; a server's fields have another one, which has them decoded beforehand (here:
     False)."""
 
-    here: ClassVar[bool] = True
+    in_process: ClassVar[bool] = True
 
     def arrays(self, path: str, settings: MediaSettings) -> list[NDArray[Any]]:
         """A decoded file; a MediaError where it cannot be used."""
@@ -68,7 +68,7 @@ class MediaField(Modality):
         return self.features.read(values)
 
     def file(self, value: str) -> str:
-        """The path of the file that a value speaks of."""
+        """The path of a value's file."""
         return value
 
     def clean(self, value: str) -> str:

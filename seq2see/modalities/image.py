@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Numbers
+from seq2see.data.batches import Numbers, Ragged
 from seq2see.data.image_files import (
     MAX_SIZED,
     AugmentSettings,
@@ -29,7 +29,6 @@ from seq2see.data.image_files import (
     size_of,
 )
 from seq2see.data.media_files import Job, MediaError
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.evaluation import OutputType
 from seq2see.looks import Picture, Prediction
@@ -102,7 +101,7 @@ LEFTWARD = ("R", "AL")
 def leftward(symbols: Iterable[tuple[str, int]]) -> bool:
     """Whether most letters of symbols, each with how often it occurs, are written from right to left.
 
-    Digits and marks have no say in it: they stand in texts of both kinds.
+    Digits and punctuation are ignored: they occur in both directions.
 
     >>> leftward([("\u05d0", 3), ("a", 2), ("7", 9)]), leftward([("ab", 1), ("\u0627", 1)])
     (True, False)
@@ -159,7 +158,7 @@ class ImageField(MediaField):
     def describe(self, name: str, size: int | None, *, exact: bool) -> str:
         return _described(self, name)
 
-    def beside(self, output: Field) -> None:
+    def after_output(self, output: Field) -> None:
         """A picture of text is read the way its text is written, of which its vocabulary keeps count."""
         known = getattr(output, "vocabulary", None)
         if self.settings.direction == "auto" and known is not None:
@@ -174,7 +173,7 @@ class ImageField(MediaField):
 
     def width(self, value: str) -> int:
         try:
-            if self.decoder.here:  # the head of the file is enough
+            if self.decoder.in_process:  # the head of the file is enough
                 height, width = size_of(value, self.settings)
             else:
                 height, width = self.decoder.arrays(value, self.settings)[0].shape[1:]
@@ -182,12 +181,12 @@ class ImageField(MediaField):
             raise UserError(f"{value}: {error}") from None
         return max(height * width // CELL, 1)
 
-    def shown(self, value: str) -> Picture:
+    def to_drawable(self, value: str) -> Picture:
         """The picture as the model is shown it, only larger: a person sees more than a network is given."""
-        return Picture(self._one(value, None, self._larger).transpose(1, 2, 0))
+        return Picture(self._load(value, None, self._larger).transpose(1, 2, 0))
 
     def preview(self, example: Example) -> dict[str, Any]:
-        return pixels_preview(self.shown(example.value).pixels)
+        return pixels_preview(self.to_drawable(example.value).pixels)
 
     def occlusion(self, column: Any, part: str = "", shape: Sequence[int] = (), *, changes: bool = False) -> Occlusion:
         rows, columns = shape if len(shape) == 2 else (1, shape[0])
@@ -230,13 +229,13 @@ class ImageField(MediaField):
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
-            pictures = list(pool.map(self._one, values, randoms))
+            pictures = list(pool.map(self._load, values, randoms))
         widths = [picture.shape[-1] for picture in pictures]
         most = max(widths, default=1)
         padded = [np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[-1])), mode="edge") for one in pictures]
         return Pictures(torch.from_numpy(np.stack(padded)), torch.tensor(widths), leftward=self.leftward)
 
-    def _one(
+    def _load(
         self, value: str, random: np.random.Generator | None, settings: ImageInput | None = None
     ) -> NDArray[np.uint8]:
         try:
@@ -317,7 +316,7 @@ class ImageOutputField(MediaField, NumericOutput):
 
 def check_picture(decoder: FileDecoder, path: str, settings: ImageInput) -> None:
     """A MediaError where a picture cannot be used."""
-    if not decoder.here:
+    if not decoder.in_process:
         decoder.arrays(path, settings)
     elif (problem := problem_of(path, settings)) is not None:
         raise MediaError(problem)

@@ -12,8 +12,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Setting
 
-from seq2see.data.batches import Labels
-from seq2see.data.store import Ragged
+from seq2see.data.batches import Labels, Ragged
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation import OutputType
@@ -169,7 +168,7 @@ class LabelField(Output):
 
 
 def _name(value: str) -> str:
-    """Spaces around a label are a slip of the pen, not part of it."""
+    """The label without the spaces around it."""
     name = whole_characters(value).strip()
     if not name:
         raise UserError("the label is empty")

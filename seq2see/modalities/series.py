@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from seq2see.data.batches import Frames, Numbers
+from seq2see.data.batches import Frames, Numbers, Ragged
 from seq2see.data.media_files import MediaError
 from seq2see.data.series_files import (
     MAX_NUMBERS,
@@ -32,7 +32,6 @@ from seq2see.data.series_files import (
     shorten,
     write_series,
 )
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.files import MEBIBYTE, read_json, write_bytes
 from seq2see.modalities.base import (
@@ -311,7 +310,7 @@ class SeriesField(SeriesColumn, Modality):
 
     # --- Shown and hidden
 
-    def shown(self, value: str) -> Series:
+    def to_drawable(self, value: str) -> Series:
         """In its own units, with its gaps."""
         series = shorten(self.series(value), self.settings)[0]
         return replace(series, times=series.times or self._names(self.read(value), len(series)))
@@ -337,9 +336,7 @@ class SeriesFileField(SeriesField, MediaField):
 
     def series(self, value: str) -> Series:
         try:
-            values, named = self.decoder.arrays(value, self.settings)
-            names, times = json.loads(bytes(named))
-            return self._checked(Series(values, names, times))
+            return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
         except MediaError:
             raise
         except UserError as error:
@@ -357,9 +354,9 @@ class SeriesFileField(SeriesField, MediaField):
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 
-    def shown(self, value: str) -> Series:
+    def to_drawable(self, value: str) -> Series:
         try:
-            return super().shown(value)
+            return super().to_drawable(value)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
 
@@ -530,7 +527,7 @@ def drawn_lines(values: Values) -> NDArray[np.uint8]:
             points = list(zip(across[first:last].tolist(), down[first:last].tolist(), strict=True))
             if len(points) == 1:
                 points = [points[0], (points[0][0] + SHARPER, points[0][1])]
-            brush.line(points, fill=INK, width=SHARPER + 1, joint="curve")
+            brush.line(points, fill=INK, width=2 * SHARPER, joint="curve")
     return np.asarray(picture.reduce(SHARPER))
 
 

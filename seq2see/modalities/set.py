@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SetInput(TextSettings, InputColumn):
-    """One input that holds a set: elements in no order. Those that stand there twice count twice."""
+    """One input that holds a set: elements in no order. Duplicates are kept."""
 
     in_a_row: ClassVar[bool] = True
     unordered: ClassVar[bool] = True

@@ -1,4 +1,8 @@
-"""Sounds: files in a table, frames of log-mel energies in a batch."""
+"""Sounds: files in a table, frames of log-mel energies in a batch.
+
+On the way to a batch (`SoundField.pad` in training, `batch` otherwise) each file is decoded and mixed to one channel
+(`data/sound_files.py`), augmented, resampled and turned into frames (`sound_features`), padded to one length.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
-from seq2see.data.batches import Frames
+from seq2see.data.batches import Frames, Ragged
 from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
 from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs
@@ -38,7 +41,7 @@ STEADY = 1e-5
 
 def log_mels(samples: Float[Tensor, " samples"], settings: SoundInput) -> Float[Tensor, "frames mels"]:
     """log sum_f F_mf |X_tf|**2, X_t the spectrum of a Hann window; the end is filled up with silence, so that all of
-    the sound is heard. What lies `range` dB below the loudest is as loud as that. Normalised as the settings say.
+    the sound is heard. Energies are floored `range` dB below the loudest. Normalised as the settings say.
 
     >>> log_mels(torch.randn(16_000), SoundInput()).shape
     torch.Size([99, 80])
@@ -95,7 +98,7 @@ def filterbank(mels: int, size: int, rate: int) -> Float[Tensor, "frequencies me
     return torch.minimum(rising, falling).clamp(min=0).float()
 
 
-def middles_of(settings: SoundInput) -> Float[Tensor, " mels"]:
+def centre_frequencies(settings: SoundInput) -> Float[Tensor, " mels"]:
     """The frequency in the middle of each band, in Hz."""
     return _edges(settings.mels, settings.rate)[1:-1].float()
 
@@ -132,10 +135,11 @@ KNOTS = 5
 """Heights that are drawn for a filter, from the lowest band to the highest."""
 
 
-def in_voice(frames: Float[Tensor, "frames mels"], higher: float, settings: SoundInput) -> Float[Tensor, "frames mels"]:
-    """What was heard at frequency f is heard at `higher` * f: bands between two bands are mixed of both, and beyond the
-    last one it is heard again."""
-    middles = mel(middles_of(settings))
+def shift_spectrum(
+    frames: Float[Tensor, "frames mels"], higher: float, settings: SoundInput
+) -> Float[Tensor, "frames mels"]:
+    """Frames whose spectrum is shifted by a factor, interpolated between bands; the last band is repeated."""
+    middles = mel(centre_frequencies(settings))
     source = mel(hertz(middles) / higher)
     place = ((source - middles[0]) / (middles[-1] - middles[0]) * (settings.mels - 1)).clamp(0, settings.mels - 1)
     below = place.floor().long().clamp(max=max(settings.mels - 2, 0))
@@ -144,10 +148,10 @@ def in_voice(frames: Float[Tensor, "frames mels"], higher: float, settings: Soun
     return frames[:, below] * (1 - share) + frames[:, above] * share
 
 
-def filtered(
+def equalise(
     frames: Float[Tensor, "frames mels"], amount: float, random: np.random.Generator
 ) -> Float[Tensor, "frames mels"]:
-    """Frames with a curve added to each, which goes in straight lines from one chance height to the next."""
+    """Frames with a random piecewise-linear curve over the bands added to each."""
     mels = frames.shape[1]
     heights = random.uniform(-amount, amount, KNOTS)
     curve = np.interp(np.linspace(0, KNOTS - 1, mels), np.arange(KNOTS), heights)
@@ -160,19 +164,21 @@ MOST_BLOTTED = 4
 """A mask takes at most one part in so many of a sound, however short it is."""
 
 
-def heard(
+def sound_features(
     samples: Samples, rate: int, settings: SoundInput, random: np.random.Generator | None = None
 ) -> Float[Tensor, "frames mels"]:
     """A decoded sound as frames of log-mel energies; `random`: changed as `augment` says."""
     if random is not None:
-        samples, rate = spoken_otherwise(samples, rate, settings.augment, random)
+        samples, rate = augment_waveform(samples, rate, settings.augment, random)
     frames = log_mels(torch.from_numpy(resample(samples, rate, settings.rate)), settings)
     if random is None:
         return frames
     if settings.augment.voice:
-        frames = in_voice(frames, random.uniform(1 - settings.augment.voice, 1 + settings.augment.voice), settings)
+        frames = shift_spectrum(
+            frames, random.uniform(1 - settings.augment.voice, 1 + settings.augment.voice), settings
+        )
     if settings.augment.filter:
-        frames = filtered(frames, settings.augment.filter, random)
+        frames = equalise(frames, settings.augment.filter, random)
     return masked(frames, settings, random)
 
 
@@ -181,11 +187,10 @@ def frames_of(samples: int, rate: int, settings: SoundInput) -> int:
     return frames_in(-(-samples * settings.rate // rate), settings)
 
 
-def spoken_otherwise(
+def augment_waveform(
     samples: Samples, rate: int, settings: SoundAugmentSettings, random: np.random.Generator
 ) -> tuple[Samples, int]:
-    """(samples, rate) with noise, and of another speed: who takes more samples for a second hears faster (and higher)
-    speech."""
+    """(samples, rate) with noise, and at another speed (and pitch): the same samples at another sampling rate."""
     if settings.noise:
         loudness = float(np.sqrt(np.mean(np.square(samples))))
         noise = random.normal(0, 1, len(samples)).astype(np.float32)
@@ -292,7 +297,7 @@ class SoundField(MediaField):
 
     def width(self, value: str) -> int:
         try:
-            if self.decoder.here:  # the head of the file is enough
+            if self.decoder.in_process:  # the head of the file is enough
                 number, rate = samples_of(value, self.settings)
             else:
                 samples, rate = self._samples(value)
@@ -305,14 +310,14 @@ class SoundField(MediaField):
         samples, rate = self.decoder.arrays(value, self.settings)
         return samples, int(rate)
 
-    def shown(self, value: str) -> Spectrogram:
+    def to_drawable(self, value: str) -> Spectrogram:
         """How loud each band is, as it was recorded: normalising would hide that silence is silent."""
         settings = self.settings.model_copy(update={"normalise": "none"})
         try:
-            energies = heard(*self._samples(value), settings).numpy()
+            energies = sound_features(*self._samples(value), settings).numpy()
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None
-        return Spectrogram(energies, hop_of(settings) / settings.rate, middles_of(settings).numpy())
+        return Spectrogram(energies, hop_of(settings) / settings.rate, centre_frequencies(settings).numpy())
 
     def preview(self, example: Example) -> dict[str, Any]:
         """The spectrogram that the model reads, time from left to right, low frequencies at the bottom."""
@@ -343,12 +348,12 @@ class SoundField(MediaField):
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Frames:
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
-            read = list(pool.map(self._one, values, randoms))
+            read = list(pool.map(self._load, values, randoms))
         mask = pad_sequence([torch.ones(len(one), dtype=torch.bool) for one in read], batch_first=True)
         return Frames(pad_sequence(read, batch_first=True), mask)
 
-    def _one(self, value: str, random: np.random.Generator | None) -> Tensor:
+    def _load(self, value: str, random: np.random.Generator | None) -> Tensor:
         try:
-            return heard(*self._samples(value), self.settings, random)
+            return sound_features(*self._samples(value), self.settings, random)
         except MediaError as error:
             raise UserError(f"{Path(value)}: {error}") from None

@@ -16,8 +16,7 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data import tokens
-from seq2see.data.batches import EOS, PAD, SOS, Nested, Sequences, pad_lists
-from seq2see.data.store import Ragged
+from seq2see.data.batches import EOS, PAD, SOS, Nested, Ragged, Sequences, pad_lists
 from seq2see.data.tokens import LearnedSplitter
 from seq2see.data.vocabulary import SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted
@@ -26,7 +25,7 @@ from seq2see.modalities.base import Chosen, Example, Modality, Occlusion, Output
 from seq2see.settings.columns import ColumnSettings, InputColumn, OutputColumn, TextSettings
 
 
-class GivenText(TextSettings, InputColumn):
+class TextInputColumn(TextSettings, InputColumn):
     """What inputs that are texts have beyond what all columns of text have."""
 
     may_be_empty: bool = Setting(
@@ -36,7 +35,7 @@ class GivenText(TextSettings, InputColumn):
     )
 
 
-class TextInput(GivenText):
+class TextInput(TextInputColumn):
     """One input; its name is chosen freely and used in `attention.over`, `decoder.start` and `decoder.every_step`."""
 
     in_a_row: ClassVar[bool] = True
@@ -238,7 +237,7 @@ class TextField(Modality):
         return SymbolWatcher(name, self, named=named, copied=copied)
 
     def cut_message(self, name: str) -> tuple[str, str]:
-        """(what was done to longer values, than what they are longer), for warnings."""
+        """(what happened to long values, their limit), for warnings."""
         most = self.settings.max_length
         return f"cut to the first {most:,} (inputs.{name}.max_length)", f"longer than {most:,} symbols"
 

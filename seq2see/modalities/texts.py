@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Nested, flatten_document, nest, pad_lists
+from seq2see.data.batches import Nested, Ragged, flatten_document, nest, pad_lists
 from seq2see.data.sentences import join_texts, split_texts
-from seq2see.data.store import Ragged
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
-from seq2see.modalities.text import GivenText, TextField
+from seq2see.modalities.text import TextField, TextInputColumn
 from seq2see.registry import Problem
 from seq2see.settings.base import Count, no_effect
 from seq2see.settings.columns import ColumnSettings
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
 
 
-class TextsInput(GivenText):
+class TextsInput(TextInputColumn):
     """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
 
     copied_part: ClassVar[str] = "words"

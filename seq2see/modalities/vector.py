@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from torch import Tensor
 
-from seq2see.data.batches import Numbers
-from seq2see.data.store import Ragged
+from seq2see.data.batches import Numbers, Ragged
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes

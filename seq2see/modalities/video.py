@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
+from seq2see.data.batches import Ragged
 from seq2see.data.image_files import Pixels, data_url
 from seq2see.data.media_files import MediaError
-from seq2see.data.store import Ragged
 from seq2see.data.video_files import CLIP_CACHE, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
@@ -49,15 +49,6 @@ def turned(value: str) -> str:
     return value.removesuffix(BACKWARDS) if value.endswith(BACKWARDS) else value + BACKWARDS
 
 
-def named(value: str) -> str:
-    """A value for a person to read.
-
-    >>> named(turned("a.mp4")), named("a.mp4")
-    ('a.mp4 (backwards)', 'a.mp4')
-    """
-    return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
-
-
 # --- Clips changed at random while a model learns
 
 
@@ -77,8 +68,7 @@ def changed(clip: Clip, settings: VideoAugmentSettings, random: np.random.Genera
 
 
 def jittered(frames: int, share: float, random: np.random.Generator) -> list[int]:
-    """Numbers of frames in their order: of the share that is drawn half are left out, half stand there twice; one at
-    least is left."""
+    """Frame numbers in order, about share / 2 of them dropped and as many repeated; never empty."""
     drawn = random.random(frames)
     times = np.where(drawn < share / 2, 0, np.where(drawn < share, 2, 1))
     found = np.repeat(np.arange(frames), times)
@@ -171,6 +161,9 @@ class VideoField(MediaField):
         each = f"every {settings.every}th frame" if settings.every > 1 else "every frame"
         return f"{f'{settings.rate:g} frames a second' if settings.rate else each}, at most {settings.most}"
 
+    def display(self, value: str) -> str:
+        return f"{forwards(value)} (backwards)" if value.endswith(BACKWARDS) else value
+
     def content(self, value: str) -> bytes:
         return super().content(value)[:-1] + value.endswith(BACKWARDS).to_bytes()
 
@@ -188,14 +181,14 @@ class VideoField(MediaField):
             raise UserError(f"{forwards(value)}: {error}") from None
         return max(frames * self.settings.height * self.settings.width // CELL, 1)
 
-    def shown(self, value: str) -> Video:
+    def to_drawable(self, value: str) -> Video:
         """The frames that the model is shown, with the second of each."""
-        clip = self._one(value, None)
+        clip = self._load(value, None)
         return Video(np.ascontiguousarray(clip.pixels.transpose(0, 2, 3, 1)), clip.times.tolist())
 
     def preview(self, example: Example) -> dict[str, Any]:
         """The frames that the model is shown, with the second of each."""
-        video = self.shown(example.value)
+        video = self.to_drawable(example.value)
         height, width = video.frames.shape[1:3]
         frames = [data_url(frame) for frame in video.frames]
         return {"frames": frames, "times": video.times, "height": height, "width": width}
@@ -234,7 +227,7 @@ class VideoField(MediaField):
         if maps is not None and not self.files_too:
             return Clips(None, torch.ones(maps.shape[:2], dtype=torch.bool), maps)
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
-            clips = list(pool.map(self._one, values, randoms))
+            clips = list(pool.map(self._load, values, randoms))
         lengths = torch.tensor([len(clip.times) for clip in clips])
         mask = torch.arange(int(lengths.max())) < lengths[:, None]
         pixels = np.zeros((*mask.shape, *clips[0].pixels.shape[1:]), dtype=np.uint8)
@@ -243,14 +236,14 @@ class VideoField(MediaField):
         return Clips(torch.from_numpy(pixels), mask, maps, [_named(clip.times) for clip in clips])
 
     def _times(self, value: str) -> list[str]:
-        """What the frames of a clip are called of which no pixel is needed."""
+        """The names of a clip's frames, without decoding it."""
         try:
             times = self._seconds(forwards(value))
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
         return _named(times[::-1] if value.endswith(BACKWARDS) else times)
 
-    def _one(self, value: str, random: np.random.Generator | None) -> Clip:
+    def _load(self, value: str, random: np.random.Generator | None) -> Clip:
         try:
             clip = self._clip(value)
         except MediaError as error:
@@ -259,11 +252,11 @@ class VideoField(MediaField):
 
     def _seconds(self, path: str) -> NDArray[np.floating]:
         """The second at which each frame is shown that a model reads; the head of the file is enough."""
-        return times_in(path, self.settings) if self.decoder.here else self._decoded(path).times
+        return times_in(path, self.settings) if self.decoder.in_process else self._decoded(path).times
 
     def _decoded(self, path: str) -> Clip:
         """Kept in memory where there is room: training reads it many times."""
-        if not self.decoder.here:
+        if not self.decoder.in_process:
             return Clip(*self.decoder.arrays(path, self.settings))
         how = self.settings.model_dump_json(exclude={"column", "encoder", "augment", "longest", "largest"})
         return CLIP_CACHE.get(path, how, lambda: Clip(*self.decoder.arrays(path, self.settings)))
@@ -323,7 +316,7 @@ class RegionOcclusion:
     def _nothing(
         self, clip: Num[Tensor, "frames channels height width"], real: Bool[Tensor, " frames"], number: int
     ) -> Num[Tensor, "channels height width"]:
-        """What a frame shows that shows nothing."""
+        """The pixels that replace a hidden region."""
         others = real.clone()
         others[number] = False
         if self.changes and bool(others.any()):

@@ -20,6 +20,7 @@ from seq2see.embeddings import PretrainedSettings
 from seq2see.errors import Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
+from seq2see.modalities.files import MediaField
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
@@ -127,6 +128,12 @@ class Bundle:
             text = f"{folder / RECIPE}: edited since the model was saved; it is used as it is now"
             warnings.warn(Notice(text), stacklevel=3)
         return bundle
+
+    @property
+    def frozen_inputs(self) -> dict[str, MediaField]:
+        """The files whose encoder has a frozen part, which always gives the same features of a file."""
+        files = {name: field for name, field in self.fields.inputs.items() if isinstance(field, MediaField)}
+        return {name: field for name, field in files.items() if self.network.encoder(name).frozen is not None}
 
     @property
     def device(self) -> torch.device:

@@ -15,9 +15,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batches import SOS, Batch
+from seq2see.data.batches import SOS, Batch, Ragged, RaggedWriter
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Values, place_of
-from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Chosen
@@ -176,7 +175,7 @@ class Stream:
 
 def reverse_videos(recipe: Recipe, rows: Sequence[Row]) -> list[Row]:
     """The same rows with every video read from its end, which shows whether a model uses the order of frames."""
-    if recipe.made:
+    if recipe.generated_labels:
         raise UserError("--reverse: no meaning here: the model tells directions, and is measured both ways as it is")
     if not recipe.videos:
         raise UserError("--reverse: no meaning here: the model reads no videos, which alone can be read backwards")
@@ -191,7 +190,7 @@ def with_directions(recipe: Recipe, rows: Iterable[Row]) -> Iterator[Row]:
     """
     for row in rows:
         yield row
-        if recipe.made == "direction":
+        if recipe.generated_labels == "direction":
             yield _reversed(recipe, row, **{OUTPUT: BACKWARD})
 
 

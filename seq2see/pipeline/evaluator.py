@@ -12,7 +12,7 @@ from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group_references, 
 from seq2see.data.split import row_hash
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
-from seq2see.evaluation.labels import Aligned
+from seq2see.evaluation.metrics import Aligned
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict

@@ -19,9 +19,9 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.five_answers import step_equations
 from seq2see.pipeline.predictor import place_names
 from seq2see.search import evaluating
+from seq2see.search.constraints import Oracle
 from seq2see.search.hypotheses import joint_places
 from seq2see.search.options import Weights
-from seq2see.search.oracle import Oracle
 
 LIKELIEST = 5
 

@@ -13,9 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2see.data.batches import UNK, Batch, Labels, Nested, Numbers, Sequences, Target, pad_lists
+from seq2see.data.batches import UNK, Batch, Labels, Nested, Numbers, Ragged, Sequences, Target, pad_lists
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
-from seq2see.data.store import Ragged
 from seq2see.errors import UserError, counted
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of
@@ -61,6 +60,14 @@ class Fields:
     def all(self) -> dict[str, Field]:
         """Every field by name, inputs first; the output is called `output`."""
         return {**self.inputs, OUTPUT: self.output}
+
+    def display(self, row: Mapping[str, str]) -> str | dict[str, str] | None:
+        """The inputs of a row as a prediction names them: a single one itself, several by name, None for a language
+        model."""
+        values = {
+            name: self.inputs[name].display(value) if name in self.inputs else value for name, value in row.items()
+        }
+        return next(iter(values.values())) if len(values) == 1 else values or None
 
     @property
     def text_inputs(self) -> dict[str, TextField]:
@@ -131,7 +138,7 @@ class Fields:
         assert isinstance(output, Output)
         result = cls(inputs, output)
         for field in inputs.values():
-            field.beside(output)
+            field.after_output(output)
         source, column = recipe.copied_from, recipe.loss.alignment.column
         if source is not None:
             result.copying = Copying(source, _as_text_field(fields[source]), result.text_output)

@@ -31,10 +31,8 @@ BATCH_FILES = 32
 def store_features(bundle: Bundle, files: Callable[[str, MediaField], Iterable[str]], progress: Progress) -> None:
     """Compute and store the features of files that are not stored yet, for inputs with a frozen encoder. files: those
     of an input by its name, read anew by each call."""
-    for name, field in bundle.fields.inputs.items():
+    for name, field in bundle.frozen_inputs.items():
         encoder = bundle.network.encoder(name)
-        if not isinstance(field, MediaField) or encoder.frozen is None:
-            continue
         paths = dict.fromkeys(files(name, field))
         if not paths:
             continue

@@ -19,7 +19,6 @@ from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
 from seq2see.memory import Layout, Places
-from seq2see.modalities.video import named
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
@@ -150,7 +149,7 @@ def predict(
     for number, row in enumerate(rows):
         reason = missing_input(first.recipe, row)
         if reason:
-            predictions[number] = Prediction.blank(input_value(row), first.recipe.output.kind, reason)
+            predictions[number] = Prediction.blank(first.fields.display(row), first.recipe.output.kind, reason)
         else:
             full.append(number)
     for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, on_progress=on_progress):
@@ -280,7 +279,7 @@ def assemble(
         assert numbers is not None
         field = bundle.fields.numeric_output
         looks.pictures[OUTPUT] = partial(field.drawn, numbers)
-        return Prediction(input_value(row), **field.answer(numbers), looks=looks)
+        return Prediction(bundle.fields.display(row), **field.answer(numbers), looks=looks)
     ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
     if alone and bundle.recipe.attention.choice == "hard":
         for other in ranked:
@@ -288,7 +287,7 @@ def assemble(
                 other.looks.chosen = _chosen(bundle.recipe, other.looks)
     best = ranked[0]
     return Prediction(
-        input=input_value(row),
+        input=bundle.fields.display(row),
         text=None if bundle.recipe.output.one_step else best.text,
         label=best.text if bundle.recipe.output.one_step else None,
         tokens=best.tokens,
@@ -298,12 +297,6 @@ def assemble(
         alternatives=ranked[1:],
         given=bundle.recipe.attention.conditions,
     )
-
-
-def input_value(row: Row) -> str | dict[str, str] | None:
-    """The input of a prediction: a single one itself, several by name, None for a language model."""
-    values = {name: named(value) for name, value in row.items()}
-    return next(iter(values.values())) if len(values) == 1 else values or None
 
 
 def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unknown: bool) -> Alternative:
@@ -366,7 +359,7 @@ def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
 def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
     """What draws the inputs of a row, where they can be drawn."""
     fields = {name: field for name, field in bundle.fields.inputs.items() if field.drawable and name in row}
-    return {name: partial(field.shown, row[name]) for name, field in fields.items()}
+    return {name: partial(field.to_drawable, row[name]) for name, field in fields.items()}
 
 
 def other_texts(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:

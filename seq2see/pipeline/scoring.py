@@ -19,7 +19,7 @@ from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Stream
-from seq2see.pipeline.predictor import OnProgress, check_length, chunks, input_value, options_of, predict
+from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict
 from seq2see.search import SearchOptions, score_targets
 from seq2see.search.options import Weights
 
@@ -30,17 +30,19 @@ LEAST_LANE = 4096
 
 @dataclass
 class Scored:
-    """log P of one output: the total, and that of each symbol (`<eos>` included)."""
+    """log P of one output: the total, and that of each symbol (`<eos>` included). input: of the row, as predictions
+    name it; None of a language model."""
 
     log_probability: float
     symbols: list[str]
     log_probs: list[float]
+    input: str | dict[str, str] | None = None
 
     def to_dict(self, row: Row) -> dict[str, Any]:
         """The record of `score --each --json`, with the row that was scored; a language model's input is null."""
         tokens = zip(self.symbols, self.log_probs, strict=True)
         return {
-            "input": input_value({name: value for name, value in row.items() if name != OUTPUT}),
+            "input": self.input,
             "output": row[OUTPUT],
             "log_probability": self.log_probability,
             "tokens": [{"text": symbol, "log_probability": value} for symbol, value in tokens],
@@ -89,7 +91,7 @@ def score_rows(
     joined = []
     for scored in zip(*each, strict=True):
         log_probs = mean_probability(torch.tensor([row.log_probs for row in scored], dtype=torch.float64)).tolist()
-        joined.append(Scored(math.fsum(log_probs), scored[0].symbols, log_probs))
+        joined.append(Scored(math.fsum(log_probs), scored[0].symbols, log_probs, scored[0].input))
     return joined
 
 
@@ -118,7 +120,8 @@ def _score_rows(bundle: Bundle, rows: Sequence[Row], on_progress: OnProgress | N
         words = None if copied is None else copied.words
         for place, (number, scores) in enumerate(zip(numbers, scored, strict=True)):
             symbols = vocabulary.decode(_target_ids(batch, place), words[place] if words else ())
-            results[number] = Scored(scores.total, symbols, scores.log_probs)
+            inputs = {name: value for name, value in rows[number].items() if name != OUTPUT}
+            results[number] = Scored(scores.total, symbols, scores.log_probs, bundle.fields.display(inputs))
     return [result for result in results if result is not None]
 
 

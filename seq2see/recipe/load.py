@@ -17,9 +17,9 @@ from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import SURROGATES, read_text, shortened
 from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
-from seq2see.recipe.overrides import Change, overridden, spelled_out
+from seq2see.recipe.overrides import Change, apply_overrides, expand_shorthand
 from seq2see.recipe.overrides import left_out as settings_left_out
-from seq2see.recipe.resolve import implied, parsed, without_foreign_keys
+from seq2see.recipe.resolve import fill_implied, parsed, without_foreign_keys
 from seq2see.recipe.rules import problems
 from seq2see.recipe.rules_attention import copying_notes
 from seq2see.recipe.schema import Recipe
@@ -66,12 +66,12 @@ def load_recipe(
         with suppress(ValidationError):
             return Recipe.model_validate(raw)
     overrides = list(overrides)
-    raw = overridden(raw, map(_change, overrides)) if overrides else spelled_out(raw)
+    raw = apply_overrides(raw, map(_change, overrides)) if overrides else expand_shorthand(raw)
     try:
         recipe, foreign = parsed(raw)
     except ValidationError as error:
         wrong = schema_problems(error, raw)
-        wrong += without_foreign_keys(implied(raw), wrong={problem.path for problem in wrong})[1]
+        wrong += without_foreign_keys(fill_implied(raw), wrong={problem.path for problem in wrong})[1]
         more = max(error.error_count() - len(wrong), 0) if len(wrong) == LISTED else 0
         raise RecipeError(origin, wrong, more=more) from None
     if broken := [*foreign, *problems(recipe)]:
@@ -286,7 +286,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _check_keys(node: Any) -> None:
-    """A key given twice would be accepted and do nothing, once: refused. Checked before merges (`<<`) bring in keys
+    """Refuse duplicate keys, of which YAML would keep only one. Checked before merges (`<<`) bring in keys
     that a mapping's own replace."""
     seen = set()
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()

@@ -12,7 +12,7 @@ from typing_extensions import is_typeddict
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
-from seq2see.recipe.resolve import class_of, implied, usual_encoder
+from seq2see.recipe.resolve import class_of, fill_implied, usual_encoder
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
 from seq2see.settings.base import (
@@ -50,7 +50,7 @@ def schema_problems(error: ValidationError, raw: Mapping[str, Any]) -> list[Prob
     reported, as that kind might have them.
     """
     problems: dict[Problem, None] = {}
-    complete, details = implied(dict(raw)), error.errors(include_url=False)
+    complete, details = fill_implied(dict(raw)), error.errors(include_url=False)
     unknown = {detail["loc"][:-1] for detail in details if detail["type"] in UNKNOWN}
     for detail in details:
         guessed = detail["type"] == "extra_forbidden" and detail["loc"][:-1] in unknown

@@ -19,13 +19,14 @@ Change = tuple[str, Any]
 """(path, value): one setting of a recipe, and what it becomes."""
 
 
-def overridden(raw: Raw, overrides: Iterable[Change]) -> Raw:
+def apply_overrides(raw: Raw, overrides: Iterable[Change]) -> Raw:
     """A copy of the raw recipe with the overrides, without the settings that they make meaningless.
 
     Settings that an override itself sets stay, to be refused: `--set attention=none --set attention.size=64` is a
     mistake. So is `--set attention.size=64 --set attention=dot`, whose second half undoes the first.
 
-    >>> overridden({"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}, [("attention.score", "dot")])
+    >>> raw = {"attention": {"score": "deep", "layers": 3}, "inputs": {"x": {}}}
+    >>> apply_overrides(raw, [("attention.score", "dot")])
     {'attention': {'score': 'dot'}, 'inputs': {'x': {}}}
     """
     return _applied(raw, overrides)[0]
@@ -54,10 +55,10 @@ def _applied(raw: Raw, overrides: Iterable[Change]) -> tuple[Raw, dict[str, tupl
     for path, value in overrides:
         _check_kept(path, changes)
         changes[path] = value
-    before, after = spelled_out(raw), spelled_out(raw)
+    before, after = expand_shorthand(raw), expand_shorthand(raw)
     for path, value in changes.items():
         _put(after, path, value)
-        after = spelled_out(after)
+        after = expand_shorthand(after)
     _drop_other_kinds(after, before, changes)
     _drop_stream_defaults(after, before, changes)
     known, dropped = _meaningless(before), dict[str, tuple[Any, str]]()
@@ -72,7 +73,7 @@ def _applied(raw: Raw, overrides: Iterable[Change]) -> tuple[Raw, dict[str, tupl
             _drop(after, path)
 
 
-def spelled_out(raw: Raw) -> Raw:
+def expand_shorthand(raw: Raw) -> Raw:
     """A copy without shorthand: `attention: none` is `attention: {score: none}`; an output is text by default."""
     raw = copy.deepcopy(raw)
     if isinstance(raw.get("attention"), str):

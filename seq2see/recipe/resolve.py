@@ -25,7 +25,7 @@ DEFAULT_KIND = "text"
 
 def parsed(raw: Raw) -> tuple[Recipe, list[Problem]]:
     """The complete recipe, and its keys that other kinds have; pydantic's ValidationError where a type is wrong."""
-    raw, problems = without_foreign_keys(implied(raw))
+    raw, problems = without_foreign_keys(fill_implied(raw))
     paths = {problem.path for problem in problems}
     problems = [problem for problem in problems if not _inherited(problem.path, paths)]
     recipe = Recipe.model_validate(raw)
@@ -33,7 +33,7 @@ def parsed(raw: Raw) -> tuple[Recipe, list[Problem]]:
         attention = raw.get("attention", {})
         raw, switched_off = without_foreign_keys(raw | {"attention": {**attention, "score": "none"}})
         recipe, problems = Recipe.model_validate(raw), problems + switched_off
-    return completed(recipe), problems
+    return fill_defaults(recipe), problems
 
 
 def _inherited(path: str, paths: set[str]) -> bool:
@@ -41,11 +41,11 @@ def _inherited(path: str, paths: set[str]) -> bool:
     return path.startswith("inputs.") and f"encoder.{path.partition('.encoder.')[2]}" in paths
 
 
-def implied(raw: Raw) -> Raw:
+def fill_implied(raw: Raw) -> Raw:
     """A copy in which an input's own `encoder` holds all its keys, those of the recipe's `encoder` included, and the
     decoder is of a kind that writes such an output.
 
-    >>> implied({"encoder": {"cell": "lstm"}, "inputs": {"x": {"encoder": {"size": 8}}}})["inputs"]["x"]["encoder"]
+    >>> fill_implied({"encoder": {"cell": "lstm"}, "inputs": {"x": {"encoder": {"size": 8}}}})["inputs"]["x"]["encoder"]
     {'cell': 'lstm', 'size': 8}
     """
     raw = copy.deepcopy(raw)
@@ -65,7 +65,7 @@ def implied(raw: Raw) -> Raw:
 
 
 def kind_word(settings: Raw, default: str = "") -> str:
-    """The `kind` of a group of keys; the default where it has none, nothing where it is no word."""
+    """The `kind` of a group of keys, or the default; empty where it is not a string."""
     kind = settings.get("kind", default)
     return kind if isinstance(kind, str) else ""
 
@@ -168,13 +168,13 @@ def without_foreign_keys(raw: Raw, *, wrong: Collection[str] = ()) -> tuple[Raw,
 # --- With types: what a recipe that is silent means
 
 
-def completed(recipe: Recipe) -> Recipe:
+def fill_defaults(recipe: Recipe) -> Recipe:
     """The recipe made complete where it is silent. A contradiction that was asked for stays, to be refused.
 
     All inputs with places are looked at. Without attention, `start` gives the decoder every input that nothing else
     gives it, unless it is none. Output, encoders and decoder complete their own settings.
 
-    >>> completed(Recipe(inputs={"x": {}})).attention.over
+    >>> fill_defaults(Recipe(inputs={"x": {}})).attention.over
     ['x']
     """
     recipe = recipe.model_copy(update={"output": _updated(recipe.output, recipe.output.complete(recipe))})

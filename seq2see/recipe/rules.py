@@ -28,21 +28,20 @@ RESERVED = ("none", "output", "training")
 def problems(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose keys and types are right."""
     for stage in ("names", "readers", "encoder"):
-        found = _staged(recipe, stage)
-        if found:
-            return found
+        if early := _staged(recipe, stage):
+            return early
     everything = [*_staged(recipe, "combinations"), *part_problems(recipe), *_staged(recipe, "no-effect")]
-    found = [problem for problem in everything if not problem.no_effect]
-    named = {problem.path for problem in found}  # one mistake is one problem
+    wrong = [problem for problem in everything if not problem.no_effect]
+    named = {problem.path for problem in wrong}  # one mistake is one problem
     idle = {problem.path: problem for problem in everything if problem.no_effect and problem.path not in named}
-    return found + list(idle.values())
+    return wrong + list(idle.values())
 
 
 def droppable(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of settings that have lost their meaning, so that an override may drop them."""
-    found = [problem for one in RULES.values() if one.droppable for problem in one.problems(recipe)]
-    found += [problem for problem in part_problems(recipe) if problem.no_effect]
-    return {problem.path: problem.message for problem in found}
+    meaningless = [problem for known in RULES.values() if known.droppable for problem in known.problems(recipe)]
+    meaningless += [problem for problem in part_problems(recipe) if problem.no_effect]
+    return {problem.path: problem.message for problem in meaningless}
 
 
 def part_problems(recipe: Recipe) -> Iterator[Problem]:
@@ -70,7 +69,7 @@ def _nested(path: str, settings: Settings) -> Iterator[tuple[str, Settings]]:
 
 
 def _staged(recipe: Recipe, stage: Stage) -> list[Problem]:
-    return [problem for one in RULES.values() if one.stage == stage for problem in one.problems(recipe)]
+    return [problem for known in RULES.values() if known.stage == stage for problem in known.problems(recipe)]
 
 
 # --- Names

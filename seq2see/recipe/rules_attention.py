@@ -126,7 +126,7 @@ def check_through(recipe: Recipe) -> Iterator[Problem]:
 
 @rule("sentences")
 def check_sentences(recipe: Recipe) -> Iterator[Problem]:
-    """The sentences of a document are not read for nothing. (The regions of a frame have the frame's state in them.)"""
+    """The sentence level of a document is used. (The regions of a frame contain the frame's state.)"""
     used = {*recipe.started_by, *recipe.fed_every_step, *recipe.looked_at}
     for place in recipe.looked_at if recipe.attention.through is None else ():
         name, _, part = place.partition(".")
@@ -173,7 +173,7 @@ def check_sets(recipe: Recipe) -> Iterator[Problem]:
 
 @rule("attention")
 def check_attention(recipe: Recipe) -> Iterator[Problem]:
-    """There is something to look at, and what is seen there goes somewhere."""
+    """Attention needs an input with places, and its context has to reach the output."""
     attention = recipe.attention
     score = attention.score
     if score == "none":
@@ -412,7 +412,7 @@ def _unteachable(recipe: Recipe) -> Iterator[Problem]:
 
 
 def copying_notes(recipe: Recipe) -> list[str]:
-    """What holds of copying with such looks, and is better known than found out."""
+    """Notes on copying where attention gives places exactly zero."""
     if recipe.copied_from is None or not recipe.attention.zeros:
         return []
     where = f"at such a place of {recipe.copied_from}"

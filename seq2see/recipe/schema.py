@@ -150,7 +150,7 @@ class EvaluationSettings(Settings):
 
 
 class Recipe(Settings):
-    """What is the data, the encoder, the decoder and how is it conditioned, and how is the loss minimised?"""
+    """A complete recipe: data, encoder, attention, decoder, loss, training, search and evaluation."""
 
     task: str = Field("own", description="a name for the task")
     description: str = Field("", description="one line that says what goes in and what comes out")
@@ -183,13 +183,13 @@ class Recipe(Settings):
         return settings.sized_by_data
 
     @property
-    def made(self) -> str | None:
-        """What the labels tell that are no column's; None where outputs are found in the data."""
+    def generated_labels(self) -> str | None:
+        """What generated labels describe; None where outputs come from a column."""
         return self.output.generated
 
     @property
     def needed(self) -> list[str]:
-        """The inputs that must not be empty: rows in which one is are neither learned from, measured nor answered."""
+        """The inputs that must not be empty: rows in which one is empty are skipped."""
         return [name for name, column in self.inputs.items() if not getattr(column, "may_be_empty", False)]
 
     @property
@@ -214,16 +214,17 @@ class Recipe(Settings):
     @property
     def read_by(self) -> dict[str, list[str]]:
         """{path: the inputs that are read by the encoder whose settings stand there}"""
-        found: dict[str, list[str]] = {}
+        names_by_path: dict[str, list[str]] = {}
         for name in self.inputs:
             if self.reader_of(name) in self.inputs:
-                found.setdefault(self.encoder_path(name), []).append(name)
-        return found
+                names_by_path.setdefault(self.encoder_path(name), []).append(name)
+        return names_by_path
 
     @property
     def encoders(self) -> dict[str, EncoderSettings]:
         """{path: settings} of the encoders that read some input, and of those that inputs have of their own."""
-        own = {f"inputs.{name}.encoder": one.encoder for name, one in self.inputs.items() if one.encoder is not None}
+        columns = [(f"inputs.{name}.encoder", column.encoder) for name, column in self.inputs.items()]
+        own = {path: encoder for path, encoder in columns if encoder is not None}
         common = any(self.encoder_path(name) == "encoder" for name in self.inputs)
         return own | ({"encoder": self.encoder} if common else {})
 
@@ -260,7 +261,7 @@ class Recipe(Settings):
 
     @property
     def state_size(self) -> int | None:
-        """Numbers of the state that asks for looks; None: only the built model knows."""
+        """Size of the decoder state that attention is queried with; None: only the built model knows."""
         if self.decoder.own:
             return None
         if not isinstance(self.decoder, ReconstructionDecoderSettings) or not self.started_by:
@@ -270,7 +271,7 @@ class Recipe(Settings):
         return None if None in sizes else times * sum(size or 0 for size in sizes)
 
     def view_of(self, looked_at: str) -> View:
-        """Of what is looked at (`input`, or `input.words`) the numbers in each place, and how its places lie."""
+        """(size, layout) of the places of `input`, or of `input.words`."""
         name, _, part = looked_at.partition(".")
         settings = self.encoder_of(name)
         if not part or settings.own:

@@ -7,10 +7,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2see.data.batches import EOS, SOS
-from seq2see.search.constraints import Constraints
+from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions
-from seq2see.search.oracle import Oracle
 from seq2see.search.stepper import Stepper
 
 

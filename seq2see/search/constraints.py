@@ -1,17 +1,24 @@
-"""Constraints on the symbols of a step: forced prefixes, minimum length, and never <pad> or <sos>."""
+"""What a caller constrains: the symbols of a step (forced prefixes, minimum length), and where the model looks (the
+oracle)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.data.batches import EOS, PAD, SOS, UNK
-from seq2see.errors import UserError
-from seq2see.search.options import SearchOptions
+from seq2see.errors import UserError, counted, nearest
+from seq2see.search.hypotheses import JointPlaces
+from seq2see.search.options import Real, SearchOptions, Weights
 from seq2see.search.stepper import CopyVocabulary
+
+# ---------------- Symbols
 
 FREE = -1
 
@@ -22,9 +29,9 @@ class Constraints:
     def __init__(self, options: SearchOptions, *, writable: CopyVocabulary, device: torch.device):
         limits = writable.limits.tolist()
         rows = len(limits)
-        self.prefixes = _per_row(options.prefix, rows)
+        self.prefixes = _prefixes(options.prefix, rows)
         for row, (ids, limit) in enumerate(zip(self.prefixes, limits, strict=True)):
-            _check(ids, row, symbols=limit, longest=options.max_length)
+            _check_prefix(ids, row, symbols=limit, longest=options.max_length)
         self.longest = max(map(len, self.prefixes), default=0)
         padded = [ids + [FREE] * (self.longest - len(ids)) for ids in self.prefixes]
         self._wanted = torch.tensor(padded, dtype=torch.long, device=device).view(rows, self.longest)
@@ -51,7 +58,7 @@ def _at(scores: Float[Tensor, "inputs width symbols"], ids: Int[Tensor, " inputs
     return scores.gather(2, ids[:, None, None].expand(-1, scores.shape[1], 1)).squeeze(-1)
 
 
-def _per_row(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list[list[int]]:
+def _prefixes(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list[list[int]]:
     if all(isinstance(part, int) for part in prefix):
         return [list(prefix)] * rows  # type: ignore[arg-type]
     if len(prefix) != rows:
@@ -59,7 +66,7 @@ def _per_row(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list
     return [list(row) for row in prefix]  # type: ignore[arg-type]
 
 
-def _check(ids: list[int], row: int, *, symbols: int, longest: int) -> None:
+def _check_prefix(ids: list[int], row: int, *, symbols: int, longest: int) -> None:
     if len(ids) > longest:
         raise UserError(f"prefix of input {row}: {len(ids)} tokens, but max_length is {longest}")
     for place, token in enumerate(ids):
@@ -69,3 +76,79 @@ def _check(ids: list[int], row: int, *, symbols: int, longest: int) -> None:
                 f"prefix of input {row}: token {place} is {token}; allowed: ids below {symbols} other than "
                 f"<pad> ({PAD}) and <sos> ({SOS}), and <eos> ({EOS}) only at the end"
             )
+
+
+# ---------------- Oracle attention: weights that the caller gives for some steps, from which the decoder continues
+
+TOLERANCE = 1e-3
+"""How far from 1 the sum of weights may be, since people round numbers."""
+
+
+class Oracle:
+    """The caller's weights by step: {input name: (batch, places)}, NaN in rows that are free, zeros at padding."""
+
+    def __init__(
+        self,
+        weights: Weights | Sequence[Weights] | None,
+        places: Mapping[str, JointPlaces],
+        *,
+        rows: int,
+        max_length: int,
+    ):
+        self._steps: dict[int, dict[str, Tensor]] = {}
+        for row, steps in enumerate(_oracles(weights, rows)):
+            for step, maps in steps.items():
+                if not 0 <= step < max_length:
+                    raise UserError(f"oracle: step {step}; allowed: 0 to {max_length - 1} (max_length {max_length})")
+                for name, look in maps.items():
+                    self._place(step, name, places, row=row, weights=look)
+
+    def at(self, step: int, inputs: Int[Tensor, " inputs"], *, width: int) -> dict[str, Float[Tensor, "rows _"]] | None:
+        """The weights at this step for `width` hypotheses of each input (by its number in the whole batch), if any."""
+        if step not in self._steps:
+            return None
+        return {name: rows[inputs].repeat_interleave(width, 0) for name, rows in self._steps[step].items()}
+
+    def _place(
+        self,
+        step: int,
+        name: str,
+        places: Mapping[str, JointPlaces],
+        *,
+        row: int,
+        weights: Sequence[Real] | NDArray[Any],
+    ) -> None:
+        where = f"oracle of input {row}, step {step}"
+        if not places:
+            raise UserError(f"{where}: this model has no attention, so there are no weights to hand in")
+        if name not in places:
+            raise UserError(f"{where}: '{name}' is not looked at{nearest(name, places)}; allowed: {', '.join(places)}")
+        if not places[name].agreed[row]:
+            raise UserError(f"{where}: the models of the ensemble see different places in '{name}'")
+        mask = places[name].mask
+        real = int(mask[row].sum())
+        if len(weights) != real:
+            raise UserError(
+                f"{where}: {counted(len(weights), 'weight')} for '{name}', which has {counted(real, 'place')}"
+            )
+        wrong = [weight for weight in weights if not 0 <= weight <= 1 + TOLERANCE]
+        if wrong:
+            raise UserError(f"{where}: the weights for '{name}' must be numbers from 0 to 1, got {wrong[0]}")
+        total = math.fsum(weights)
+        if real and abs(total - 1) > TOLERANCE:
+            raise UserError(f"{where}: the weights for '{name}' must sum to 1, got {total:g}")
+        maps = self._steps.setdefault(step, {})
+        if name not in maps:
+            maps[name] = torch.full(mask.shape, torch.nan, device=mask.device)
+        maps[name][row] = 0.0
+        maps[name][row, mask[row]] = torch.as_tensor(weights, dtype=torch.float32, device=mask.device)
+
+
+def _oracles(weights: Weights | Sequence[Weights] | None, rows: int) -> list[Weights]:
+    if weights is None:
+        return []
+    if isinstance(weights, Mapping):
+        return [weights] * rows
+    if len(weights) != rows:
+        raise UserError(f"one oracle for each input is needed: {rows} inputs, {len(weights)} oracles")
+    return list(weights)

@@ -9,9 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2see.data.batches import EOS, SOS
-from seq2see.search.constraints import Constraints
+from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
-from seq2see.search.oracle import Oracle
 from seq2see.search.stepper import Stepper
 
 Choose = Callable[[Tensor, int, Tensor], Tensor]

@@ -8,9 +8,9 @@ import torch
 
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError
+from seq2see.search.constraints import Oracle
 from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, encoder_looks, joint_places
 from seq2see.search.options import SearchOptions, Weights
-from seq2see.search.oracle import Oracle
 from seq2see.search.run import build_hypotheses, move_inputs
 from seq2see.search.stepper import Source, Stepper, evaluating
 

@@ -15,7 +15,7 @@ from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search.beam import beam_search
-from seq2see.search.constraints import Constraints
+from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.greedy import likeliest, search_greedily
 from seq2see.search.hypotheses import (
     EncoderLook,
@@ -29,7 +29,6 @@ from seq2see.search.hypotheses import (
     normalised,
 )
 from seq2see.search.options import SearchOptions
-from seq2see.search.oracle import Oracle
 from seq2see.search.sampling import Sampler
 from seq2see.search.stepper import LEAST, CopyVocabulary, Source, Stepper, evaluating
 

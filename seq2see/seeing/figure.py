@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
 from seq2see.seeing.documents import ShadedWords, documents_of, shaded_document, without_document
-from seq2see.seeing.fonts import BASE, Labeller, drawing, set_fonts
 from seq2see.seeing.heatmap import heatmap
-from seq2see.seeing.labels import visible
+from seq2see.seeing.labels import BASE, Labeller, drawing, set_fonts, visible
 from seq2see.seeing.overlays import Overlay, overlays_of, without_overlay
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import ALL, Panel, panels_of, top_of_scale

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seq2see.seeing.fonts import Label
+from seq2see.seeing.labels import Label
 from seq2see.seeing.panels import Panel
 from seq2see.seeing.sheet import Box, Column, Sheet, Style
 

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.errors import UserError, counted
-from seq2see.seeing.fonts import Labeller
-from seq2see.seeing.labels import short_names
+from seq2see.seeing.labels import Labeller, short_names
 from seq2see.seeing.plots import MARKERS, style_axes
 from seq2see.seeing.style import Theme, theme_named
 

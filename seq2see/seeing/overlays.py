@@ -38,7 +38,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.looks import Drawable, Looks
-from seq2see.seeing.fonts import Label, Labeller
+from seq2see.seeing.labels import Label, Labeller
 from seq2see.seeing.panels import Panel, mean_panel, top_of_scale
 from seq2see.seeing.sheet import Box, ColourBar, Column, Sheet, Style, make_figure
 from seq2see.seeing.style import THEMES, Theme, theme_named

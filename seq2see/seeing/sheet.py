@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from seq2see.seeing.fonts import Label, Labeller
+from seq2see.seeing.labels import Label, Labeller
 from seq2see.seeing.style import Theme
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ class ColumnSettings(Settings):
 
     @classmethod
     def kind_name(cls) -> str:
-        """The word that its `kind` is."""
+        """Its `kind`, as recipes write it."""
         return str(cls.model_fields["kind"].default)
 
 

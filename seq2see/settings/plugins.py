@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
-from seq2see.settings.base import Scalar, Settings, is_union, without_none
+from seq2see.registry import Registry
+from seq2see.settings.base import NoSettings, Scalar, Settings, is_union, without_none
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 S = TypeVar("S", bound=Settings)
@@ -29,7 +30,7 @@ def settings_from_constructor(
     kind: type,
     base: type[S],
     *,
-    given: Collection[str] = (),
+    known: Collection[str] = (),
     keys: Mapping[str, FieldInfo] | None = None,
     named: bool = True,
     direct: bool = False,
@@ -37,11 +38,11 @@ def settings_from_constructor(
 ) -> type[S]:
     """Settings for a class whose constructor states what can be set; TypeError for a type that no recipe can write.
 
-    given: arguments that are not settings; keys: arguments that have a key of their own beside the options; named: the
+    known: arguments that are not settings; keys: arguments that have a key of their own beside the options; named: the
     settings have the `kind` that is the name; direct: every argument has a key of its own, and there are no options.
     """
     keys = keys or {}
-    own = [argument for argument in arguments_of(kind) if argument.name not in given]
+    own = [argument for argument in arguments_of(kind) if argument.name not in known]
     hints = _hints(name, kind, own)
     fields: dict[str, Any] = {"kind": (Literal[name], Field(name, description="its name"))} if named else {}
     for argument in own:
@@ -56,11 +57,11 @@ def settings_from_constructor(
         annotation = _options(name, {key: (hints[key], argument) for key, argument in options.items()})
         fields["options"] = (annotation, Field(default_factory=dict, description="its other arguments, by name"))
     name = f"{kind.__name__}Settings"
-    made = create_model(name, __base__=base, __module__=kind.__module__, __doc__=kind.__doc__, **fields)
+    settings = create_model(name, __base__=base, __module__=kind.__module__, __doc__=kind.__doc__, **fields)
     class_variables |= {"own": True} if hasattr(base, "own") else {}
     for key, value in class_variables.items():
-        setattr(made, key, value)
-    return made
+        setattr(settings, key, value)
+    return settings
 
 
 def construct(kind: Any, settings: Settings, **known: Any) -> Any:
@@ -129,3 +130,31 @@ def _scalar(annotation: Any) -> bool:
     if is_union(annotation):
         return all(part is type(None) or _scalar(part) for part in get_args(annotation))
     return annotation in (bool, int, float, str)
+
+
+def part_registry(
+    what: str, base: Callable[[], type], *, methods: Collection[str] = (), known: Collection[str] = ()
+) -> Registry[Any]:
+    """A registry of parts whose constructor's arguments are keys of the group that names them.
+
+    base: the class that a part is a subclass of; methods: what a part has to write itself; known: arguments that are
+    not settings, as they are known when a part is built.
+    """
+
+    def check(name: str, kind: Any) -> None:
+        check_subclass(f"{what} '{name}'", kind, base(), methods)
+
+    def derive(name: str, kind: type) -> type[Settings]:
+        return settings_from_constructor(name, kind, NoSettings, known=known, named=False, direct=True)
+
+    return Registry(what, check=check, derive=derive)
+
+
+def check_subclass(what: str, kind: Any, base: type, methods: Collection[str] = ()) -> None:
+    """Refuse a part of the wrong class, or one that lacks an abstract method or one of `methods`."""
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        home = ".".join(base.__module__.split(".")[:2])
+        raise TypeError(f"{what}: {getattr(kind, '__name__', kind)} is no subclass of {home}.{base.__name__}")
+    inherited = [name for name in methods if getattr(kind, name, None) is getattr(base, name, None)]
+    if missing := sorted({*getattr(kind, "__abstractmethods__", ()), *inherited}):
+        raise TypeError(f"{what}: {kind.__name__} does not write {', '.join(missing)}")

@@ -47,7 +47,7 @@ class DecodedFile:
 class MediaDecoder(FileDecoder):
     """Decodes the files of a server's models. pool: its processes, started with the first file."""
 
-    here: ClassVar[bool] = False
+    in_process: ClassVar[bool] = False
 
     def __init__(self, limits: Limits, pool: DecoderPool | None = None):
         self._limits = limits

@@ -27,9 +27,9 @@ from seq2see.studio.media import MediaDecoder
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.schemas import InvalidRequest
 from seq2see.studio.training_runs import TrainingRun
+from seq2see.training.checkpoints import SOURCES
 from seq2see.training.dataset import open_table
 from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, split_inputs
-from seq2see.training.resuming import SOURCES
 
 Record = dict[str, Any]
 Row = dict[str, str]

@@ -1,0 +1,3 @@
+"""Training: data, losses, optimiser, checkpoints, reports, fine-tuning, comparison of variants."""
+
+from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.attention import scores
-from seq2see.data.records import Data
+from seq2see.data.tables import Data
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.errors import UserError, counted
@@ -30,11 +30,9 @@ from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
 from seq2see.recipe.schema import flatten
 from seq2see.seeing import Column, Row, interval_plot
-from seq2see.training.checkpoints import CHECKPOINTS, latest_checkpoint
+from seq2see.training.checkpoints import CHECKPOINTS, SOURCES, Sources, latest_checkpoint, sources_of, write_tables
 from seq2see.training.dataset import open_table
-from seq2see.training.progress import Progress, progress_unless
-from seq2see.training.reports import Listener, Report, UpdateStatus, best_report
-from seq2see.training.resuming import SOURCES, Sources, sources_of, write_tables
+from seq2see.training.reports import Listener, Progress, Report, UpdateStatus, best_report, progress_unless
 from seq2see.training.run import train
 
 # ---------------------------------------------------------------- variants

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, resolve
-from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.split import hold_out, hold_out_tail
-from seq2see.data.tables import Table, read
+from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field
@@ -70,7 +69,7 @@ class Corpus:
 def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
     """(name in the recipe, column it names), inputs first, the output last, unless it is derived from the inputs."""
     inputs = [(name, settings.column or name) for name, settings in recipe.inputs.items()]
-    return inputs if recipe.made else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
+    return inputs if recipe.generated_labels else [*inputs, (OUTPUT, recipe.output.column or OUTPUT)]
 
 
 def with_columns(recipe: Recipe, table: Table, resolution: Resolution) -> Recipe:
@@ -115,7 +114,7 @@ def open_table(
         resolution = replace(resolution, note=note)
     new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
-    known = {OUTPUT: FORWARD} if recipe.made else {}
+    known = {OUTPUT: FORWARD} if recipe.generated_labels else {}
     lists, several = lists_in(new), several_in(new)
     return table, replace(resolution, lists=lists, several=several, files=files_in(new), numbers=numbers, known=known)
 

@@ -1,4 +1,7 @@
-"""The loss of a batch: cross entropy or squared error, and the terms that a recipe adds to it."""
+"""The loss of a batch: that of the output head, and the terms that a recipe adds to it.
+
+Cross entropy, label smoothing and squared error are computed by the output heads (`decoders/output_heads.py`).
+"""
 
 from __future__ import annotations
 

@@ -33,13 +33,20 @@ from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
 from seq2see.recipe import Recipe, notes
 from seq2see.recipe.schema import flatten, with_plugins
-from seq2see.training.checkpoints import CHECKPOINTS, recover_checkpoint
+from seq2see.training.checkpoints import (
+    CHECKPOINTS,
+    SOURCES,
+    Sources,
+    check_free,
+    has_checkpoint,
+    recover_checkpoint,
+    write_tables,
+)
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
 from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, samples_of, write_examples
-from seq2see.training.resuming import SOURCES, Sources, check_free, has_checkpoint, write_tables
 from seq2see.training.trainer import Trainer
 
 SPEED_SECONDS = 10.0
@@ -231,7 +238,7 @@ def _train(
 
 def _prepare(bundle: Bundle, corpus: Corpus, say: Say) -> None:
     """Called once the weights are there, before the first update."""
-    if isinstance(corpus.train, Dataset):
+    if bundle.frozen_inputs and isinstance(corpus.train, Dataset):
         compute_features(bundle, corpus.train, corpus.dev, say)
 
 

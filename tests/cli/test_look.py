@@ -11,7 +11,7 @@ import pytest
 from matplotlib import font_manager
 
 import seq2see
-from seq2see.seeing.fonts import BASE, Fonts
+from seq2see.seeing.labels import BASE, Fonts
 from tests.cli.conftest import Run
 
 Call = Callable[..., Run]
@@ -56,7 +56,7 @@ def test_the_looks_of_a_given_label(call: Call, judge: Path, tmp_path: Path) -> 
 def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with the font that comes with matplotlib and no other."""
     fonts = Fonts({BASE: font_manager.findfont(BASE)})
-    monkeypatch.setattr("seq2see.seeing.fonts.installed", lambda: fonts)
+    monkeypatch.setattr("seq2see.seeing.labels.installed", lambda: fonts)
 
 
 @pytest.mark.usefixtures("few_fonts")

@@ -13,8 +13,8 @@ from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
 from seq2see.settings.columns import ENCODERS
+from seq2see.training.checkpoints import Sources
 from seq2see.training.comparing import fingerprint
-from seq2see.training.resuming import Sources
 from tests.cli.conftest import Run
 from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.batches import Labels, Sequences
+from seq2see.data.batches import Labels, Ragged, RaggedWriter, Sequences
 from seq2see.data.columns import resolve
-from seq2see.data.store import Ragged, RaggedWriter
 from seq2see.data.tables import read
 from seq2see.errors import UserError
 from seq2see.pipeline.dataset import Dataset
@@ -103,7 +102,7 @@ def test_all_inputs_empty_can_live_on_disk(tmp_path: Path) -> None:
 
 
 def test_ragged_rows_written_in_many_flushes_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seq2see.data.store._FLUSH", 50)
+    monkeypatch.setattr("seq2see.data.batches._FLUSH", 50)
     random = np.random.default_rng(0)
     rows = [random.integers(0, 2**31 - 1, size=n).tolist() for n in random.integers(0, 20, size=200)]
     writer = RaggedWriter(tmp_path / "rows")

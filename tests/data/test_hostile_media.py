@@ -188,7 +188,7 @@ def test_a_line_is_not_stretched_without_end(tmp_path: Path) -> None:
         image_files.read_image(tmp_path / "line.png", settings)
     Image.new("L", (12_000, 40)).save(tmp_path / "long.png")
     field = ImageField(ImageInput(height=10, width=0))
-    larger = field.shown(str(tmp_path / "long.png")).pixels
+    larger = field.to_drawable(str(tmp_path / "long.png")).pixels
     assert larger.size <= 3 * image_files.MAX_SIZED, "nor is what is shown of it"
 
 

@@ -13,7 +13,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.data import tables
 from seq2see.data.formats import DataSettings
-from seq2see.data.records import as_lines, records_of, table_of
+from seq2see.data.tables import as_lines, records_of, table_of
 from seq2see.errors import Notice, UserError
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, same, weights

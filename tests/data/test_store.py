@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.data import store
-from seq2see.data.store import RaggedWriter
+from seq2see.data import batches
+from seq2see.data.batches import RaggedWriter
 from seq2see.errors import UserError
 
 
@@ -31,7 +31,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("full", ["ids", "offsets"])
 @pytest.mark.parametrize("buffered", [1, 1 << 18])
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, buffered: int) -> None:
-    monkeypatch.setattr(store, "_FLUSH", buffered)
+    monkeypatch.setattr(batches, "_FLUSH", buffered)
     (tmp_path / f"word.{full}").symlink_to("/dev/full")
     writer = RaggedWriter(tmp_path / "word")
 

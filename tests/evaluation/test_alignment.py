@@ -6,8 +6,7 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.evaluation import Rows, measure
-from seq2see.evaluation.labels import Aligned
-from seq2see.evaluation.metrics import lookup
+from seq2see.evaluation.metrics import Aligned, lookup
 
 RIGHT = Aligned([(0, 0), (1, 1)], [(0, 0), (1, 1)], [(0, 0), (1, 1)])
 HALF = Aligned([(0, 0), (0, 1)], [(0, 0), (1, 1)], [(0, 0), (1, 1)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from seq2see.evaluation import Rows, compute
-from seq2see.evaluation.labels import MacroF1
+from seq2see.evaluation.metrics import MacroF1
 
 
 def test_accuracy_and_macro_f1_by_hand() -> None:

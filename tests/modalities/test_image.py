@@ -174,7 +174,7 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     pixels = np.stack([np.tile(across, (400, 1)), np.tile(down[:, None], (1, 900)), np.full((400, 900), 90)], 2)
     Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "a.png")
     field = ImageField(ImageInput(height=30, width=30, fit=fit))
-    shown = field.shown(str(tmp_path / "a.png")).pixels
+    shown = field.to_drawable(str(tmp_path / "a.png")).pixels
     assert shown.shape == (480, 480, 3)
     given = read_image(tmp_path / "a.png", field.settings)
     small = shown.reshape(30, 16, 30, 16, 3).mean((1, 3)).transpose(2, 0, 1)
@@ -182,7 +182,7 @@ def test_a_person_is_shown_what_the_model_is_shown(tmp_path: Path, fit: Literal[
     assert np.abs(small - given).mean() < 8
     drawn(tmp_path / "line.png", (400, 20))
     line = ImageField(ImageInput(height=40, width=0, colour="grey", widest=100))
-    assert line.shown(str(tmp_path / "line.png")).pixels.shape == (80, 200, 1)  # wide enough as it is
+    assert line.to_drawable(str(tmp_path / "line.png")).pixels.shape == (80, 200, 1)  # wide enough as it is
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg"])

@@ -97,10 +97,10 @@ def test_what_is_far_below_the_loudest_is_silence() -> None:
     tone = torch.sin(torch.arange(16_000) * 2 * torch.pi * 1000 / 16_000)
     noise = 1e-3 * torch.randn(16_000, generator=torch.Generator().manual_seed(1))
 
-    def heard(samples: torch.Tensor, decibels: float) -> torch.Tensor:
+    def sound_features(samples: torch.Tensor, decibels: float) -> torch.Tensor:
         return log_mels(samples, SoundInput(normalise="none", range=decibels))
 
-    noisy, clean = heard(tone + noise, 30), heard(tone, 30)
+    noisy, clean = sound_features(tone + noise, 30), sound_features(tone, 30)
     torch.testing.assert_close(noisy, clean, atol=0.02, rtol=0)
     assert float(noisy.max() - noisy.min()) == pytest.approx(3 * math.log(10), abs=1e-4)
-    assert float((heard(tone + noise, 80) - heard(tone, 80)).abs().max()) > 1
+    assert float((sound_features(tone + noise, 80) - sound_features(tone, 80)).abs().max()) > 1

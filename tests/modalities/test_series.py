@@ -473,6 +473,17 @@ def test_a_decoder_process_reads_the_same(tmp_path: Path) -> None:
         pool.close()
 
 
+@pytest.mark.parametrize(
+    "named", [b"", b"[" * 100_000, b"5", b"[[], [], []]", b'[["a"], ["mon"]]', b"[[1], []]", b"\xff"]
+)
+def test_what_a_decoder_process_returns_is_not_trusted(named: bytes) -> None:
+    arrays = [np.zeros((2, 1)), np.frombuffer(named, dtype=np.uint8)]
+    with pytest.raises(MediaError, match="did not return a series"):
+        Series.from_arrays(arrays)
+    with pytest.raises(MediaError, match="did not return a series"):
+        Series.from_arrays([np.zeros(2), np.frombuffer(b"[[], []]", dtype=np.uint8)])
+
+
 def test_files_in_a_table_are_read_once_and_stored(tmp_path: Path) -> None:
     for number in range(6):
         np.save(tmp_path / f"{number}.npy", np.arange(4.0) + number)
@@ -532,7 +543,7 @@ def test_lists_of_a_json_table_are_steps(tmp_path: Path) -> None:
 
 def test_a_series_is_shown_in_its_own_units_with_its_gaps() -> None:
     field = built(["1 10; 3 30; ? 50"], names=["a", "b"], longest=2)
-    shown = field.shown("1 10; 3 30; ? 50")
+    shown = field.to_drawable("1 10; 3 30; ? 50")
     assert isinstance(shown, Series)
     assert same(shown.values, [[3, 30], [NAN, 50]])
     assert (shown.names, shown.times) == (["a", "b"], ["t=1", "t=2"])

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import torch
 
+from seq2see.data.batches import RaggedWriter
 from seq2see.data.sound_files import SoundAugmentSettings, SoundInput, problem_of, read_sound, resample, samples_of
-from seq2see.data.store import RaggedWriter
 from seq2see.errors import MissingExtra, UserError
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.sound import (
     SoundField,
-    filtered,
+    augment_waveform,
+    equalise,
     frames_of,
-    heard,
-    in_voice,
     log_mels,
     masked,
-    spoken_otherwise,
+    shift_spectrum,
+    sound_features,
 )
 
 soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not installed")
@@ -39,7 +39,7 @@ def written(path: Path, samples: np.ndarray, rate: int = 8000, **saving: object)
 
 
 def features(path: Path, settings: SoundInput, random: np.random.Generator | None = None) -> torch.Tensor:
-    return heard(*read_sound(path, settings), settings, random)
+    return sound_features(*read_sound(path, settings), settings, random)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg"])
@@ -92,7 +92,7 @@ def test_odd_rates_are_resampled_like_any_other(rate: int, wanted: int) -> None:
 def test_frames_are_counted_as_they_are_made_however_short_a_sound_is(number: int) -> None:
     for rate in (44_100, 192_001, 1009):
         samples = np.full(number, 0.1, dtype=np.float32)
-        assert len(heard(samples, rate, SMALL)) == frames_of(number, rate, SMALL)
+        assert len(sound_features(samples, rate, SMALL)) == frames_of(number, rate, SMALL)
 
 
 def test_a_file_of_an_odd_rate_is_read(tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_masks_blot_out_stretches_and_bands_and_nothing_else() -> None:
 
 def test_speed_and_noise_change_what_is_heard() -> None:
     samples, random = tone(500, 0.5, 8000), np.random.default_rng(1)
-    drawn = [spoken_otherwise(samples, 8000, SoundAugmentSettings(speed=0.2), random) for _ in range(50)]
+    drawn = [augment_waveform(samples, 8000, SoundAugmentSettings(speed=0.2), random) for _ in range(50)]
     assert all(same is samples for same, _ in drawn)
     rates = {rate for _, rate in drawn}
     assert len(rates) > 10
     assert 6400 <= min(rates) < 7000
     assert 9000 < max(rates) <= 9600
-    noisy, rate = spoken_otherwise(samples, 8000, SoundAugmentSettings(noise=0.5), random)
+    noisy, rate = augment_waveform(samples, 8000, SoundAugmentSettings(noise=0.5), random)
     assert rate == 8000
     assert 0 < np.std(noisy - samples) < 0.5 * np.std(samples)
 
@@ -192,10 +192,10 @@ def test_speed_and_noise_change_what_is_heard() -> None:
 def test_a_higher_voice_is_heard_in_the_bands_of_a_higher_tone() -> None:
     settings = SoundInput(rate=16_000, mels=40, normalise="none")
     heard = {pitch: log_mels(torch.from_numpy(tone(pitch, 0.5, 16_000)), settings)[10] for pitch in (1000, 1200)}
-    made = in_voice(heard[1000][None], 1.2, settings)[0]
+    made = shift_spectrum(heard[1000][None], 1.2, settings)[0]
     assert made.argmax() == heard[1200].argmax() != heard[1000].argmax()
-    torch.testing.assert_close(in_voice(heard[1000][None], 1.0, settings)[0], heard[1000], atol=1e-3, rtol=0)
-    assert torch.equal(in_voice(torch.ones(3, 40), 0.7, settings), torch.ones(3, 40))
+    torch.testing.assert_close(shift_spectrum(heard[1000][None], 1.0, settings)[0], heard[1000], atol=1e-3, rtol=0)
+    assert torch.equal(shift_spectrum(torch.ones(3, 40), 0.7, settings), torch.ones(3, 40))
 
 
 def test_voices_are_drawn_between_deeper_and_higher(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_voices_are_drawn_between_deeper_and_higher(tmp_path: Path) -> None:
 
 def test_a_filter_bends_all_frames_alike_and_smoothly() -> None:
     frames = torch.randn(7, 40)
-    bent = [filtered(frames, 0.5, np.random.default_rng(seed)) - frames for seed in range(20)]
+    bent = [equalise(frames, 0.5, np.random.default_rng(seed)) - frames for seed in range(20)]
     curves = torch.stack([one[0] for one in bent])
     assert all((one - one[0]).abs().max() < 1e-5 for one in bent)
     assert 0.3 < curves.abs().max() <= 0.5

@@ -10,8 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
+from seq2see.data.batches import RaggedWriter
 from seq2see.data.feature_store import FeatureStore
-from seq2see.data.store import RaggedWriter
 from seq2see.data.video_files import (
     Clip,
     ClipCache,

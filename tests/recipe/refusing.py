@@ -22,7 +22,7 @@ LABEL: dict[str, Any] = {**ONE, "output": {"kind": "label"}}
 Source = str | Path | Mapping[Any, Any] | Recipe
 
 
-def found_problems(recipe: Source, *overrides: str) -> list[Problem]:
+def find_problems(recipe: Source, *overrides: str) -> list[Problem]:
     """All problems of a recipe that is refused."""
     with pytest.raises(RecipeError) as error:
         load_recipe(recipe, overrides=overrides)
@@ -31,7 +31,7 @@ def found_problems(recipe: Source, *overrides: str) -> list[Problem]:
 
 def problems_of(recipe: Source, *overrides: str) -> list[tuple[str, str]]:
     """(path, rule) of all problems of a recipe that is refused."""
-    return [(problem.path, problem.rule) for problem in found_problems(recipe, *overrides)]
+    return [(problem.path, problem.rule) for problem in find_problems(recipe, *overrides)]
 
 
 def message_of(recipe: Source, *overrides: str) -> str:
@@ -62,13 +62,13 @@ class Refused:
     def __str__(self) -> str:
         return ", ".join(f"{path} ({rule})" for path, rule in self.problems.items())
 
-    def found(self) -> list[Problem]:
-        """All problems that are found in the recipe."""
-        return found_problems(self.recipe, *self.overrides)
+    def find_problems(self) -> list[Problem]:
+        """All problems of the recipe."""
+        return find_problems(self.recipe, *self.overrides)
 
     def check(self) -> None:
         """Fail unless these problems are found, no others, and with these facts."""
-        problems = self.found()
+        problems = self.find_problems()
         pairs = sorted((problem.path, problem.rule) for problem in problems)
         assert pairs == sorted(self.problems.items()), pairs
         messages = "\n".join(problem.message for problem in problems)

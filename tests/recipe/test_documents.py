@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seq2see.recipe import load_recipe
-from tests.recipe.refusing import Refused, found_problems, mentions, problems_of
+from tests.recipe.refusing import Refused, find_problems, mentions, problems_of
 
 TEXTS: dict[str, Any] = {"inputs": {"doc": {"kind": "texts"}}, "encoder": {"kind": "hierarchical"}}
 
@@ -129,7 +129,7 @@ def test_refused_recipes_of_documents(case: Refused) -> None:
 
 def test_an_unread_input_hides_no_problem_but_that_of_its_own_places() -> None:
     unread = {"inputs": {"doc": {"kind": "texts"}, "text": {}}, "encoder": {"kind": "transformer"}}
-    problems = found_problems({**unread, "attention": {"over": ["nowhere", "doc.words", "text.words"]}})
+    problems = find_problems({**unread, "attention": {"over": ["nowhere", "doc.words", "text.words"]}})
     assert [problem.path for problem in problems] == ["encoder.kind", "attention.over", "attention.over"]
     reader, nowhere, words = (problem.message for problem in problems)
     assert mentions(reader, "doc")
@@ -161,12 +161,12 @@ def test_each_level_has_its_own_kind_and_size() -> None:
 def test_a_transformer_by_its_kind_alone_is_refused_with_the_key_that_makes_one(name: str) -> None:
     change = "encoder.kind=transformer"
     assert problems_of(name, change) == [("encoder.kind", "readers")]
-    assert all(mentions(found_problems(name, change)[0].message, fact) for fact in ("hierarchical", "encoder.levels"))
+    assert all(mentions(find_problems(name, change)[0].message, fact) for fact in ("hierarchical", "encoder.levels"))
 
 
 def test_windows_are_refused_among_sentences_and_allowed_among_words() -> None:
     local = "attention.scope=local-monotonic"
-    (problem,) = found_problems("document-classification", local)
+    (problem,) = find_problems("document-classification", local)
     assert (problem.path, problem.rule) == ("attention.scope", "scope")
     words = ["attention.over=document.words", "decoder.start=document"]
     assert all(mentions(problem.message, fact) for fact in (*words[0].split("="), *words[1].split("=")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recipe.refusing import LABEL, ONE, TWO, Refused, found_problems
+from tests.recipe.refusing import LABEL, ONE, TWO, Refused, find_problems
 
 NO_EFFECT = [
     Refused(
@@ -139,4 +139,4 @@ NO_EFFECT = [
 @pytest.mark.parametrize("case", NO_EFFECT, ids=str)
 def test_refused_settings_without_effect(case: Refused) -> None:
     case.check()
-    assert all(problem.no_effect for problem in found_problems(case.recipe))
+    assert all(problem.no_effect for problem in find_problems(case.recipe))

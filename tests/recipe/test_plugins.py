@@ -12,7 +12,7 @@ from pydantic import Field
 from seq2see.attention import Score, scores
 from seq2see.decoders import decoders
 from seq2see.decoders.base import OwnAnswerSettings, OwnDecoderSettings
-from seq2see.encoders.base import GIVEN, KEYS, OwnEncoderSettings, OwnReaderSettings
+from seq2see.encoders.base import KEYS, KNOWN, OwnEncoderSettings, OwnReaderSettings
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.settings.columns import ENCODERS
 from seq2see.settings.plugins import constructor_values, settings_from_constructor
@@ -60,10 +60,10 @@ def plugins() -> Iterator[None]:
     """Register the parts above for a while."""
     known = dict(ENCODERS), dict(decoders.settings)
     read, names = settings_from_constructor, ("settings", "attention", "conditions")
-    ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, given=GIVEN, keys=KEYS)
-    ENCODERS["bare"] = read("bare", Bare, OwnEncoderSettings, given=GIVEN, keys=KEYS, reads=("text", "texts"))
-    decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, given=names)
-    decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, given=names)
+    ENCODERS["waves"] = read("waves", Waves, OwnReaderSettings, known=KNOWN, keys=KEYS)
+    ENCODERS["bare"] = read("bare", Bare, OwnEncoderSettings, known=KNOWN, keys=KEYS, reads=("text", "texts"))
+    decoders.settings["steps"] = read("steps", Steps, OwnDecoderSettings, known=names)
+    decoders.settings["bell"] = read("bell", Bell, OwnAnswerSettings, known=names)
     scores.register("sloped")(Sloped)
     try:
         yield

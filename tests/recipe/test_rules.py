@@ -13,7 +13,7 @@ import pytest
 import seq2see
 from seq2see.recipe import load_recipe
 from seq2see.registry import RULES, Problem
-from tests.recipe.refusing import LABEL, ONE, TWO, Refused, found_problems, mentions, problems_of
+from tests.recipe.refusing import LABEL, ONE, TWO, Refused, find_problems, mentions, problems_of
 
 COMBINATIONS = [
     Refused(
@@ -172,13 +172,13 @@ def test_refused_combinations(case: Refused) -> None:
 
 @pytest.mark.parametrize("case", SCORES_OF_LABELS, ids=str)
 def test_a_score_that_needs_earlier_steps_is_not_offered_to_a_label(case: Refused) -> None:
-    (problem,) = found_problems(case.recipe)
+    (problem,) = find_problems(case.recipe)
     assert not mentions(problem.message.partition("allowed:")[2], "coverage")
     assert load_recipe({**ONE, "attention": "coverage"}).attention.score == "coverage"
 
 
 def test_one_mistake_is_one_problem() -> None:
-    """Words are looked at through sentences in neither of two rules that `through` breaks."""
+    """`through` has no effect here either, which is not reported again."""
     assert problems_of({**ONE, "attention": {"through": "sentences"}}) == [("attention.through", "through")]
 
 
@@ -253,8 +253,8 @@ def test_every_rule_and_every_check_of_settings_has_a_case(monkeypatch: pytest.M
     monkeypatch.setattr(Problem, "__init__", record)
     cases = all_cases()
     with importlib.import_module("tests.recipe.test_plugins").plugins():
-        rules = {problem.rule for case in cases.pop("test_plugins") for problem in case.found()}
-    rules |= {problem.rule for module in cases.values() for case in module for problem in case.found()}
+        rules = {problem.rule for case in cases.pop("test_plugins") for problem in case.find_problems()}
+    rules |= {problem.rule for module in cases.values() for case in module for problem in case.find_problems()}
 
     literals = {rule for _, call in calls_of("Problem") if (rule := rule_of(call)) is not None}
     assert sorted({*RULES, *literals} - rules) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recipe.refusing import LABEL, ONE, Refused, found_problems, mentions, problems_of
+from tests.recipe.refusing import LABEL, ONE, Refused, find_problems, mentions, problems_of
 
 REFUSED = [
     Refused({"decodr": {}}, {"decodr": "unknown-key"}, "decoder task description inputs output data"),
@@ -75,16 +75,16 @@ def test_all_problems_are_listed_at_once() -> None:
 
 
 def test_a_key_of_an_inputs_own_encoder_is_pointed_at() -> None:
-    (problem,) = found_problems("image-captioning", "encoder.backbone=small")
+    (problem,) = find_problems("image-captioning", "encoder.backbone=small")
     assert (problem.path, problem.rule) == ("encoder.backbone", "unknown-key")
     assert mentions(problem.message, "inputs.image.encoder.backbone")
 
 
 def test_an_inputs_own_encoder_is_pointed_at_only_where_it_has_that_key() -> None:
     inputs = {"image": {"kind": "image", "encoder": {"size": 8}}, "question": {"encoder": {"size": 8}}}
-    (problem,) = found_problems({"inputs": inputs, "encoder": {"levels": "transformer"}})
+    (problem,) = find_problems({"inputs": inputs, "encoder": {"levels": "transformer"}})
     assert "inputs." not in problem.message
-    (problem,) = found_problems({"inputs": inputs, "encoder": {"channels": [8]}})
+    (problem,) = find_problems({"inputs": inputs, "encoder": {"channels": [8]}})
     assert mentions(problem.message, "inputs.image.encoder.channels")
     assert "inputs.question" not in problem.message
 

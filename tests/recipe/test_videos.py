@@ -113,7 +113,8 @@ REFUSED_DIRECTIONS = [
 
 
 def test_a_direction_needs_an_order() -> None:
-    assert load_recipe(with_video(encoder={"over_time": "none", "motion": [4]}, output=DIRECTION)).made == "direction"
+    recipe = load_recipe(with_video(encoder={"over_time": "none", "motion": [4]}, output=DIRECTION))
+    assert recipe.generated_labels == "direction"
     by_place = with_video({"frames": 8}, {"over_time": "none"}, output=DIRECTION, attention={"score": "location"})
     assert load_recipe(by_place).videos == ["video"]
 

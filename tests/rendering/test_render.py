@@ -11,7 +11,7 @@ from PIL import Image, features
 
 from seq2see.errors import UserError
 from seq2see.rendering import Distortions, Rendering, faces_of, render, split_lines
-from seq2see.seeing.fonts import BASE
+from seq2see.seeing.labels import BASE
 
 pytestmark = pytest.mark.skipif(not features.check("raqm"), reason="Pillow here cannot shape letters (no raqm)")
 

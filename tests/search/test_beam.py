@@ -11,9 +11,8 @@ from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.search import SearchOptions, Stepper
 from seq2see.search.beam import beam_search
-from seq2see.search.constraints import Constraints
+from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import History
-from seq2see.search.oracle import Oracle
 from seq2see.search.run import build_hypotheses
 from tests.search.helpers import EOS, INPUTS, SYMBOLS, build, every_output, found, ids_of, padded, stepped
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seq2see.looks import Looks, Weights
-from seq2see.seeing import fonts
+from seq2see.seeing import labels
 
 MakeLooks = Callable[..., Looks]
 
@@ -37,15 +37,15 @@ def looks(make_looks: MakeLooks) -> Looks:
 @pytest.fixture(autouse=True)
 def _untold() -> Iterator[None]:
     """Warnings of missing fonts come once in the life of a program: begin each test with none told."""
-    fonts.installed().forget_reported()
+    labels.installed().forget_reported()
     yield
-    fonts.installed().forget_reported()
+    labels.installed().forget_reported()
 
 
 @pytest.fixture
 def devanagari() -> str:
     """A family that draws Devanagari."""
-    family = fonts.installed().families("हिन्दी")[0]
-    if fonts.installed().missing("हिन्दी"):
+    family = labels.installed().families("हिन्दी")[0]
+    if labels.installed().missing("हिन्दी"):
         pytest.skip("no Devanagari font is installed (Debian: fonts-noto-core)")
     return family

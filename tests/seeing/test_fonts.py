@@ -9,8 +9,8 @@ from matplotlib.ft2font import LoadFlags
 from matplotlib.text import Text
 
 from seq2see.errors import Notice
-from seq2see.seeing import fonts
-from seq2see.seeing.fonts import BASE, Fonts, Labeller, installed
+from seq2see.seeing import labels
+from seq2see.seeing.labels import BASE, Fonts, Labeller, installed
 from seq2see.seeing.plots import line_plot
 
 
@@ -94,7 +94,7 @@ def test_a_chart_is_drawn_in_the_fonts_of_its_names_or_says_which_letters_it_lac
     title = figure.axes[0].get_title(loc="left")
     (drawn,) = [one for one in figure.findobj(Text) if one.get_text() == title and one.axes is figure.axes[0]][:1]
     assert drawn.get_fontfamily()[0] == devanagari
-    monkeypatch.setattr(fonts, "installed", lambda: only_base)
+    monkeypatch.setattr(labels, "installed", lambda: only_base)
     with pytest.warns(Notice, match=r"Devanagari.*U\+0939.*boxes") as told:
         line_plot(series, path=tmp_path / "boxes.png", **names)
     assert len(told) == 1

@@ -20,8 +20,8 @@ from seq2see.data.tables import VARIABLE
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import find_examples, load_models
+from seq2see.training.checkpoints import SOURCES
 from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, write_examples
-from seq2see.training.resuming import SOURCES
 from tests.studio.conftest import LIMITS, SMALL
 
 Serve = Callable[..., TestClient]

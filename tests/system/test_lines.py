@@ -10,7 +10,7 @@ from PIL import features
 
 import seq2see
 from seq2see.rendering import Distortions, Rendering, render
-from seq2see.seeing.fonts import BASE
+from seq2see.seeing.labels import BASE
 
 pytestmark = pytest.mark.skipif(not features.check("raqm"), reason="Pillow here cannot shape letters (no raqm)")
 

@@ -118,7 +118,7 @@ def target_of(recipe: Recipe, inputs: dict[str, Any], numbers: list[int]) -> Tar
 
 def built(recipe: Recipe) -> EncoderDecoder:
     torch.manual_seed(7)
-    labels = 2 if recipe.made else LABELS
+    labels = 2 if recipe.generated_labels else LABELS
     return EncoderDecoder(
         recipe, Sizes(dict.fromkeys(recipe.inputs, SYMBOLS), labels if recipe.output.one_step else SYMBOLS)
     )

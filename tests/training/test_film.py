@@ -16,9 +16,9 @@ import seq2see
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.training import film as frames_module
+from seq2see.training.checkpoints import Sources
 from seq2see.training.comparing import fingerprint
 from seq2see.training.film import FILM, due
-from seq2see.training.resuming import Sources
 from tests.system.small import write_table
 from tests.training.test_resume import run_until_signal, with_training
 from tests.training.tiny import ROWS, TEXT, last_checkpoint, run, same, text, weights, words

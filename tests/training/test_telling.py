@@ -12,9 +12,8 @@ import pytest
 from seq2see.data.columns import Question
 from seq2see.looks import Prediction
 from seq2see.recipe import Recipe
-from seq2see.training import progress, trainer
-from seq2see.training.progress import Progress
-from seq2see.training.reports import Report, TensorBoard, UpdateStatus, samples_of
+from seq2see.training import reports, trainer
+from seq2see.training.reports import Progress, Report, TensorBoard, UpdateStatus, samples_of
 from tests.system.small import RecordingListener, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 
@@ -45,7 +44,7 @@ def report(**given: Any) -> Report:
 
 def test_without_a_terminal_there_are_lines_and_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(reports.time, "monotonic", lambda: clock)
     out = io.StringIO()
     shown = Progress(out)
     for update in range(10, 130, 10):
@@ -64,7 +63,7 @@ def test_one_update_is_told_of_as_one() -> None:
 
 def test_in_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(reports.time, "monotonic", lambda: clock)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
     out = Terminal()

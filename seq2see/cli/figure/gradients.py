@@ -88,7 +88,7 @@ def _draw(courses: list[GradientRun], title: str, theme: str) -> Any:
     through: dict[str, dict[str, Any]] = {}
     norms: dict[str, dict[str, Any]] = {}
     for course in courses:
-        head, last = NAMES[course.cell], max(course.through)
+        head, last = NAMES.get(course.cell, course.cell), max(course.through)
         how = "clipped" if course.clip else "not clipped"
         before = through.setdefault(head, {"before training": _curve(course.through[0])})
         before[f"after {last} updates, {how}"] = _curve(course.through[last])

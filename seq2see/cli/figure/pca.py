@@ -73,7 +73,7 @@ def run(args: Arguments) -> None:
 def _training_table(args: Arguments) -> str | Path | None:
     """The table to compute components from, if one is given or known."""
     from seq2see.data.tables import locate
-    from seq2see.training.resuming import SOURCES, read_sources
+    from seq2see.training.checkpoints import SOURCES, read_sources
 
     if args.train is not None:
         return locate(args.train)[0]

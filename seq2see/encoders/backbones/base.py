@@ -167,7 +167,7 @@ def check_levels(
 ) -> Iterator[Problem]:
     """Levels of convolutions halve a picture or a frame only while something of it is left to tell apart.
 
-    A map of one cell that is normalised by itself is one number less itself: 0, whatever was seen. Where widths differ
+    Normalising a single cell by itself always gives 0. Where widths differ
     the narrowest picture counts, which is one cell wide. maps, sizes: of each level; path: of the key with the maps.
     """
     levels = enumerate(zip(maps, sizes, strict=False))  # a wrong number of `pooled` has a rule of its own
