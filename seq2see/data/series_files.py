@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -349,6 +349,8 @@ MAX_HEADER, MAX_METADATA = 10_000, 1 << 24
 """Bytes of the header of a .npy file, and of the metadata of a .parquet file."""
 MAX_EXPANSION = 1 << 28
 """Bytes that the columns of a .parquet file may take once they are unpacked."""
+BATCH_STEPS = 1 << 16
+"""Steps of a .parquet file that are read at a time."""
 
 _NUMPY, _PARQUET = b"\x93NUMPY", b"PAR1"
 _DELIMITERS = ",;\t|"
@@ -401,28 +403,64 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
 
 
 def _read_parquet(file: BinaryIO, settings: SeriesInput) -> Series:
-    """Columns of numbers; sizes are checked by the metadata before anything is unpacked."""
+    """Columns of numbers, read batch by batch; sizes are checked by the metadata before anything is unpacked.
+
+    Sizes are those of row groups: to ask for those of their columns (`RowGroupMetaData.column`) ends the process where
+    the metadata are damaged, without an exception. Time stamps that are text are read dictionary-encoded, each distinct
+    one once, so that a small page cannot stand for a long text repeated a million times.
+    """
     parquet = imported("pyarrow.parquet", extra="parquet")
     with decoding("not a .parquet file that can be read"):
         limits = {"thrift_string_size_limit": MAX_METADATA, "thrift_container_size_limit": MAX_COLUMNS}
         opened = parquet.ParquetFile(file, **limits)
         columns = [str(name) for name in opened.schema_arrow.names]
         chosen, time = _chosen(columns, settings)
-        _check_size(opened.metadata.num_rows, len(columns))
-        for group in range(opened.metadata.num_row_groups):
-            parts = opened.metadata.row_group(group)
-            size = sum(parts.column(number).total_uncompressed_size for number in range(parts.num_columns))
-            if size > MAX_EXPANSION:
-                raise MediaError(f"{size:,} bytes once it is unpacked; allowed: at most {MAX_EXPANSION:,}")
-        kinds = {str(one.name): one.type for one in opened.schema_arrow}
-        arrow = imported("pyarrow", extra="parquet").types
-        for name in chosen:
-            if not (arrow.is_integer(kinds[name]) or arrow.is_floating(kinds[name]) or arrow.is_boolean(kinds[name])):
-                raise MediaError(f"column '{name}' holds {kinds[name]}, not numbers{_instead(settings)}")
-        table = opened.read([*chosen, *([time] if time else [])])
-        read = [table.column(name).cast("float64", safe=False).to_numpy() for name in chosen]
-        times = [str(one)[:MAX_TIME] for one in table.column(time).to_pylist()] if time else []
-    return Series(np.stack(read, axis=1), chosen, times)
+        groups = [opened.metadata.row_group(number) for number in range(opened.metadata.num_row_groups)]
+        _check_size(max(opened.metadata.num_rows, sum(group.num_rows for group in groups)), len(columns))
+        size = sum(group.total_byte_size for group in groups)
+        if size > MAX_EXPANSION:
+            raise MediaError(f"{size:,} bytes once it is unpacked; allowed: at most {MAX_EXPANSION:,}")
+        _check_types({str(one.name): one.type for one in opened.schema_arrow}, chosen, time, settings)
+        file.seek(0)
+        opened = parquet.ParquetFile(file, read_dictionary=[time] if time else None, **limits)
+        rows, values, times = 0, list[Values](), list[str]()
+        most = min(BATCH_STEPS, MAX_NUMBERS // max(len(columns), 1))
+        for batch in opened.iter_batches(batch_size=most, columns=[*chosen, *([time] if time else [])]):
+            rows += batch.num_rows
+            _check_size(rows, len(columns))
+            read = [batch.column(name).cast("float64", safe=False).to_numpy(zero_copy_only=False) for name in chosen]
+            values.append(np.stack(read, axis=1))
+            times += _time_stamps(batch.column(time)) if time else []
+    return Series(np.concatenate([np.empty((0, len(chosen))), *values]), chosen, times)
+
+
+def _check_types(kinds: Mapping[str, Any], chosen: Sequence[str], time: str | None, settings: SeriesInput) -> None:
+    """Channels hold numbers, and time stamps are text, numbers, dates or times. kinds: types of pyarrow by column."""
+    arrow = imported("pyarrow", extra="parquet").types
+    for name in chosen:
+        if not (arrow.is_integer(kinds[name]) or arrow.is_floating(kinds[name]) or arrow.is_boolean(kinds[name])):
+            raise MediaError(f"column '{name}' holds {kinds[name]}, not numbers{_instead(settings)}")
+    if time is not None:
+        kind = kinds[time].value_type if arrow.is_dictionary(kinds[time]) else kinds[time]
+        text, short = (arrow.is_string, arrow.is_large_string), (arrow.is_primitive, arrow.is_decimal, arrow.is_null)
+        if not any(check(kind) for check in (*text, *short)):
+            raise MediaError(f"column '{time}' holds {kind}, no time stamps; allowed: text, numbers, dates, times")
+
+
+def _time_stamps(column: Any) -> list[str]:
+    """The time stamps of an array of pyarrow, each cut to `MAX_TIME` characters before it is a text of its own."""
+    arrow, compute = imported("pyarrow", extra="parquet"), imported("pyarrow.compute", extra="parquet")
+    if not arrow.types.is_dictionary(column.type):
+        return [str(stamp)[:MAX_TIME] for stamp in column.to_pylist()]
+    names = column.dictionary
+    if arrow.types.is_string(names.type) or arrow.types.is_large_string(names.type):
+        most = 4 * MAX_TIME  # bytes in UTF-8
+        names = compute.binary_slice(names.cast("large_binary"), 0, most)
+        known = [None if name is None else name.decode("utf-8", "replace") for name in names.to_pylist()]
+    else:
+        known = names.to_pylist()
+    texts = [str(name)[:MAX_TIME] for name in known]
+    return [str(None) if place is None else texts[place] for place in column.indices.to_pylist()]
 
 
 def _read_text(file: BinaryIO, settings: SeriesInput) -> Series:

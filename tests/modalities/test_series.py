@@ -446,6 +446,60 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "unpacked" in (SeriesFileField(CSV).problem(str(tmp_path / "s.parquet")) or "")
 
 
+def parquet_file(columns: dict[str, Any], **options: Any) -> bytes:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(arrow.table(columns), file, **options)
+    return file.getvalue()
+
+
+def test_damaged_metadata_do_not_end_the_process(tmp_path: Path) -> None:
+    content = parquet_file({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert content.count(b"%\x02\x18\x01b") == 1
+    content = content.replace(b"%\x02\x18\x01b", b"%\x7f\x18\x01b")  # how often a value is there
+    assert "parquet" in (SeriesFileField(CSV).problem(str(put(tmp_path, content))) or "")
+
+
+def test_row_groups_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path, parquet_file({"a": np.random.default_rng(0).normal(size=1000)}, row_group_size=100))
+    monkeypatch.setattr(series_files, "MAX_EXPANSION", 20_000)
+    assert SeriesFileField(CSV).problem(str(path)) is None
+    monkeypatch.setattr(series_files, "MAX_EXPANSION", 4_000)
+    assert "unpacked" in (SeriesFileField(CSV).problem(str(path)) or "")
+
+
+def test_long_time_stamps_of_a_small_file_take_little_memory(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    text = arrow.DictionaryArray.from_arrays(np.zeros(300_000, dtype=np.int32), ["é" * 1000])
+    path = put(tmp_path, parquet_file({"t": text, "a": np.zeros(300_000)}, store_schema=False))
+    assert path.stat().st_size < 100_000
+    pool = arrow.proxy_memory_pool(arrow.default_memory_pool())
+    before = arrow.default_memory_pool()
+    arrow.set_memory_pool(pool)
+    try:
+        series = read_series(path, SeriesInput(source="files", time="t"))
+    finally:
+        arrow.set_memory_pool(before)
+    assert (len(series), set(series.times)) == (300_000, {"é" * 40})
+    assert pool.max_memory() < 20_000_000
+
+
+def test_time_stamps_are_texts_numbers_or_times(tmp_path: Path) -> None:
+    settings = SeriesInput(source="files", time="t", names=["a"])
+    arrow = pytest.importorskip("pyarrow")
+    for stamps, expected in [
+        ([3, None], ["3", "None"]),
+        (["mon", None], ["mon", "None"]),
+        (arrow.array(["mon", "mon"]).dictionary_encode(), ["mon", "mon"]),
+        (np.array(["2021-01-01", "2021-01-02"], dtype="datetime64[s]"), ["2021-01-01 00:00:00", "2021-01-02 00:00:00"]),
+    ]:
+        path = put(tmp_path, parquet_file({"t": stamps, "a": [1.0, 2.0]}))
+        assert read_series(path, settings).times == expected
+    for stamps in ([[1], [2]], [b"x", b"y"], [{"x": 1}, {"x": 2}]):
+        with pytest.raises(MediaError, match="column 't' holds"):
+            read_series(put(tmp_path, parquet_file({"t": stamps, "a": [1.0, 2.0]})), settings)
+
+
 def test_no_pickle_runs(tmp_path: Path) -> None:
     class Harm:
         def __reduce__(self) -> tuple[Any, tuple[str]]:
