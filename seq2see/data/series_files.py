@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
@@ -33,12 +33,19 @@ Values = Float[NDArray[np.float64], "steps channels"]
 
 @dataclass(frozen=True)
 class Series(Drawable):
-    """A series in its own units. names: of its channels, times: of its steps, both empty where it has none."""
+    """A series in its own units. names: of its channels, times: of its steps, both empty where it has none.
+
+    Where it is part of a longer one, as a model reads it: each step stands for `stride` of the whole, the first one
+    is number `first` of the whole, and there were `uncut` steps before it was cut (None: it was not).
+    """
 
     view: ClassVar[str] = "seq2see.seeing.series:SeriesOverlay"
     values: Values
     names: list[str] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
+    first: int = 0
+    stride: int = 1
+    uncut: int | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -64,6 +71,20 @@ class Series(Drawable):
     @property
     def channels(self) -> int:
         return int(self.values.shape[1])
+
+    @property
+    def total(self) -> int:
+        """Steps, those counted that were cut off."""
+        return len(self) if self.uncut is None else self.uncut
+
+    @property
+    def step_names(self) -> list[str]:
+        """Time stamps, or numbers of steps as `t=12` where there are none.
+
+        >>> Series(np.zeros((2, 1)), first=12, stride=4).step_names
+        ['t=12', 't=16']
+        """
+        return self.times or [f"t={self.first + step * self.stride}" for step in range(len(self))]
 
     def continued_by(self, names: Sequence[str], channels: int) -> list[int] | None:
         """The channels that a series of these names, or of so many channels, goes on with: those of the same names, or
@@ -211,6 +232,7 @@ MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "?"})
 """Words for a value that is missing, in small letters."""
 
 LARGEST = float(np.finfo(np.float32).max)
+"""Networks read no number beyond it."""
 _BETWEEN_STEPS = re.compile(r"[;\n]")
 _BETWEEN_NUMBERS = re.compile(r"\s*,\s*|\s+")
 
@@ -575,16 +597,18 @@ def _check_size(steps: int, channels: int) -> None:
 # ---------------- As a model reads them
 
 
-def shorten(series: Series, settings: SeriesInput) -> tuple[Series, int, int]:
-    """(the series as `stride` and `longest` leave it, its length before it was cut, the first step that was kept)"""
+def shorten(series: Series, settings: SeriesInput) -> Series:
+    """A whole series as `stride` and `longest` leave it."""
     values, times = series.values, series.times
     if settings.stride > 1:
         values = pooled(values, settings.stride) if settings.pooling == "mean" else values[:: settings.stride]
         times = times[:: settings.stride]
     steps, most = len(values), settings.longest
     first = steps - most if most and steps > most and settings.keep == "last" else 0
-    last = first + most if most else steps
-    return replace(series, values=values[first:last], times=times[first:last]), steps, first
+    kept = slice(first, first + most if most else steps)
+    return Series(
+        values[kept], series.names, times[kept], first=first * settings.stride, stride=settings.stride, uncut=steps
+    )
 
 
 def pooled(values: Values, stride: int) -> Values:

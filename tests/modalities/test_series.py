@@ -194,6 +194,27 @@ def test_numbers_far_beyond_the_training_rows_are_refused() -> None:
         built(["1 2 3", "2 3 4"]).batch(["1 1e30"])
 
 
+@pytest.mark.parametrize("normalise", ["channel", "series"])
+def test_a_large_offset_costs_no_digits(normalise: str) -> None:
+    rows = ["1700000000 1700000010 1700000020 1700000030 1700000040 1700000050"] * 2
+    fields, data = dataset(rows, normalise=normalise)
+    expected = (np.arange(6) - 2.5) / np.arange(6).std()
+    for frames in (fields.inputs["x"].batch(rows), data.batch([0]).inputs["x"]):
+        assert np.allclose(frames.values[0, :, 0].numpy(), expected, atol=1e-6)
+
+
+def test_a_large_offset_of_an_output_costs_no_digits() -> None:
+    rows = [f"{1_700_000_000 + 10 * number} {1_700_000_010 + 10 * number}" for number in range(4)]
+    recipe = load_recipe({"inputs": {"x": {"kind": "series"}}, "output": {"kind": "series"}})
+    values = [{"x": row, "output": row} for row in rows]
+    fields = Fields.build(recipe, lambda: iter(values))
+    trained = Dataset.build(fields, iter(values)).batch(range(4)).target
+    evaluated = fields.output.batch(rows)
+    assert torch.equal(trained.values, evaluated.values)  # type: ignore[union-attr]
+    restored = fields.numeric_output.restored(evaluated.values.numpy())
+    assert np.allclose(restored, [parse_series(row).ravel() for row in rows], rtol=0, atol=1e-4)
+
+
 # --- Length
 
 
@@ -600,7 +621,9 @@ def test_a_series_is_shown_in_its_own_units_with_its_gaps() -> None:
     shown = field.to_drawable("1 10; 3 30; ? 50")
     assert isinstance(shown, Series)
     assert same(shown.values, [[3, 30], [NAN, 50]])
-    assert (shown.names, shown.times) == (["a", "b"], ["t=1", "t=2"])
+    assert (shown.names, shown.times, shown.step_names) == (["a", "b"], [], ["t=1", "t=2"])
+    strided = built(["0 2 4 6 8 10 12"], stride=2, longest=3).to_drawable("0 2 4 6 8 10 12")
+    assert (strided.first, strided.stride, strided.total) == (2, 2, 4)
     preview = field.preview(field.read("1 10; 3 30; ? 50"))
     assert preview["picture"].startswith("data:image/png;base64,")
     assert (preview["width"], preview["height"], len(preview["axis"])) == (720, 180, 5)
