@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +19,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.batches import Frames, Numbers, Ragged
-from seq2see.data.media_files import MediaError
 from seq2see.data.series_files import (
     MAX_NUMBERS,
     Series,
@@ -49,7 +49,7 @@ from seq2see.modalities.base import (
     inputs,
     outputs,
 )
-from seq2see.modalities.files import MediaField
+from seq2see.modalities.files import FileField, decoded
 from seq2see.modalities.image import pixels_preview
 from seq2see.modalities.vector import FARTHEST, NUMBERS, numbers_of
 from seq2see.settings.columns import ColumnSettings
@@ -113,12 +113,14 @@ class SeriesColumn(Field):
         return self._checked(Series(parse_series(value), list(self.settings.names)))
 
     def _checked(self, series: Series) -> Series:
-        channels = series.channels
-        if self.channels and channels != self.channels:
-            raise UserError(f"{counted(channels, 'channel')}, and every row has {self.channels:,}")
+        self._check_channels(series)
         if np.isnan(series.values).all():
             raise UserError(f"all {counted(series.values.size, 'value')} are missing")
         return series
+
+    def _check_channels(self, series: Series) -> None:
+        if self.channels and series.channels != self.channels:
+            raise UserError(f"{counted(series.channels, 'channel')}, and every row has {self.channels:,}")
 
     def values(self, value: str) -> Values:
         """The numbers that are read of a value."""
@@ -336,40 +338,47 @@ class SeriesField(SeriesColumn, Modality):
         return FrameOcclusion(column, shape[0], axes=(1,))
 
 
-class SeriesFileField(SeriesField, MediaField):
+class SeriesFileField(SeriesField, FileField):
     """Numbers in files, decoded once and stored like those of cells: a file of text is slow to read again."""
 
     elements: ClassVar[Elements | None] = None
     unusable: ClassVar[str] = "a file"
 
     def series(self, value: str) -> Series:
-        try:
-            return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
-        except MediaError:
-            raise
-        except UserError as error:
-            raise MediaError(str(error)) from None
+        return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
+
+    def _shortened(self, value: str) -> Series:
+        """What is read of a file is kept for further passes over the training rows, not the whole of a long one."""
+
+        def decode() -> list[NDArray[Any]]:
+            series = super(SeriesFileField, self)._shortened(value)
+            return [*series.to_arrays(), np.array([series.first, series.stride, series.total])]
+
+        *arrays, (first, stride, total) = decoded(self.job(value).key, decode)
+        series = replace(Series.from_arrays(arrays), first=int(first), stride=int(stride), uncut=int(total))
+        self._check_channels(series)
+        return series
 
     def read(self, value: str) -> Example:
-        try:
+        with _named(value):
             return super().read(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
     def observe(self, value: str) -> None:
-        try:
+        with _named(value):
             super().observe(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
     def to_drawable(self, value: str) -> Series:
-        try:
+        with _named(value):
             return super().to_drawable(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
-    def width(self, value: str) -> int:
-        return self.length(self.read(value))
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors begin with the name of the file."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{Path(path)}: {error}") from None
 
 
 @outputs.register("series")

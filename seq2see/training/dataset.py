@@ -23,6 +23,7 @@ from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_o
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field
+from seq2see.modalities.files import decode_once
 from seq2see.modalities.label import FORWARD
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
@@ -185,7 +186,7 @@ def read_corpus(
     _check_aligned(recipe, table, resolution)
     recipes = [with_columns(recipe, table, resolution), recipe]
     notes = [resolution.note] if resolution.note else []
-    with closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
+    with decode_once(folder), closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
         if resolution.numbers and dev is not None:  # the first row fixes how many numbers a row has, for --dev too
             with closing(rows()) as reading:
                 next(reading)

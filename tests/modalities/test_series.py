@@ -454,6 +454,13 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
         SeriesFileField(CSV).read(str(path))
 
 
+def test_a_file_with_other_channels_is_named(tmp_path: Path) -> None:
+    field = SeriesFileField(CSV)
+    field.build([str(put(tmp_path, "1,2\n"))])
+    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and every row has 2$"):
+        field.read(str(put(tmp_path, "1,2,3\n", "t.csv")))
+
+
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(series_files, "MAX_NUMBERS", 10)
     monkeypatch.setattr(series_files, "MAX_TEXT", 60)
