@@ -171,6 +171,10 @@ class SeriesInput(MediaSettings):
     def most_frames(self) -> int:
         return self.longest
 
+    @property
+    def limit_text(self) -> str:
+        return f"{self.longest:,} steps"
+
     def decode(self, path: str) -> list[NDArray[Any]]:
         return read_series(path, self).to_arrays()
 
@@ -193,6 +197,7 @@ class SeriesOutput(OutputColumn):
     noun: ClassVar[str] = "a series"
     numeric: ClassVar[bool] = True
     continues: ClassVar[bool] = True
+    plain_by: ClassVar[str] = "normalise none"
     measured_as: ClassVar[Literal["numbers"]] = "numbers"
     kind: Literal["series"] = Field("series", description="kind of the output")
     column: str | None = Field(
@@ -211,13 +216,12 @@ class SeriesOutput(OutputColumn):
     def sized_by_data(self) -> bool:
         return True
 
+    @property
+    def normalised(self) -> bool:
+        return self.normalise != "none"
+
     def check(self, recipe: Any, path: str) -> Iterator[Problem]:
         yield from _check_names(self.names, path)
-        reconstruction = getattr(recipe.decoder, "reconstruction", None)
-        if self.normalise == "channel" and getattr(reconstruction, "output", None) == "logistic":
-            allowed = f"linear, or {path}.normalise none"
-            message = f"logistic stays between 0 and 1, and normalised numbers do not; allowed: {allowed}"
-            yield Problem("decoder.reconstruction.output", message, "reconstruction")
 
 
 def _check_names(names: Sequence[str], path: str) -> Iterator[Problem]:

@@ -74,12 +74,17 @@ class VectorOutput(OutputColumn):
 
     noun: ClassVar[str] = "a vector"
     numeric: ClassVar[bool] = True
+    plain_by: ClassVar[str] = "standardise false"
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")
     standardise: bool = Setting(
         True, description="learn (x - mean) / deviation, of the rows trained on; what is given back is as it was"
     )
+
+    @property
+    def normalised(self) -> bool:
+        return self.standardise
 
     @property
     def sized_by_data(self) -> bool:
