@@ -212,6 +212,12 @@ class Recipe(Settings):
         return "encoder" if self.inputs[reader].encoder is None else f"inputs.{reader}.encoder"
 
     @property
+    def unread(self) -> list[str]:
+        """Inputs whose encoder reads another kind of input, without those that another one's encoder reads."""
+        own = [name for name in self.inputs if self.reader_of(name) == name]
+        return [name for name in own if not self.encoder_of(name).can_read(self.inputs[name])]
+
+    @property
     def read_by(self) -> dict[str, list[str]]:
         """{path: the inputs that are read by the encoder whose settings stand there}"""
         names_by_path: dict[str, list[str]] = {}
