@@ -191,13 +191,12 @@ class Prediction:
     reason: str = ""
 
     @classmethod
-    def blank(cls, value: Any, kind: str, reason: str) -> Prediction:
-        """An empty prediction; kind: of the output."""
+    def blank(cls, value: Any, field: str, reason: str) -> Prediction:
+        """An empty prediction; field: which of text, label, vector and image an answer has."""
+        empty: dict[str, Any] = {"text": "", "label": "", "vector": []}
         return cls(
             value,
-            text="" if kind == "text" else None,
-            label="" if kind == "label" else None,
-            vector=[] if kind not in ("text", "label", "image") else None,
+            **({field: empty[field]} if field in empty else {}),
             log_probability=float("nan"),
             score=float("nan"),
             looks=Looks(reason=reason),

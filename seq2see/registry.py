@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
 
 T = TypeVar("T", bound=type)
+NAME = re.compile(r"[A-Za-z0-9_.@-]+")
+"""Of a part, as recipes write it."""
 
 
 class Registry(Generic[T]):
@@ -41,8 +44,12 @@ class Registry(Generic[T]):
         self._check, self._derive = check, derive
         self._kinds: dict[str, T] = {}
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Register a class under that name."""
+    def register(self, name: Any) -> Callable[[T], T]:
+        """Register a class under that name, a text."""
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise TypeError(
+                f'a {self.what} is registered under a name: @register("my-{self.what.split()[0]}"), got {name!r}'
+            )
 
         def add(kind: T) -> T:
             if name in self._kinds:
@@ -112,12 +119,14 @@ Stage = Literal["names", "readers", "encoder", "combinations", "no-effect"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A check of whole recipes. droppable: an override that breaks it drops the setting at fault, and says so."""
+    """A check of whole recipes. droppable: an override that breaks it drops the setting at fault, and says so; limit:
+    it keeps a recipe from taking too much time or memory, so that recipes which are trusted have to keep it too."""
 
     name: str
     check: Check
     stage: Stage
     droppable: bool
+    limit: bool = False
 
     def problems(self, recipe: Recipe) -> Iterator[Problem]:
         """What the check finds, under the name of the rule."""
@@ -129,7 +138,9 @@ RULES: dict[str, Rule] = {}
 """All rules by name, in the order in which they are checked."""
 
 
-def rule(name: str, *, stage: Stage = "combinations", droppable: bool = False) -> Callable[[Check], Check]:
+def rule(
+    name: str, *, stage: Stage = "combinations", droppable: bool = False, limit: bool = False
+) -> Callable[[Check], Check]:
     """Register a check of recipes, a function from a recipe to the problems it finds.
 
     Rules about the settings of a single part are written as a method `check(self, recipe, path)` of the class of these
@@ -145,7 +156,7 @@ def rule(name: str, *, stage: Stage = "combinations", droppable: bool = False) -
     def add(check: Check) -> Check:
         if name in RULES:
             raise ValueError(f"two rules want the name '{name}': {RULES[name].check} and {check}")
-        RULES[name] = Rule(name, check, stage, droppable or stage == "no-effect")
+        RULES[name] = Rule(name, check, stage, droppable or stage == "no-effect", limit)
         return check
 
     return add

@@ -29,16 +29,22 @@ class Angle(NumericOutput):
     Settings = AngleOutput
     size = 2
 
+    def problem(self, value):  # why a cell of the table cannot be used
+        try:
+            self.numbers(value)
+        except ValueError:
+            return f"'{value}' is not an angle in degrees"
+
     def numbers(self, value):  # what is learned and measured: (size,)
         return np.array([np.sin(np.deg2rad(float(value))), np.cos(np.deg2rad(float(value)))])
 
-    def restored(self, values):
+    def restored(self, values):  # what the network gives, as such numbers
         return np.asarray(values, dtype=np.float64)
 
     def answer(self, numbers):
         return {"vector": [float(np.rad2deg(np.arctan2(*numbers)) % 360)]}
 
-    def answered(self, prediction):  # the numbers of an answer again
+    def answered(self, prediction):
         return self.numbers(prediction.vector[0])
 
     def ids(self, value):  # as it is stored

@@ -38,9 +38,10 @@ class Points(Modality):
 
     def ids(self, value):
         try:
-            return [round(1000 * float(x)) for point in value.split() for x in point.split(",", 1)]
+            points = [(float(x), float(y)) for x, y in (point.split(",") for point in value.split())]
         except ValueError:
             raise UserError(f"'{value}' is not made of points like 0.5,-2") from None
+        return [round(1000 * number) for point in points for number in point]
 
     def widths(self, store):  # how much of a batch each row takes
         return store.lengths // 2
@@ -54,6 +55,5 @@ class Points(Modality):
     def _frames(self, rows):
         points = [torch.tensor(row).view(-1, 2) / 1000 * self.settings.scale for row in rows]
         mask = pad_sequence([torch.ones(len(row), dtype=torch.bool) for row in points], batch_first=True)
-        return Frames(
-            pad_sequence(points, batch_first=True), mask, [[f"{i}" for i in range(len(row))] for row in points]
-        )
+        names = [list(map(str, range(len(row)))) for row in points]
+        return Frames(pad_sequence(points, batch_first=True), mask, names)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
+from pydantic import Field
 
 from seq2see.attention import Normaliser, normalisers
 
@@ -11,7 +14,7 @@ from seq2see.attention import Normaliser, normalisers
 class TopSoftmax(Normaliser):
     """a_j = exp(e_j) / sum_i exp(e_i) over the largest energies, 0 elsewhere"""
 
-    def __init__(self, largest: int = 3):  # arguments are settings
+    def __init__(self, largest: Annotated[int, Field(gt=0)] = 3):  # arguments are settings, with their limits
         super().__init__()
         self.largest = largest
 

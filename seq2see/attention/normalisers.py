@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from seq2see.errors import UserError
 from seq2see.registry import Registry
 from seq2see.settings.base import first_line
 from seq2see.settings.plugins import part_registry
@@ -83,8 +84,12 @@ def masked(
     logarithms of.
     """
     hidden = precise(energies).masked_fill(~mask, HIDDEN)
-    weights: Tensor = normalise(hidden) * mask
-    return weights
+    weights: Any = normalise(hidden)
+    if not isinstance(weights, Tensor) or weights.shape != hidden.shape:
+        got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
+        name = getattr(normalise, "__name__", type(normalise).__name__)
+        raise UserError(f"normaliser {name}: a weight for each energy expected, {tuple(hidden.shape)}, got {got}")
+    return weights * mask
 
 
 def precise(numbers: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
@@ -105,7 +110,6 @@ def masked_softmax(
 
 def softmax(energies: Float[Tensor, "*rows places"]) -> Float[Tensor, "*rows places"]:
     """a_j = exp(e_j) / sum_i exp(e_i)"""
-
     return torch.softmax(energies, dim=-1)
 
 

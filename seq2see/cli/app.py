@@ -111,10 +111,14 @@ def plugin_errors(modules: Sequence[ModuleType]) -> Iterator[None]:
         raise
     except Exception as error:
         lines = {frame.filename: frame.lineno for frame in traceback.extract_tb(error.__traceback__)}
-        module = next((module for module in modules if module.__file__ in lines), None)
-        if module is None:
-            raise
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
+        module = next((module for module in modules if module.__file__ in lines), None)
+        if module is None and not modules:
+            raise
+        if module is None:  # what a part gave may be at fault, or the part's signature
+            names = ", ".join(module.__name__ for module in modules)
+            hint = f"a part may give or take something else than it should; set {DEBUG}=1 to see the traceback"
+            raise UserError(f"--plugin {names}: failed: {what}; {hint}") from error
         place = f"{Path(str(module.__file__)).name}, line {lines[str(module.__file__)]}"
         raise UserError(f"--plugin {module.__name__}: failed: {what} ({place})") from error
 

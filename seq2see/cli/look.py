@@ -91,7 +91,7 @@ def _row(model: Model, args: Arguments) -> dict[str, str] | None:
         if args.input is None:
             raise UserError("INPUT is missing")
         return parse_input(model, args.input)
-    if model.recipe.decoder.kind != "transformer":
+    if not model.recipe.decoder.self_attends:
         raise UserError(
             f"{args.model}: a language model has no input to look at; "
             f"try `{program()} explain {args.model}` or `{program()} score {args.model} --data TABLE`"

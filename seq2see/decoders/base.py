@@ -63,13 +63,15 @@ class DecoderSettings(Settings):
     """s_1 .. s_T: how the output is written, and what conditions it.
 
     writes: the kinds of output it can write, or what these are measured as (`OutputColumn.measured_as`); own: a plug-in
-    brought it; starts_by_size: its first state has `size` numbers, whatever the summaries have.
+    brought it; starts_by_size: its first state has `size` numbers, whatever the summaries have;
+    self_attends: its steps look at what was written before.
     """
 
     parts = {"kind": Parts(decoders.settings)}
     writes: ClassVar[tuple[str, ...]] = ("text",)
     own: ClassVar[bool] = False
     starts_by_size: ClassVar[bool] = True
+    self_attends: ClassVar[bool] = False
     plugin_keys = ("options",)
     kind: Annotated[str, NameOf(decoders.settings)] = Field(
         "recurrent",
@@ -86,6 +88,15 @@ class DecoderSettings(Settings):
     join: Literal["concat", "compare"] = Field(
         "concat", description="how summaries of two inputs meet: [u; v], or [u; v; |u - v|; u * v]"
     )
+
+    def layer_count(self, looks: int) -> int:
+        """Layers that are built; looks: layers of the attention that each of its layers may have."""
+        return 1
+
+    @property
+    def most_steps(self) -> int | None:
+        """Symbols that it can write, `<eos>` counted; None: there is no limit."""
+        return None
 
     def complete(self, *, stream: bool) -> dict[str, Any]:
         """Settings that follow from the data where the recipe does not state them; stream: a contiguous text."""
@@ -161,6 +172,9 @@ class WrittenSettings(ReadoutSettings, DecoderSettings):
         None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
     )
 
+    def layer_count(self, looks: int) -> int:
+        return self.layers
+
 
 class SymbolSettings(Settings):
     """Decoders that read the symbols they have written."""
@@ -222,9 +236,10 @@ class OwnDecoderSettings(SymbolSettings, OwnAnswerSettings):
 
 
 def writers_of(output: OutputColumn | type[OutputColumn]) -> list[str]:
-    """The kinds of decoder that write such an output; the first is meant where a recipe does not state one."""
+    """The kinds of decoder that write such an output; the first, the usual one, is meant where a recipe names none."""
     words = {output.kind_name(), output.measured_as}
-    return [name for name, settings in decoders.settings.items() if words.intersection(settings.writes)]
+    writers = [name for name, settings in decoders.settings.items() if words.intersection(settings.writes)]
+    return sorted(writers, key=lambda name: name != output.usual_decoder)
 
 
 # --- Decoders
@@ -358,7 +373,7 @@ def check_copied_size(size: int, width: int) -> str:
 
 
 def joined_size(sizes: list[int], join: str) -> int:
-    """The size of several joined summaries; join: `concatenate` or `compare`."""
+    """The size of several joined summaries; join: `concat` or `compare`."""
     if join == "compare":
         if len(sizes) != 2 or sizes[0] != sizes[1]:
             raise UserError(f"decoder.join compare needs two inputs of one summary size, got sizes {sizes}")
@@ -377,7 +392,7 @@ def join_summaries(summaries: list[Float[Tensor, "batch _"]], join: str) -> Floa
 def joined_equation(names: Sequence[str], join: str) -> str:
     """The joined summaries of these inputs, for `show`.
 
-    >>> joined_equation(["image", "question"], "concatenate")
+    >>> joined_equation(["image", "question"], "concat")
     '[summary of image; summary of question]'
     """
     parts = [f"summary of {name}" for name in names]

@@ -143,7 +143,15 @@ class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenS
     """Layers of self-attention over what was written; for labels, cross attention and feed-forward layers."""
 
     writes = ("text", "label")
+    self_attends = True
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
+
+    def layer_count(self, looks: int) -> int:
+        return self.layers * (looks + 1)
+
+    @property
+    def most_steps(self) -> int | None:
+        return self.longest if self.positions == "learned" else None
 
     @classmethod
     def stream_defaults(cls, *, stream: bool) -> dict[str, Any]:

@@ -77,6 +77,10 @@ class HierarchicalEncoderSettings(EncoderSettings):
     def sentence_level(self) -> Level:
         return self.levels if isinstance(self.levels, str) else self.levels[1]
 
+    @property
+    def layer_count(self) -> int:
+        return 2 * self.layers
+
     def level_size(self, level: Level) -> int:
         """Numbers of each state that such a level gives."""
         both = level == "recurrent" and isinstance(self, RecurrentLevelSettings) and self.bidirectional

@@ -2,20 +2,178 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
 import torch
 from jaxtyping import Bool, Float, Int, Num
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
 from seq2see.data.batches import Frames, Sequences
-from seq2see.embeddings import Embedding, OneHot, build_embedding
+from seq2see.data.image_files import ImageInput
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask
 from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
-from seq2see.encoders.transformer_layers import TransformerBase, TransformerEncoderSettings
+from seq2see.encoders.transformer_layers import TransformerBase, check_heads, check_longest, check_unlimited
 from seq2see.errors import UserError
 from seq2see.memory import Layout
 from seq2see.modalities.image import Pictures
+from seq2see.registry import Problem
+from seq2see.settings.base import Layers, Positions, Share, Side, Size, no_effect
+from seq2see.settings.columns import EncoderSettings, InputColumn
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
+
+
+FRAMES = 4
+"""Frames of a sound in a place, where the recipe does not state it: as many as two halvings of a pyramid leave."""
+PATCHES = (16, 8, 4, 2, 1)
+"""Pixels of a patch's side where the recipe does not state it: the largest of which `ACROSS` fit the shorter side."""
+ACROSS = 6
+STRIPS = 8
+"""Lines of text, whose width is not known before: strips as high as the line and this much less wide."""
+GRID_POSITIONS = ("sinusoidal", "learned", "none")
+"""Positions of patches, which lie in rows and columns."""
+
+
+def usual_patch(image: ImageInput) -> int | tuple[int, int]:
+    """The pixels of a patch where the recipe does not state them."""
+    if not image.width:
+        return image.height, max(image.height // STRIPS, 1)
+    shorter = min(image.height, image.width)
+    return next((side for side in PATCHES if side * ACROSS <= shorter), PATCHES[-1])
+
+
+class TransformerEncoderSettings(EncoderSettings):
+    """h_1 .. h_M: every place looks at all places, layer after layer (self-attention)."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text", "set", "frames", "image")
+    for_texts: ClassVar[bool] = True
+    kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
+    size: Size = Field(256, description="size of a place")
+    layers: Layers = Field(3, description="one above the other")
+    heads: Size = Field(4, description="looks side by side in each layer; divides the size")
+    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
+    dropout: Share = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
+    )
+    longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        512, description="learned positions: the longest input, in places; of pictures the longest side"
+    )
+    stack: Size | None = Field(None, description="sounds: neighbouring frames joined to one place; not given: 4")
+    patch: Side | tuple[Side, Side] | None = Field(
+        None,
+        description="pictures: pixels of each side of a place, or down and across; not given: of 16, 8, 4, 2 and 1 the "
+        "largest that goes 6 times into the shorter side; lines of text (width 0): the height, and an eighth of it",
+    )
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def symbols(self) -> EmbeddingSettings | None:
+        return None if self.layout in ("frames", "grid") else self.embedding
+
+    @property
+    def pixels(self) -> tuple[int, int] | None:
+        """Of a patch, down and across; None where no picture is read."""
+        return (self.patch, self.patch) if isinstance(self.patch, int) else self.patch
+
+    @property
+    def layout(self) -> str:
+        if self.patch is not None:
+            return "grid"
+        if self.stack is not None:
+            return "frames"
+        return "set" if self.positions == "none" else "tokens"
+
+    def complete(self, column: InputColumn, *, summary_used: bool, shared: bool) -> dict[str, Any]:
+        """A place of a sound is a stack of frames, one of a picture a patch; a set has no positions."""
+        if column.content == "frames":
+            return {"stack": self.stack or FRAMES} | ({"patch": None} if shared else {})
+        if isinstance(column, ImageInput):
+            return {"patch": self.patch or usual_patch(column)} | ({"stack": None} if shared else {})
+        if column.unordered and "positions" not in self.model_fields_set:
+            return {"positions": "none"}
+        return {}
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        if recipe.inputs:
+            yield from check_heads(self.size, self.heads, self.positions, path)
+        columns = {name: recipe.inputs[name] for name in recipe.read_by.get(path, [])}
+        for name, column in columns.items():
+            yield from self._check_column(name, column, path)
+        if self.positions == "learned":
+            texts = {name: recipe.texts[name].max_length for name in columns if name in recipe.texts}
+            lengths = {f"inputs.{name}.max_length": most for name, most in texts.items()}
+            yield from check_longest(self.longest, f"{path}.longest", lengths)
+        elif columns:
+            yield from check_unlimited(self, self.positions, path)
+        if columns:
+            yield from self._unused_units(columns, path)
+
+    def _unused_units(self, columns: Mapping[str, InputColumn], path: str) -> Iterator[Problem]:
+        """Settings for another kind of input than those it reads."""
+        contents = {column.content or column.kind for column in columns.values()}
+        reason = f"{', '.join(columns)}: no {{}} is read"
+        if "frames" not in contents:
+            yield from no_effect(self, path, ["stack"], reason.format("sound"))
+        if "image" not in contents:
+            yield from no_effect(self, path, ["patch"], reason.format("picture"))
+        if contents <= {"frames", "image"}:
+            yield from no_effect(self, path, ["embedding"], reason.format("symbol"))
+
+    def _check_column(self, name: str, column: InputColumn, path: str) -> Iterator[Problem]:
+        """Places of one input know where they are, and patches fit into their picture."""
+        if column.unordered and self.positions != "none":
+            message = f"{self.positions} would give the elements of '{name}' an order, and a set has none"
+            yield Problem(f"{path}.positions", f"{message}; allowed: none", "set-positions")
+        if isinstance(column, ImageInput):
+            yield from self._check_patch(name, column, path)
+        if self.positions == "learned":
+            yield from self._check_reach(name, column, path)
+
+    def _check_patch(self, name: str, image: ImageInput, path: str) -> Iterator[Problem]:
+        if self.positions not in GRID_POSITIONS:
+            line = f"{self.positions} goes by distances in a line, and the patches of '{name}' lie in rows and columns"
+            yield Problem(f"{path}.positions", f"{line}; allowed: {', '.join(GRID_POSITIONS)}", "patches")
+        down, across = self.pixels or (1, 1)
+        wide = image.width or across + 1
+        if down > image.height or across > wide or (down, across) == (image.height, wide):
+            message = f"{down} x {across} pixels leave no two places in a picture of {image.size_text}; allowed: less"
+            yield Problem(f"{path}.patch", message, "patches")
+
+    def _check_reach(self, name: str, column: InputColumn, path: str) -> Iterator[Problem]:
+        """Learned positions that end before a sound, a series or a picture does."""
+        key = f"{path}.longest"
+        if column.content == "frames":
+            if not column.most_frames:
+                message = f"learned positions end, and '{name}' has no limit"
+                allowed = f"a limit (inputs.{name}.longest), or sinusoidal positions, which have no end"
+                yield Problem(key, f"{message}; allowed: {allowed}", "learned-positions")
+                return
+            places = ceil(column.most_frames / (self.stack or 1))
+            limit = f"{column.limit_text} (inputs.{name}.longest)"
+        elif isinstance(column, ImageInput) and self.pixels is not None:
+            down, across = self.pixels
+            wide = column.width or column.widest
+            if not wide:
+                message = f"learned positions end, and lines of '{name}' do not"
+                yield Problem(key, f"{message}; allowed: a limit (inputs.{name}.widest)", "learned-positions")
+                return
+            places = max(ceil(column.height / down), ceil(wide / across))
+            limit = f"{wide} pixels (inputs.{name}.{'width' if column.width else 'widest'})"
+        else:
+            return
+        if places > self.longest:
+            message = f"{self.longest} learned positions, and {limit} are {places} places"
+            allowed = f"{places} and more, or sinusoidal positions, which have no end"
+            yield Problem(key, f"{message}; allowed: {allowed}", "learned-positions")
 
 
 class ImageTransformer(TransformerBase):
@@ -82,8 +240,8 @@ class GridPositions(nn.Module):
     def __init__(self, size: int, *, positions: str, longest: int, dropout: float):
         super().__init__()
         self.size, self.positions, self.longest, self.dropout = size, positions, longest, dropout
-        if positions == "rotary":
-            raise UserError("encoder.positions: rotary goes along a line; allowed: sinusoidal, learned, none")
+        if positions not in GRID_POSITIONS:
+            raise UserError(f"encoder.positions: {positions} goes along a line; allowed: {', '.join(GRID_POSITIONS)}")
         if positions == "learned":
             self.P_r = nn.Parameter(torch.randn(longest, size) / size**0.5)
             self.P_c = nn.Parameter(torch.randn(longest, size) / size**0.5)

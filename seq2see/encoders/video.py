@@ -113,6 +113,9 @@ Maps = Float[Tensor, "batch frames _ _ _"]
 """(batch, frames, size, rows, columns); a clip may have several maps, of different sizes."""
 
 
+NOTHING_SEEN = "false, and motion has no levels: nothing is seen; allowed: true, or motion [16, 32, 64]"
+
+
 class VideoEncoderSettings(BackboneSettings, EncoderSettings):
     """h_1 .. h_M: networks make maps of each frame, what is in it and what moves, another reads them over time."""
 
@@ -211,8 +214,7 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
 
     def _check_levels(self, path: str) -> Iterator[Problem]:
         if not self.appearance and not self.motion:
-            message = "false, and motion has no levels: nothing is seen; allowed: true, or motion [16, 32, 64]"
-            yield Problem(f"{path}.appearance", message, "motion")
+            yield Problem(f"{path}.appearance", NOTHING_SEEN, "motion")
         if self.spans and len(self.spans) != len(self.motion):
             message = f"{len(self.spans)} given for {len(self.motion)} levels of motion"
             yield Problem(f"{path}.spans", f"{message}; allowed: one for each, or none", "motion")
@@ -274,7 +276,7 @@ class VideoEncoder(Encoder):
     def __init__(self, settings: VideoEncoderSettings, *, channels: int, height: int, width: int):
         super().__init__()
         if not settings.appearance and not settings.motion:
-            raise UserError("encoder.motion: without appearance nothing is seen; allowed: sizes of levels")
+            raise UserError(f"encoder.appearance: {NOTHING_SEEN}")
         self.settings = settings
         self.backbone: Backbone | None = build_backbone(settings, channels) if settings.appearance else None
         self.motion = Motion(channels, settings.motion, settings.seen) if settings.motion else None

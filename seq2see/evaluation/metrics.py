@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from seq2see.errors import UserError, nearest
 from seq2see.registry import Registry
 from seq2see.settings.base import Tokens
+from seq2see.settings.plugins import check_subclass
 
 OutputType = Literal["text", "label", "numbers"]
 """What an output is to a metric: vectors and images are numbers."""
@@ -242,7 +243,11 @@ class Ratio(RowMetric):
         return np.asarray(self.top * rate)
 
 
-METRICS: Registry[type[Metric]] = Registry("metric")
+def _check(name: str, kind: Any) -> None:
+    check_subclass(f"metric '{name}'", kind, Metric)
+
+
+METRICS: Registry[type[Metric]] = Registry("metric", check=_check)
 
 
 # ---------------------------------------------------------------- metrics by name

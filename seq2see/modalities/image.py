@@ -47,6 +47,7 @@ class ImageOutput(OutputColumn):
 
     noun: ClassVar[str] = "a picture"
     numeric: ClassVar[bool] = True
+    usual_decoder: ClassVar[str] = "reconstruction"
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["image"] = Setting("image", description="what the column holds")
     column: str | None = Setting(
@@ -65,6 +66,10 @@ class ImageOutput(OutputColumn):
     def shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""
         return (3 if self.colour == "rgb" else 1), self.height, self.width
+
+    @property
+    def answer_field(self) -> str:
+        return "image"
 
     @property
     def activation(self) -> str:

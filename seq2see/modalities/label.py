@@ -34,6 +34,7 @@ class LabelOutput(OutputColumn):
 
     noun: ClassVar[str] = "a label"
     classes: ClassVar[bool] = True
+    usual_decoder: ClassVar[str] = "label"
     correct: ClassVar[str] = "accuracy"
     measured_as: ClassVar[OutputType] = "label"
     kind: Literal["label"] = Setting("label", description="what the column holds")

@@ -47,6 +47,7 @@ class TextOutput(TextSettings, OutputColumn):
 
     noun: ClassVar[str] = "a text"
     one_step: ClassVar[bool] = False
+    usual_decoder: ClassVar[str] = "recurrent"
     measured_as: ClassVar[OutputType] = "text"
     kind: Literal["text"] = Setting("text", description="what the column holds")
 

@@ -75,6 +75,7 @@ class VectorOutput(OutputColumn):
     noun: ClassVar[str] = "a vector"
     numeric: ClassVar[bool] = True
     plain_by: ClassVar[str] = "standardise false"
+    usual_decoder: ClassVar[str] = "reconstruction"
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")

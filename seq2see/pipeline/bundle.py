@@ -186,6 +186,7 @@ def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
     try:
         network = meta_network(recipe, vocabulary_sizes(recipe, fields))
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        load_recipe(path.parent / RECIPE, complete=True)  # a recipe that only claims to be as it was saved
         reason = str(error).partition("\n")[0]
         raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {reason}") from None
     check_header(path, network)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from seq2see.data.batches import SOS, UNK, Batch
 from seq2see.data.columns import OUTPUT
 from seq2see.data.vocabulary import SPECIALS
-from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
 from seq2see.memory import Layout, Places
@@ -65,11 +64,8 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
 
     what: the option that asks for it, for the message.
     """
-    decoder = recipe.decoder
-    if recipe.output.one_step or not isinstance(decoder, TransformerDecoderSettings) or decoder.positions != "learned":
-        return
-    if length > decoder.longest:
-        most = decoder.longest
+    most = None if recipe.output.one_step else recipe.decoder.most_steps
+    if most is not None and length > most:
         raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
 
 
@@ -149,7 +145,7 @@ def predict(
     for number, row in enumerate(rows):
         reason = missing_input(first.recipe, row)
         if reason:
-            predictions[number] = Prediction.blank(first.fields.display(row), first.recipe.output.kind, reason)
+            predictions[number] = Prediction.blank(first.fields.display(row), first.recipe.output.answer_field, reason)
         else:
             full.append(number)
     for places, batch in chunks(first.fields, [rows[number] for number in full], factor=width, on_progress=on_progress):

@@ -20,7 +20,7 @@ from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
 from seq2see.recipe.overrides import Change, apply_overrides, expand_shorthand
 from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.resolve import fill_implied, parsed, without_foreign_keys
-from seq2see.recipe.rules import problems
+from seq2see.recipe.rules import limit_problems, problems
 from seq2see.recipe.rules_attention import copying_notes
 from seq2see.recipe.schema import Recipe
 
@@ -59,12 +59,15 @@ def load_recipe(
     >>> load_recipe({"inputs": {"source": {}}, "attention": "none"}).decoder.start
     ['source']
     """
-    raw, origin = _read(source, complete=complete) if isinstance(source, str | Path) else (_plain(source), "recipe")
+    raw, origin = _read(source, complete=complete)
+    number = _pop_format(raw, origin)
     if complete:
         _check_complete(raw, origin)
-    if trusted and complete:
+    if trusted and complete and number == FORMAT:
         with suppress(ValidationError):
-            return Recipe.model_validate(raw)
+            saved = Recipe.model_validate(raw)
+            if not limit_problems(saved):
+                return saved
     overrides = list(overrides)
     raw = apply_overrides(raw, map(_change, overrides)) if overrides else expand_shorthand(raw)
     try:
@@ -81,7 +84,8 @@ def load_recipe(
 
 def left_out(source: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:
     """A line for each setting of a recipe that is not used because the overrides make it meaningless."""
-    raw, _ = _read(source, complete=False) if isinstance(source, str | Path) else (_plain(source), "")
+    raw, origin = _read(source, complete=False)
+    _pop_format(raw, origin)
     return settings_left_out(raw, list(map(_change, overrides)))
 
 
@@ -101,7 +105,12 @@ def _check_complete(raw: Mapping[str, Any], origin: str) -> None:
         )
 
 
-def _read(source: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
+def _read(source: str | Path | Mapping[str, Any] | Recipe, *, complete: bool) -> tuple[dict[str, Any], str]:
+    """(raw recipe, what messages call it)"""
+    if isinstance(source, Recipe):
+        return source.to_dict(), "recipe"
+    if not isinstance(source, str | Path):
+        return dict(source), "recipe"
     path = Path(source)
     if path.suffix in (".yaml", ".yml") or path.is_file():
         text, origin = read_text(path, most=MOST_BYTES, what="a recipe (a YAML text file)"), str(path)
@@ -120,16 +129,12 @@ def _read(source: str | Path, *, complete: bool) -> tuple[dict[str, Any], str]:
     if not isinstance(raw, dict):
         got = shortened(raw) if text.strip() else "an empty file"
         raise UserError(f"{origin}: a recipe is a mapping of keys (inputs, output, attention, ...), got {got}")
-    return _without_format(raw, origin), origin
+    return raw, origin
 
 
-def _plain(source: Mapping[str, Any] | Recipe) -> dict[str, Any]:
-    return source.to_dict() if isinstance(source, Recipe) else _without_format(source, "recipe")
-
-
-def _without_format(raw: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """The recipe without the format version of the folder it comes from, which is checked."""
-    number = raw.get(FORMAT_KEY, 1)
+def _pop_format(raw: dict[str, Any], origin: str) -> int:
+    """Take out and check the format version of the folder that a recipe comes from."""
+    number = raw.pop(FORMAT_KEY, 1)
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise UserError(f"{origin}: {FORMAT_KEY}: {shortened(number)}; allowed: a whole number from 1 to {FORMAT}")
     if number > FORMAT:
@@ -137,7 +142,7 @@ def _without_format(raw: Mapping[str, Any], origin: str) -> dict[str, Any]:
             f"{origin}: {FORMAT_KEY}: {number}: it was written by a newer version of seq2see; this one "
             f"({__version__}) reads formats up to {FORMAT}: upgrade seq2see"
         )
-    return {key: value for key, value in raw.items() if key != FORMAT_KEY}
+    return number
 
 
 def to_yaml(recipe: Recipe) -> str:

@@ -5,13 +5,11 @@ A rule about the settings of a single part is a method of these settings, `check
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from seq2see.decoders.base import SymbolSettings, WrittenSettings
-from seq2see.decoders.transformer import TransformerDecoderSettings
+from seq2see.decoders.base import SymbolSettings
 from seq2see.embeddings import PretrainedSettings
-from seq2see.encoders.hierarchical import HierarchicalEncoderSettings
 from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
@@ -19,7 +17,7 @@ from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
 from seq2see.recipe.schema import Recipe, allowed_baselines, allowed_metrics, also_measured, fits, measures_of, names
 from seq2see.registry import RULES, Problem, Stage, rule
 from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
-from seq2see.settings.columns import EncoderSettings, TextSettings
+from seq2see.settings.columns import ENCODERS, EncoderSettings, TextSettings, readers_of
 
 RESERVED = ("none", "output", "training")
 """Words with a meaning of their own wherever the name of an input could stand; torch claims the last one."""
@@ -31,10 +29,16 @@ def problems(recipe: Recipe) -> list[Problem]:
         if early := _staged(recipe, stage):
             return early
     everything = [*_staged(recipe, "combinations"), *part_problems(recipe), *_staged(recipe, "no-effect")]
+    everything = list(dict.fromkeys(everything))  # a `check` may have called that of its base class
     wrong = [problem for problem in everything if not problem.no_effect]
     named = {problem.path for problem in wrong}  # one mistake is one problem
     idle = {problem.path: problem for problem in everything if problem.no_effect and problem.path not in named}
     return wrong + list(idle.values())
+
+
+def limit_problems(recipe: Recipe) -> list[Problem]:
+    """The limits of time and memory that a recipe breaks."""
+    return [problem for known in RULES.values() if known.limit for problem in known.problems(recipe)]
 
 
 def droppable(recipe: Recipe) -> dict[str, str]:
@@ -199,6 +203,73 @@ def check_stream(recipe: Recipe) -> Iterator[Problem]:
     yield from no_effect(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
 
 
+# --- What reads an input
+
+
+@rule("readers", stage="readers")
+def check_readers(recipe: Recipe) -> Iterator[Problem]:
+    """Every input has an encoder that reads such inputs."""
+    for name in recipe.unread:
+        column, settings, path = recipe.inputs[name], recipe.encoder_of(name), recipe.encoder_path(name)
+        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
+        allowed = f"{', '.join(readers_of(column))}{_by_level(recipe, name)}"
+        yield Problem(f"{path}.kind", f"{message}; allowed: {allowed}")
+
+
+def _by_level(recipe: Recipe, name: str) -> str:
+    """How such an input is read by self-attention, where the kind of the encoder does not state that."""
+    if recipe.encoder_of(name).kind != "transformer":
+        return ""
+    usual = [ENCODERS[kind] for kind in readers_of(recipe.inputs[name])]
+    key = next(
+        (key for settings in usual for key, part in settings.parts.items() if "transformer" in part.settings), ""
+    )
+    return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
+
+
+@rule("encoder-kind", stage="encoder")
+def check_encoder(recipe: Recipe) -> Iterator[Problem]:
+    """The recipe's encoder is of a kind that reads some input, though all have encoders of their own: otherwise it
+    would do nothing."""
+    settings = recipe.encoder
+    default = settings.kind == EncoderSettings().kind or settings.own
+    used = any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs)
+    if default or used or any(settings.can_read(column) for column in recipe.inputs.values()):
+        return
+    for name, column in recipe.inputs.items():
+        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
+        yield Problem("encoder.kind", f"{message}; allowed: {', '.join(readers_of(column))}")
+
+
+@rule("unused-encoder", stage="no-effect")
+def check_unused_encoder(recipe: Recipe) -> Iterator[Problem]:
+    """The recipe's own `encoder` where no input is read by it.
+
+    Inputs' own encoders of the same kind have taken from it what they do not say themselves: what one of them has too
+    did something.
+    """
+    settings, own = recipe.encoder, recipe.encoders
+    if "encoder" in own:
+        return
+    reason = f"every input has an encoder of its own ({', '.join(own)})" if own else "there are no inputs"
+    alike = [other for other in own.values() if other.kind == settings.kind]
+    if not alike and settings.kind != EncoderSettings().kind:
+        yield Problem("encoder", f"{reason}, so that nothing is read by a {settings.kind} one")
+        return
+    for path in _differing("encoder", settings, alike):
+        yield Problem(path, reason)
+
+
+def _differing(path: str, settings: Settings, others: Sequence[Settings]) -> Iterator[str]:
+    for key, field in type(settings).model_fields.items():
+        value, theirs = getattr(settings, key), [getattr(other, key, None) for other in others]
+        if isinstance(value, Settings):
+            alike = [other for other in theirs if isinstance(other, Settings)]
+            yield from _differing(f"{path}.{key}", value, alike)
+        elif value != field.get_default(call_default_factory=True) and value not in theirs:
+            yield f"{path}.{key}"
+
+
 # --- Training and search
 
 
@@ -279,24 +350,14 @@ def _measured(recipe: Recipe) -> str:
 # --- The whole
 
 
-@rule("layers")
+@rule("layers", limit=True)
 def check_layers(recipe: Recipe) -> Iterator[Problem]:
     """Not more layers than can be built in a reasonable time: each is, one by one, before anything is counted."""
-    counts = {path: len(read) * _layers(recipe.encoder_of(read[0])) for path, read in recipe.read_by.items()}
+    counts = {path: len(read) * recipe.encoder_of(read[0]).layer_count for path, read in recipe.read_by.items()}
     looks = len(recipe.looked_at) * (getattr(recipe.attention, "layers", 1) if recipe.looked_at else 1)
-    decoder = recipe.decoder
-    each = looks + 1 if isinstance(decoder, TransformerDecoderSettings) else 1
-    counts["decoder"] = (decoder.layers if isinstance(decoder, WrittenSettings) else 1) * each + looks
+    counts["decoder"] = recipe.decoder.layer_count(looks) + looks
     total = sum(counts.values())
     if total > MOST_LAYERS:
         largest = max(counts, key=lambda path: counts[path])
         here = f"{counts[largest]:,} of them here"
         yield Problem(largest, f"{total:,} layers in all networks together, {here}; at most {MOST_LAYERS:,} in all")
-
-
-def _layers(settings: EncoderSettings) -> int:
-    values = dict(settings)
-    lists = [value for key in ("hidden", "channels", "motion") if isinstance(value := values.get(key), list)]
-    levels = 2 if isinstance(settings, HierarchicalEncoderSettings) else 1
-    single = sum(value for key in ("layers", "summary_layers") if isinstance(value := values.get(key), int))
-    return max(levels * single + sum(map(len, lists)), 1)

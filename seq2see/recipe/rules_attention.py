@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from seq2see.attention import scopes, scores
 from seq2see.attention.choices import HardSettings
@@ -10,88 +10,13 @@ from seq2see.attention.scopes import WINDOWED, MonotonicSettings
 from seq2see.attention.scores import CoverageSettings
 from seq2see.attention.self_attention import heads_problems
 from seq2see.decoders.base import SeenSettings, SymbolSettings
-from seq2see.decoders.ctc import LINES
 from seq2see.decoders.recurrent import RecurrentDecoderSettings
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import nearest
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import Problem, rule
-from seq2see.settings.base import Settings, no_effect
-from seq2see.settings.columns import ENCODERS, EncoderSettings, readers_of
-
-# --- What reads an input
-
-
-@rule("readers", stage="readers")
-def check_readers(recipe: Recipe) -> Iterator[Problem]:
-    """Every input has an encoder that reads such inputs."""
-    for name in _unread(recipe):
-        column, settings, path = recipe.inputs[name], recipe.encoder_of(name), recipe.encoder_path(name)
-        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
-        allowed = f"{', '.join(readers_of(column))}{_by_level(recipe, name)}"
-        yield Problem(f"{path}.kind", f"{message}; allowed: {allowed}")
-
-
-def _unread(recipe: Recipe) -> list[str]:
-    """Inputs whose encoder reads another kind of input, without those that another one's encoder reads."""
-    own = [name for name in recipe.inputs if recipe.reader_of(name) == name]
-    return [name for name in own if not recipe.encoder_of(name).can_read(recipe.inputs[name])]
-
-
-def _by_level(recipe: Recipe, name: str) -> str:
-    """How such an input is read by self-attention, where the kind of the encoder does not state that."""
-    if recipe.encoder_of(name).kind != "transformer":
-        return ""
-    usual = [ENCODERS[kind] for kind in readers_of(recipe.inputs[name])]
-    key = next(
-        (key for settings in usual for key, part in settings.parts.items() if "transformer" in part.settings), ""
-    )
-    return f" with {recipe.encoder_path(name)}.{key} transformer" if key else ""
-
-
-@rule("encoder-kind", stage="encoder")
-def check_encoder(recipe: Recipe) -> Iterator[Problem]:
-    """The recipe's encoder is of a kind that reads some input, though all have encoders of their own: otherwise it
-    would do nothing."""
-    settings = recipe.encoder
-    default = settings.kind == EncoderSettings().kind or settings.own
-    used = any(recipe.encoder_path(name) == "encoder" for name in recipe.inputs)
-    if default or used or any(settings.can_read(column) for column in recipe.inputs.values()):
-        return
-    for name, column in recipe.inputs.items():
-        message = f"{settings.kind} does not read '{name}', an input of kind {column.kind}"
-        yield Problem("encoder.kind", f"{message}; allowed: {', '.join(readers_of(column))}")
-
-
-@rule("unused-encoder", stage="no-effect")
-def check_unused_encoder(recipe: Recipe) -> Iterator[Problem]:
-    """The recipe's own `encoder` where no input is read by it.
-
-    Inputs' own encoders of the same kind have taken from it what they do not say themselves: what one of them has too
-    did something.
-    """
-    settings, own = recipe.encoder, recipe.encoders
-    if "encoder" in own:
-        return
-    reason = f"every input has an encoder of its own ({', '.join(own)})" if own else "there are no inputs"
-    alike = [other for other in own.values() if other.kind == settings.kind]
-    if not alike and settings.kind != EncoderSettings().kind:
-        yield Problem("encoder", f"{reason}, so that nothing is read by a {settings.kind} one")
-        return
-    for path in _differing("encoder", settings, alike):
-        yield Problem(path, reason)
-
-
-def _differing(path: str, settings: Settings, others: Sequence[Settings]) -> Iterator[str]:
-    for key, field in type(settings).model_fields.items():
-        value, theirs = getattr(settings, key), [getattr(other, key, None) for other in others]
-        if isinstance(value, Settings):
-            alike = [other for other in theirs if isinstance(other, Settings)]
-            yield from _differing(f"{path}.{key}", value, alike)
-        elif value != field.get_default(call_default_factory=True) and value not in theirs:
-            yield f"{path}.{key}"
-
+from seq2see.settings.base import no_effect
 
 # --- What is looked at
 
@@ -101,7 +26,7 @@ def check_places(recipe: Recipe) -> Iterator[Problem]:
     """`attention.over` names inputs, or further places of one, as far as its encoder is known."""
     further = {name: [f"{name}.{part}" for part in recipe.encoder_of(name).further] for name in recipe.inputs}
     known = [place for name, parts in further.items() for place in (name, *parts)]
-    unread = _unread(recipe)
+    unread = recipe.unread
     for place in names(recipe.attention.over):
         name, _, part = place.partition(".")
         settings = recipe.encoder_of(name) if name in recipe.inputs else None
@@ -431,7 +356,7 @@ def check_ctc(recipe: Recipe) -> Iterator[Problem]:
     layout = recipe.view_of(name)[1]
     if recipe.search.ctc and recipe.copied_from is not None:
         yield Problem("search.ctc", "words that are copied cannot be read along the places; allowed: 0")
-    elif layout not in (*LINES, None):  # None: only the built encoder knows
+    elif layout not in (*WINDOWED, None):  # None: only the built encoder knows
         yield Problem("loss.ctc", f"the places of '{name}' lie as {layout}, not one after the other; allowed: 0")
 
 

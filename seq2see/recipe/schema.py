@@ -11,7 +11,6 @@ from seq2see.attention import scores
 from seq2see.attention.build import AttentionSettings
 from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
-from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.modalities.text import TextOutput
@@ -212,6 +211,12 @@ class Recipe(Settings):
         return "encoder" if self.inputs[reader].encoder is None else f"inputs.{reader}.encoder"
 
     @property
+    def unread(self) -> list[str]:
+        """Inputs whose encoder reads another kind of input, without those that another one's encoder reads."""
+        own = [name for name in self.inputs if self.reader_of(name) == name]
+        return [name for name in own if not self.encoder_of(name).can_read(self.inputs[name])]
+
+    @property
     def read_by(self) -> dict[str, list[str]]:
         """{path: the inputs that are read by the encoder whose settings stand there}"""
         names_by_path: dict[str, list[str]] = {}
@@ -264,7 +269,7 @@ class Recipe(Settings):
         """Size of the decoder state that attention is queried with; None: only the built model knows."""
         if self.decoder.own:
             return None
-        if not isinstance(self.decoder, ReconstructionDecoderSettings) or not self.started_by:
+        if self.decoder.starts_by_size or not self.started_by:
             return self.decoder.size
         sizes = [self.encoder_of(name).summary_size for name in self.started_by]
         times = 2 if self.decoder.join == "compare" else 1

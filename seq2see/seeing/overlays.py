@@ -1,7 +1,7 @@
 """Attention drawn over its input. The base classes; each kind of input that can be drawn has a file of its own.
 
 A kind of input is drawn in two steps. Its modality returns a record, a subclass of `seq2see.looks.Drawable`, from
-`shown(value)`; the record's `view` names the `Overlay` that draws attention over it. An input whose places lie in time
+`to_drawable(value)`; the record's `view` names the `Overlay` that draws attention over it. An input whose places lie in time
 needs little more than the drawing itself:
 
     @dataclass(frozen=True)

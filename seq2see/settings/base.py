@@ -6,7 +6,7 @@ import types
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
+from seq2see.errors import UserError
 from seq2see.registry import Problem
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ class Settings(BaseModel, metaclass=_ChosenByValue):
     """Why no others are allowed."""
     plugin_keys: ClassVar[tuple[str, ...]] = ()
     """Mappings that only parts of plug-ins have."""
+    derived_from: ClassVar[str] = ""
+    """The part of a plug-in whose constructor states these keys, for messages."""
     root: ClassVar[type[Settings] | None] = None
     """Of a combined class: the class with the keys that choose."""
 
@@ -176,6 +179,9 @@ class Settings(BaseModel, metaclass=_ChosenByValue):
     def model_dump(self, **options: Any) -> dict[str, Any]:
         """As pydantic's, with the keys of the chosen classes wherever groups are nested."""
         return super().model_dump(**{"serialize_as_any": True, **options})
+
+    def model_dump_json(self, **options: Any) -> str:
+        return super().model_dump_json(**{"serialize_as_any": True, **options})
 
     @model_serializer(mode="wrap")
     def _serialise(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -277,13 +283,30 @@ class NoSettings(Settings):
     """For a part that has nothing to set."""
 
 
-@cache
+_COMBINED: dict[tuple[type[Settings], tuple[type[Settings], ...]], type[Settings]] = {}
+_LOCK = Lock()
+"""Two threads that choose the same settings get the same class, so that equal settings are equal."""
+
+
 def combined(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Settings]:
     """A class with the keys of all of them, and their rules."""
+    with _LOCK:
+        if (root, parts) not in _COMBINED:
+            _COMBINED[root, parts] = _combine(root, parts)
+        return _COMBINED[root, parts]
+
+
+def _combine(root: type[Settings], parts: tuple[type[Settings], ...]) -> type[Settings]:
     larger = (root, *parts)
     parts = tuple(part for part in parts if not any(other is not part and issubclass(other, part) for other in larger))
     if not parts:
         return root
+    for part in parts:
+        others = {key for other in larger if other is not part for key in other.model_fields}
+        if part.derived_from and (taken := sorted(others.intersection(part.model_fields))):
+            raise UserError(
+                f"{part.derived_from}: its argument {', '.join(taken)} is a key of {root.__name__} already; rename it"
+            )
     body: dict[str, Any] = {"__module__": root.__module__, "__doc__": root.__doc__, "root": root}
     closed = next((part for part in parts if part.alone), root)
     body |= {"alone": closed.alone, "switched_off": closed.switched_off}

@@ -58,6 +58,15 @@ class EncoderSettings(Settings):
         return self.places_size
 
     @property
+    def layer_count(self) -> int:
+        """Layers that are built: every one of its stacks, lists of sizes and further layers."""
+        values: dict[str, Any] = dict(self)
+        stacks = [values.get("layers"), values.get("summary_layers")]
+        sizes = [values.get("hidden"), values.get("channels"), values.get("motion")]
+        single = sum(value for value in stacks if isinstance(value, int))
+        return max(single + sum(len(value) for value in sizes if isinstance(value, list)), 1)
+
+    @property
     def layout(self) -> str | None:
         """How its places lie."""
         return self.lies
@@ -92,8 +101,10 @@ class EncoderSettings(Settings):
 
 
 def readers_of(column: InputColumn) -> list[str]:
-    """The kinds of encoders that read such an input, those of plug-ins included."""
-    return [name for name, settings in ENCODERS.items() if settings.can_read(column)]
+    """The kinds of encoders that read such an input, the usual one first."""
+    usual = column.usual_encoder or EncoderSettings.model_fields["kind"].default
+    readers = [name for name, settings in ENCODERS.items() if settings.can_read(column)]
+    return sorted(readers, key=lambda name: name != usual)
 
 
 # --- Columns
@@ -169,7 +180,8 @@ class OutputColumn(ColumnSettings):
     numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
     continues: it goes on where an input ends; plain_by: the setting that leaves its numbers as they are, where they can
     be normalised; measured_as: which metrics, baselines and decoders fit it; correct: the metric that tells whether it
-    is right.
+    is right; usual_decoder: the kind of decoder that writes it where the recipe names none; not given: the first that
+    can.
     """
 
     parts = {"kind": Parts(OUTPUTS, apart=True)}
@@ -181,6 +193,7 @@ class OutputColumn(ColumnSettings):
     plain_by: ClassVar[str] = ""
     measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
     correct: ClassVar[str] = "exact"
+    usual_decoder: ClassVar[str | None] = None
     kind: Annotated[str, NameOf(OUTPUTS)] = Field("text", description="what the column holds")
     column: str | None = Field(None, description="column of the table; not given: `output`")
 
@@ -188,6 +201,11 @@ class OutputColumn(ColumnSettings):
     def normalised(self) -> bool:
         """Whether a model learns its numbers normalised to mean 0 and deviation 1."""
         return False
+
+    @property
+    def answer_field(self) -> str:
+        """The field of a `Prediction` that holds the answer."""
+        return "vector" if self.measured_as == "numbers" else self.measured_as
 
     @property
     def shape(self) -> tuple[int, int, int] | None:

@@ -145,7 +145,10 @@ def part_registry(
         check_subclass(f"{what} '{name}'", kind, base(), methods)
 
     def derive(name: str, kind: type) -> type[Settings]:
-        return settings_from_constructor(name, kind, NoSettings, known=known, named=False, direct=True)
+        text = f"{what} '{name}' ({kind.__name__})"
+        return settings_from_constructor(
+            name, kind, NoSettings, known=known, named=False, direct=True, derived_from=text
+        )
 
     return Registry(what, check=check, derive=derive)
 
@@ -158,3 +161,28 @@ def check_subclass(what: str, kind: Any, base: type, methods: Collection[str] = 
     inherited = [name for name in methods if getattr(kind, name, None) is getattr(base, name, None)]
     if missing := sorted({*getattr(kind, "__abstractmethods__", ()), *inherited}):
         raise TypeError(f"{what}: {kind.__name__} does not write {', '.join(missing)}")
+    for name in methods:
+        _check_signature(what, kind, base, name)
+
+
+def _check_signature(what: str, kind: type, base: type, name: str) -> None:
+    """Refuse a method that does not take the arguments that the base class's is called with."""
+    method, expected = getattr(kind, name), getattr(base, name, None)
+    if not (callable(method) and callable(expected)):
+        return
+    taken, wanted = inspect.signature(method).parameters, inspect.signature(expected).parameters
+    kinds = {parameter.kind for parameter in taken.values()}
+    keywords = [key for key, parameter in wanted.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    positional = [key for key, parameter in wanted.items() if parameter.kind in NAMED and key not in keywords]
+    lacking = [key for key in keywords if key not in taken and inspect.Parameter.VAR_KEYWORD not in kinds]
+    needed = [
+        key
+        for key, parameter in taken.items()
+        if parameter.kind in NAMED and parameter.default is parameter.empty and key not in keywords
+    ]
+    many = inspect.Parameter.VAR_POSITIONAL in kinds or len([key for key in taken if key not in keywords]) >= len(
+        positional
+    )
+    if lacking or len(needed) > len(positional) or not many:
+        arguments = ", ".join([*positional[1:], *(["*", *keywords] if keywords else [])])
+        raise TypeError(f"{what}: {kind.__name__}.{name} takes ({arguments})")

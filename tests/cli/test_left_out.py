@@ -11,7 +11,7 @@ import pytest
 import seq2see
 from seq2see.errors import Notice
 from seq2see.recipe import left_out, load_recipe, shipped
-from seq2see.recipe.overrides import overridden
+from seq2see.recipe.overrides import apply_overrides
 from tests.cli.conftest import Run, recipe
 
 Call = Callable[..., Run]
@@ -54,7 +54,7 @@ def test_what_is_left_out_of_a_shipped_recipe_is_named() -> None:
         raw = load_recipe(name).to_dict()
         if not load_recipe(name).looked_at:
             continue
-        after = overridden(raw, [("attention", "none")])
+        after = apply_overrides(raw, [("attention", "none")])
         lost = [group for group in ("decoder", "loss", "search", "evaluation", "training") for key in raw[group]
                 if key not in after[group]]  # fmt: skip
         assert len(left_out(raw, ["attention=none"])) >= len(lost), name

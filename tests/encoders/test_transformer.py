@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from seq2see.encoders import Encoded, TransformerEncoder
-from seq2see.encoders.transformer_layers import EncoderLayer, TransformerEncoderSettings
+from seq2see.encoders.transformer import TransformerEncoderSettings
+from seq2see.encoders.transformer_layers import EncoderLayer
 from seq2see.errors import UserError
 
 IDS = torch.tensor([[5, 6, 7, 8], [8, 4, 0, 0], [0, 0, 0, 0]])

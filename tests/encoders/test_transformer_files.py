@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from seq2see.data.batches import Frames
 from seq2see.encoders import Encoded, Encoder, ImageTransformer, InputInfo, SoundTransformer, VideoEncoder
 from seq2see.encoders.base import build_encoder
-from seq2see.encoders.transformer_layers import TransformerEncoderSettings
+from seq2see.encoders.transformer import TransformerEncoderSettings
 from seq2see.encoders.video import VideoEncoderSettings
 from seq2see.errors import UserError
 from seq2see.modalities.image import Pictures

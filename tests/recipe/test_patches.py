@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seq2see.encoders.transformer_layers import TransformerEncoderSettings
+from seq2see.encoders.transformer import TransformerEncoderSettings
 from seq2see.recipe import load_recipe
 from tests.recipe.refusing import Refused
 

@@ -27,6 +27,7 @@ ANSWERS = [0, 1, 1]
 NUMBERS = {
     "autoencoder": r"decoder\.kind: transformer .* vector.* allowed: reconstruction",
     "image-autoencoder": r"decoder\.kind: transformer .* image.* allowed: reconstruction",
+    "forecasting": r"decoder\.kind: transformer .* series.* allowed: reconstruction",
 }
 """Recipes without a Transformer decoder: numbers come out, which are neither written nor asked for."""
 
@@ -65,11 +66,12 @@ def column(recipe: Recipe, name: str, rows: list[list[int]]) -> Any:
         return sequences
     if settings.kind == "texts":
         return documents(rows, copied=copied)
-    if settings.kind == "sound":
-        values = [np.sin(np.outer(np.arange(8 * len(row)), np.arange(1, settings.mels + 1) + row[0])) for row in rows]
+    if settings.content == "frames":
+        size = getattr(settings, "channels", SYMBOLS)  # of a series only data tell it
+        values = [np.sin(np.outer(np.arange(8 * len(row)), np.arange(1, size + 1) + row[0])) for row in rows]
         width = max(map(len, values))
         mask = torch.tensor([[place < len(value) for place in range(width)] for value in values])
-        filled = [np.concatenate([value, np.zeros((width - len(value), settings.mels))]) for value in values]
+        filled = [np.concatenate([value, np.zeros((width - len(value), size))]) for value in values]
         return Frames(torch.tensor(np.stack(filled), dtype=torch.float32), mask)
     return frames_of(settings, rows)
 
@@ -110,7 +112,9 @@ def batch(recipe: Recipe, numbers: list[int]) -> Batch:
 
 def target_of(recipe: Recipe, inputs: dict[str, Any], numbers: list[int]) -> Target:
     if recipe.output.numeric:
-        return Numbers(next(iter(inputs.values())).pixels.flatten(1) / 255)
+        read = next(iter(inputs.values()))
+        numbers_of = torch.tensor([[1.0] * LABELS, [-1.0] * LABELS, [0.5] * LABELS])
+        return Numbers(read.pixels.flatten(1) / 255 if recipe.output.shape else numbers_of[: len(numbers)])
     if recipe.output.one_step:
         return Labels(torch.tensor([ANSWERS[i] for i in numbers]))
     return pad_lists([TARGETS[i] for i in numbers], eos=True)
