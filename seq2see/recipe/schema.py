@@ -275,6 +275,13 @@ class Recipe(Settings):
         times = 2 if self.decoder.join == "compare" else 1
         return None if None in sizes else times * sum(size or 0 for size in sizes)
 
+    @property
+    def layer_counts(self) -> dict[str, int]:
+        """{path of the settings: layers that are built}; together at most `MOST_LAYERS`."""
+        counts = {path: len(read) * self.encoder_of(read[0]).layer_count for path, read in self.read_by.items()}
+        looks = len(self.looked_at) * (getattr(self.attention, "layers", 1) if self.looked_at else 1)
+        return counts | {"decoder": self.decoder.layer_count(looks) + looks}
+
     def view_of(self, looked_at: str) -> View:
         """(size, layout) of the places of `input`, or of `input.words`."""
         name, _, part = looked_at.partition(".")

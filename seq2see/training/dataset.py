@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -186,7 +186,8 @@ def read_corpus(
     _check_aligned(recipe, table, resolution)
     recipes = [with_columns(recipe, table, resolution), recipe]
     notes = [resolution.note] if resolution.note else []
-    with decode_once(folder), closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
+    decoding = decode_once(folder) if resolution.files else nullcontext()
+    with decoding, closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
         if resolution.numbers and dev is not None:  # the first row fixes how many numbers a row has, for --dev too
             with closing(rows()) as reading:
                 next(reading)
