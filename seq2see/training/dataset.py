@@ -106,16 +106,18 @@ def open_table(
     table = path if isinstance(path, Table) else read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
-    resolution = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
+    new = unbuilt_fields(recipe)
+    lists, several = lists_in(new), several_in(new)
+    resolution = resolve(
+        others, wanted_columns(recipe), columns, path=table.path, optional=optional, several=several.keys()
+    )
     if links is not None and links in table.columns:
         resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: links})
     if resolution.note and table.headed:  # names that nobody asked for may be a row of a table without a header
         note = f"{resolution.note}; the first line of {table.path.name} was read as their names"
         resolution = replace(resolution, note=note)
-    new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.generated_labels else {}
-    lists, several = lists_in(new), several_in(new)
     return table, replace(resolution, lists=lists, several=several, files=files_in(new), numbers=numbers, known=known)
 
 
