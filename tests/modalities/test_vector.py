@@ -186,3 +186,18 @@ def test_numbers_that_are_read_as_they_are_have_a_limit_from_the_start() -> None
     field = VectorField(VectorInput(standardise=False))
     assert field.problem("1 2e15") is not None
     assert VectorOutputField(VectorInput(standardise=False)).problem("1 2e15") is None
+
+
+def test_a_list_of_numbers_is_one_input_in_python(tmp_path: Path) -> None:
+    model = _classifier(tmp_path)
+    expected = model.predict("3 4")
+    for value in ([3, 4], [3.0, 4.0], (3, 4), np.array([3, 4]), torch.tensor([3.0, 4.0]), [np.float32(3), np.int64(4)]):
+        prediction: Any = model.predict(value)
+        assert prediction.log_probability == expected.log_probability
+    for several in ([[3, 4]], ["3 4"], [np.array([3, 4])], [torch.tensor([3, 4])], [{"x": torch.tensor([3, 4])}]):
+        (prediction,) = model.predict(several)
+        assert prediction.log_probability == expected.log_probability
+    with pytest.raises(UserError, match="input 'x': 3 numbers, and every row has 2"):
+        model.predict([1, 2, 3])
+    with pytest.raises(UserError, match="got 3; give a text or a list of numbers"):
+        model.predict(3)
