@@ -191,7 +191,7 @@ class Field(ABC):
         return len(self.vocabulary) if hasattr(self, "vocabulary") else 0
 
     @property
-    def width(self) -> int:
+    def required_numbers(self) -> int:
         """Numbers that each value must have, or each step of it, as the training rows have them; 0 where any number
         will do, as for all that has a vocabulary. The models of an ensemble agree in it."""
         return 0 if hasattr(self, "vocabulary") or not self.settings.sized_by_data else self.size

@@ -202,11 +202,11 @@ def _check_same_values(first: Fields, other: Fields, number: int) -> None:
     def read(field: Modality) -> str:
         if field.settings.file:
             return f"files ({field.settings.kind})"
-        return f"{field.width:,} {field.counted}" if field.width else field.settings.kind
+        return f"{field.required_numbers:,} {field.counted}" if field.required_numbers else field.settings.kind
 
     for name, own in first.inputs.items():
         theirs = other.inputs[name]
-        if (own.settings.file, own.width) != (theirs.settings.file, theirs.width):
+        if (own.settings.file, own.required_numbers) != (theirs.settings.file, theirs.required_numbers):
             raise UserError(
                 f"an ensemble needs models that read the same values, and of input '{name}' model 1 reads {read(own)} "
                 f"and model {number} {read(theirs)}"
