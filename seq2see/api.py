@@ -32,6 +32,8 @@ from seq2see.pipeline.inputs import (
     clean_rows,
     conditional_perplexity,
     input_row,
+    is_numbers,
+    nested_hint,
     read_oracle,
     unknown_labels,
     unknown_symbols,
@@ -104,9 +106,9 @@ class Model:
     ) -> Prediction | list[Prediction]:
         """Predict the output of an input; a list or a DataFrame gives a list of predictions.
 
-        inputs: a text (for a vector its numbers as text, or an array); for a model with several inputs a dict by name,
-        or a tuple in the recipe's order (in a list, dicts may also be rows by column). An empty input in a list gets a
-        blank prediction, whose `reason` says why.
+        inputs: a text (numbers also as a list of them, an array or a tensor, each of which is one input); for a model
+        with several inputs a dict by name, or a tuple in the recipe's order (in a list, dicts may also be rows by
+        column). An empty input in a list gets a blank prediction, whose `reason` says why.
         prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
         used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
         prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
@@ -115,7 +117,7 @@ class Model:
         warns).
         options: further fields of `SearchOptions`.
         """
-        many = isinstance(inputs, list) or is_frame(inputs)
+        many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
         rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
@@ -329,7 +331,10 @@ class Model:
         names = list(self.recipe.inputs)
         dicts = isinstance(inputs, list) and inputs and all(isinstance(item, Mapping) for item in inputs)
         if not is_frame(inputs) and not (dicts and not set(names) <= set(inputs[0])):
-            return [self.row(item) for item in inputs]
+            try:
+                return [self.row(item) for item in inputs]
+            except UserError as error:
+                raise UserError(f"{error}{nested_hint(inputs, self.bundle.fields)}") from None
         fields = self.bundle.fields
         table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
         rows = [Row({name: row[name] for name in names}) for row in resolution.rows(table)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ FILE, NUMBERS = "a file", "numbers"
 """Kinds of unusable values, which are reported together."""
 
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
+_NUMBERED = re.compile(r"(.*?)\d+")
+"""A column among several that are numbered: t0, t1, .."""
 
 
 class NumbersError(RowError):
@@ -240,6 +243,17 @@ def members(column: str, table_columns: Sequence[str]) -> list[str]:
     return found
 
 
+def missing_members(column: str, table_columns: Sequence[str]) -> list[str]:
+    """The columns of `x, y, z` that a table lacks; the whole name where it lacks them all, as a name may have commas.
+
+    >>> missing_members("x, z", ["x", "y"]), missing_members("age, village", ["x", "y"])
+    (['z'], ['age, village'])
+    """
+    parts = [part.strip() for part in column.split(",")]
+    missing = [part for part in parts if part not in table_columns and not members(part, table_columns)]
+    return missing if len(missing) < len(parts) else [column]
+
+
 def resolve(
     table_columns: Sequence[str],
     wanted: Sequence[tuple[str, str]],
@@ -247,12 +261,14 @@ def resolve(
     *,
     path: str | Path,
     optional: Collection[str] = (),
+    several: Collection[str] = (),
 ) -> Resolution:
     """Find the recipe's columns in a table.
 
     wanted: (name in the recipe, column named by the recipe), inputs first, the output last;
     columns: those of the table in the order of `wanted` (--columns);
-    optional: names that may be absent (outputs, at prediction).
+    optional: names that may be absent (outputs, at prediction);
+    several: names whose values may lie in several columns, for the advice of messages.
 
     The user's columns come first; then the recipe's names if the header has them; then, with a note, the table's
     columns in order if their number fits exactly. A column `history[-1]` is the last item of the lists in column
@@ -265,14 +281,16 @@ def resolve(
         leaders.setdefault(column, name)
     if len(leaders) < len(wanted) and (columns is None or len(columns) < len(wanted)):
         alone = [(name, column) for column, name in leaders.items()]
-        resolution = resolve(table_columns, alone, columns, path=path, optional=set(optional) & set(leaders.values()))
+        others = set(optional) & set(leaders.values())
+        resolution = resolve(table_columns, alone, columns, path=path, optional=others, several=several)
         shared = {name: leaders[column] for name, column in wanted}
         mapping = {name: resolution.mapping[leader] for name, leader in shared.items() if leader in resolution.mapping}
         return Resolution(mapping, resolution.note)
     names = [name for name, _ in wanted]
     needed = [name for name in names if name not in optional]
     if columns is not None:
-        return _from_option(table_columns, names, columns, path=path, least=len(needed))
+        advice = _numbered_example(table_columns, wanted, several)
+        return _from_option(table_columns, names, columns, path=path, least=len(needed), advice=advice)
     named = {name: column for name, column in wanted if has_column(column, table_columns)}
     if all(name in named for name in needed):
         return Resolution(named)
@@ -282,22 +300,30 @@ def resolve(
             left = iter([column for column in table_columns if column not in taken])
             mapping = {name: named.get(name) or next(left) for name in chosen}
             return Resolution(mapping, None if ".txt" in Path(path).suffixes else _note(mapping))
-    raise UserError(_not_found(table_columns, wanted, needed, path=path))
+    raise UserError(_not_found(table_columns, wanted, needed, several, path=path))
 
 
 def _from_option(
-    table_columns: Sequence[str], names: list[str], columns: Sequence[str], *, path: str | Path, least: int
+    table_columns: Sequence[str],
+    names: list[str],
+    columns: Sequence[str],
+    *,
+    path: str | Path,
+    least: int,
+    advice: list[str] | None,
 ) -> Resolution:
     if not least <= len(columns) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
+        hint = f", for example --columns {as_option(advice)}" if advice and len(columns) > len(names) else ""
         raise UserError(
             f"--columns {as_option(columns)}: {len(columns)} columns given, {number} expected,"
-            f" in this order: {', '.join(names)}{_comma_hint(table_columns[: len(names)], table_columns)}"
+            f" in this order: {', '.join(names)}{hint or _comma_hint(table_columns[: len(names)], table_columns)}"
         )
     for column in columns:
         if not has_column(column, table_columns):
+            missing = missing_members(column, table_columns)
             raise UserError(
-                f"{path}: no column '{column}'{nearest(column, table_columns)};"
+                f"{path}: no column {', '.join(map(repr, missing))}{nearest(missing[0], table_columns)};"
                 f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(columns)], table_columns)}"
             )
     return Resolution(dict(zip(names, columns, strict=False)))
@@ -342,16 +368,45 @@ def _note(mapping: dict[str, str]) -> str:
 
 
 def _not_found(
-    table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], needed: list[str], *, path: str | Path
+    table_columns: Sequence[str],
+    wanted: Sequence[tuple[str, str]],
+    needed: list[str],
+    several: Collection[str],
+    *,
+    path: str | Path,
 ) -> str:
-    missing = [column for name, column in wanted if name in needed and not has_column(column, table_columns)]
+    unknown = [column for name, column in wanted if name in needed and not has_column(column, table_columns)]
+    missing = [part for column in unknown for part in missing_members(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
     example = as_option(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
+    if numbered := _numbered_example(table_columns, wanted, several):
+        example = as_option(numbered)
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
         f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
         f" give --columns in the recipe's order, for example --columns {example}"
     )
+
+
+def _numbered_example(
+    table_columns: Sequence[str], wanted: Sequence[tuple[str, str]], several: Collection[str]
+) -> list[str] | None:
+    """Columns for each wanted name where one of them may lie in several and the table numbers its columns (t0, t1, ..);
+    None elsewhere."""
+    stems = Counter(found[1] for column in table_columns if (found := _NUMBERED.fullmatch(column)))
+    stem, count = stems.most_common(1)[0] if stems else ("", 0)
+    spread = [name for name, column in wanted if name in several and not has_column(column, table_columns)]
+    if count < 2 or len(spread) != 1:
+        return None
+    named = {name: column for name, column in wanted if has_column(column, table_columns)}
+    numbered = [column for column in table_columns if (found := _NUMBERED.fullmatch(column)) and found[1] == stem]
+    left = [column for column in table_columns if column not in numbered and column not in named.values()]
+    others = [name for name, _ in wanted if name not in named and name not in spread]
+    if len(left) < len(others):
+        return None
+    named |= {spread[0]: f"{stem}*", **dict(zip(others, left, strict=False))}
+    free = [column for column in table_columns if column not in named.values()]
+    return [named[name] for name, _ in wanted] if members(f"{stem}*", free) == numbered else None
 
 
 @dataclass

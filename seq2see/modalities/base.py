@@ -190,6 +190,12 @@ class Field(ABC):
         """Symbols of its vocabulary; 0 where a column has none."""
         return len(self.vocabulary) if hasattr(self, "vocabulary") else 0
 
+    @property
+    def required_numbers(self) -> int:
+        """Numbers that each value must have, or each step of it, as the training rows have them; 0 where any number
+        will do, as for all that has a vocabulary. The models of an ensemble agree in it."""
+        return 0 if hasattr(self, "vocabulary") or not self.settings.sized_by_data else self.size
+
     # --- Description
 
     def describe(self, name: str, size: int | None, *, exact: bool) -> str:

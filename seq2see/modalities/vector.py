@@ -137,6 +137,7 @@ def written(numbers: Iterable[float | Iterable[float]]) -> str:
 
 FARTHEST = 1e15
 """Deviations from the mean beyond which a network's sums could overflow."""
+TOO_FAR = f"more than {FARTHEST:g} deviations from what the model was trained on, and it has no answer for that"
 NUMBERS = 256
 """So many take about as much room in a batch as a symbol of text."""
 
@@ -161,7 +162,7 @@ class VectorField(Modality):
 
     def __init__(self, settings: VectorInput | VectorOutput, *, output: bool = False):
         super().__init__(settings, output=output)
-        self._seen, self._length = 0, 0
+        self._seen, self._length, self._settled = 0, 0, False
         self.mean = self.deviation = np.zeros(0)
 
     @property
@@ -188,10 +189,21 @@ class VectorField(Modality):
     def problem(self, value: str) -> str | None:
         """Why a value cannot be used; None where it can. The first good one tells how many numbers there are."""
         try:
-            self._length = len(self._parsed(value))
+            numbers = self._parsed(value)
+            self._length = len(numbers)
+            self._check_range(numbers)
         except UserError as error:
             return str(error)
         return None
+
+    def _check_range(self, numbers: NDArray[np.float64]) -> None:
+        """Refuse numbers that are too large for a network to read, as soon as their mean and deviation are known."""
+        if self.output or (self.settings.standardise and not self._settled):
+            return
+        standard = self._standard(numbers) if self._settled else torch.from_numpy(numbers)
+        far = (~(standard.abs() <= FARTHEST)).nonzero().flatten().tolist()
+        if far:
+            raise UserError(f"number {far[0] + 1} is {numbers[far[0]]:.7g}, {TOO_FAR}")
 
     def _parsed(self, value: str) -> NDArray[np.float64]:
         found = parsed(value)
@@ -213,6 +225,7 @@ class VectorField(Modality):
         if not self.settings.standardise:
             self.mean, self.deviation = np.zeros(self._length), np.ones(self._length)
         self.deviation[self.deviation <= 1e-12 * np.maximum(np.abs(self.mean), 1e-12)] = 1.0
+        self._settled = True
 
     # --- Rows and batches
 
@@ -236,17 +249,14 @@ class VectorField(Modality):
         return Numbers(self._spoilt(self._standard(bits.view(np.float32))))
 
     def batch(self, values: Sequence[str]) -> Numbers:
-        with np.errstate(over="ignore"):
-            standard = self._standard(np.stack([self._parsed(value) for value in values]))
-        if not bool((standard.abs() <= FARTHEST).all()):
-            raise UserError(
-                f"numbers that are more than {FARTHEST:g} deviations from those the model was trained on; it has no "
-                "answer for them"
-            )
-        return Numbers(standard)
+        rows = [self._parsed(value) for value in values]
+        for numbers in rows:
+            self._check_range(numbers)
+        return Numbers(self._standard(np.stack(rows)))
 
-    def _standard(self, numbers: NDArray[np.floating]) -> Float[Tensor, "batch numbers"]:
-        return torch.from_numpy(((numbers - self.mean) / self.deviation).astype(np.float32))
+    def _standard(self, numbers: NDArray[np.floating]) -> Float[Tensor, "*batch numbers"]:
+        with np.errstate(over="ignore"):
+            return torch.from_numpy(((numbers - self.mean) / self.deviation).astype(np.float32))
 
     def _spoilt(self, values: Float[Tensor, "batch numbers"]) -> Float[Tensor, "batch numbers"]:
         noise = self.settings.noise if isinstance(self.settings, VectorInput) else None
@@ -277,7 +287,7 @@ class VectorField(Modality):
             raise UserError(f"{path}: damaged: as many means as deviations expected")
         if not (field.deviation > 0).all():
             raise UserError(f"{path}: damaged: deviations above 0 expected, got {field.deviation.min()}")
-        field._length = len(field.mean)
+        field._length, field._settled = len(field.mean), True
         return field
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from seq2see.data.columns import OUTPUT
 from seq2see.errors import Notice, UserError, counted
@@ -22,11 +23,25 @@ from seq2see.pipeline.fields import Fields, Row
 def input_row(value: Any, fields: Fields) -> Row:
     """An input from Python as a row by the recipe's names.
 
-    value: a text or an array for a model with one input; a dict by name, or a sequence in the recipe's order, for
-    several; None for a language model.
+    value: a text, an array, a tensor or a list of numbers for a model with one input; a dict by name, or a sequence in
+    the recipe's order, for several; None for a language model.
     """
+    values = _by_name(value, fields)
+    row = {name: as_text(name, values[name], field) for name, field in fields.inputs.items()}
+    row = {name: _clean(name, row[name], field) for name, field in fields.inputs.items()}
+    for name, field in fields.inputs.items():
+        problem = field.problem(row[name]) if not field.settings.file and row[name].strip() else None
+        if problem is not None:
+            raise UserError(f"input '{name}': {problem}")
+    return Row(row)
+
+
+def _by_name(value: Any, fields: Fields) -> Mapping[str, Any]:
+    """The values of an input by the recipe's names."""
     names = list(fields.inputs)
-    if isinstance(value, np.ndarray) and len(names) == 1:
+    if isinstance(value, Tensor):
+        value = np.asarray(value.tolist())
+    if len(names) == 1 and (isinstance(value, np.ndarray) or _is_list_for(value, fields.inputs[names[0]])):
         value = {names[0]: value}
     elif value is None or (value == "" and not names):
         value = {}
@@ -42,14 +57,49 @@ def input_row(value: Any, fields: Fields) -> Row:
         value = dict(zip(names, value, strict=True))
     if not isinstance(value, Mapping) or set(value) != set(names):
         got = ", ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
-        raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}")
-    row = {name: as_text(name, value[name], field) for name, field in fields.inputs.items()}
-    row = {name: _clean(name, row[name], field) for name, field in fields.inputs.items()}
-    for name, field in fields.inputs.items():
-        problem = field.problem(row[name]) if not field.settings.file and row[name].strip() else None
-        if problem is not None:
-            raise UserError(f"input '{name}': {problem}")
-    return Row(row)
+        form = "" if isinstance(value, Mapping) else f"; {_form_of(fields)}"
+        raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}{form}")
+    return value
+
+
+def is_numbers(value: Any, fields: Fields) -> bool:
+    """Whether a value is a list of numbers, which is one input of a model that reads just that."""
+    names = list(fields.inputs)
+    numbers = isinstance(value, list) and bool(value) and all(map(_is_number, value))
+    return numbers and len(names) == 1 and _is_list_for(value, fields.inputs[names[0]])
+
+
+def _is_list_for(value: Any, field: Field) -> bool:
+    """Whether a list is one value of a field that reads numbers: a list of them, or of lists where the kind has such.
+    A tuple may hold the inputs in the recipe's order instead, so that only one of numbers is."""
+    if field.elements is None or float not in field.elements.types or not isinstance(value, list | tuple) or not value:
+        return False
+    nested = list in field.elements.types and isinstance(value, list)
+    return all(map(_is_number, value)) or (nested and all(isinstance(item, list | tuple) for item in value))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool))
+
+
+def _form_of(fields: Fields) -> str:
+    """How an input is given."""
+    names = list(fields.inputs)
+    if len(names) != 1:
+        return "give a dict by name" if names else "give no input"
+    elements = fields.inputs[names[0]].elements
+    return f"give {'a text' if elements is None else f'a text or a list of {elements.name}'}"
+
+
+def nested_hint(inputs: Any, fields: Fields) -> str:
+    """Advice for lists of lists of numbers, which are several inputs though one of some kinds may look the same."""
+    names = list(fields.inputs)
+    if len(names) != 1 or not isinstance(inputs, list) or not all(isinstance(item, list | tuple) for item in inputs):
+        return ""
+    elements = fields.inputs[names[0]].elements
+    if elements is None or list not in elements.types:
+        return ""
+    return f"; a list of lists is several inputs: give one input of lists as an array, or as {{'{names[0]}': [...]}}"
 
 
 def clean_rows(rows: Sequence[Mapping[str, str]], fields: Fields) -> list[Mapping[str, str]]:
@@ -77,8 +127,10 @@ def as_text(name: str, value: Any, field: Field) -> str:
         return value
     if field.elements is None:
         raise UserError(f"input '{name}': expected text, got {type(value).__name__}")
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Tensor):
         value = value.tolist()
+    if isinstance(value, list | tuple):
+        value = [item.item() if isinstance(item, np.number) else item for item in value]
     if not isinstance(value, Sequence):
         raise UserError(f"input '{name}': expected text, or a list of texts or numbers, got {value!r}")
     try:

@@ -18,6 +18,7 @@ from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
 from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
 from seq2see.memory import Layout, Places
+from seq2see.modalities.base import Modality
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
@@ -177,7 +178,7 @@ def missing_input(recipe: Recipe, row: Row) -> str:
 def check_ensemble(bundles: Sequence[Bundle]) -> None:
     """Refuse models that cannot be an ensemble: they need the same inputs and the same output vocabulary."""
     first = bundles[0]
-    for other in bundles[1:]:
+    for number, other in enumerate(bundles[1:], start=2):
         numeric = first.recipe.output.numeric
         if other.recipe.output.kind != first.recipe.output.kind and (numeric or other.recipe.output.numeric):
             kinds = f"{first.recipe.output.kind} and {other.recipe.output.kind}"
@@ -191,7 +192,25 @@ def check_ensemble(bundles: Sequence[Bundle]) -> None:
                 f"an ensemble needs models with the same inputs, got {', '.join(first.recipe.inputs)} "
                 f"and {', '.join(other.recipe.inputs)}"
             )
+        _check_same_values(first.fields, other.fields, number)
         _check_copied_alike(first.recipe, other.recipe)
+
+
+def _check_same_values(first: Fields, other: Fields, number: int) -> None:
+    """Refuse models that cannot read the same values; number: of the other model, the first being 1."""
+
+    def read(field: Modality) -> str:
+        if field.settings.file:
+            return f"files ({field.settings.kind})"
+        return f"{field.required_numbers:,} {field.counted}" if field.required_numbers else field.settings.kind
+
+    for name, own in first.inputs.items():
+        theirs = other.inputs[name]
+        if (own.settings.file, own.required_numbers) != (theirs.settings.file, theirs.required_numbers):
+            raise UserError(
+                f"an ensemble needs models that read the same values, and of input '{name}' model 1 reads {read(own)} "
+                f"and model {number} {read(theirs)}"
+            )
 
 
 def _check_same_size(first: Fields, other: Fields) -> None:

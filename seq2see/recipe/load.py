@@ -154,8 +154,10 @@ def to_yaml(recipe: Recipe) -> str:
 
 # ---------------------------------------------------------------- overrides: key.path=value
 
-MARKS = (",", ";", "|", "\t")
+MARKS = (",", ";", "|", "\t", "&", "!")
 """Texts that a shell hands over as they are, and that YAML would take for its own signs (`data.delimiter=|`)."""
+BEGINNINGS = ("*", "%", "@", "`")
+"""With which no YAML value of its own can begin: texts, such as the columns `*,label`."""
 SHOWN = 100
 """Characters of an override that a message repeats."""
 
@@ -178,6 +180,8 @@ def _change(override: str) -> Change:
         raise UserError(f"--set {_shown(path)}: a key of {path.count('.') + 1} parts, at most {MOST_DEPTH}")
     if value in MARKS:
         return path, value
+    if value.strip().startswith(BEGINNINGS):
+        return path, value.strip()
     try:
         return path, parse_yaml(value, origin="")
     except UserError as error:

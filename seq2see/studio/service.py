@@ -57,7 +57,12 @@ class InferenceService:
         if request.target is not None:
             _check_target_alone(request)
             return await self._force(request, request.target, values)
-        rows, inputs = await self._read(values, lambda rows: self._queue_inputs(request, rows), shown=request.shown)
+        rows, inputs = await self._read(
+            values,
+            lambda rows: self._queue_inputs(request, rows),
+            key="" if request.inputs is None else "inputs",
+            shown=request.shown,
+        )
         predictions = await self._wait_for(self._submit(inputs))
 
         def describe() -> Record:
@@ -118,7 +123,8 @@ class InferenceService:
             raise UserError("score: the model reads one contiguous text; `seq2see score` takes a file of it")
         pairs = self._score_rows(request)
         inputs, outputs = [pair.input for pair in pairs], [pair.output for pair in pairs]
-        _, rows = await self._read(inputs, lambda rows: self._with_outputs(rows, outputs))
+        key = "" if request.rows is None else "rows"
+        _, rows = await self._read(inputs, lambda rows: self._with_outputs(rows, outputs), key=key)
         (scores,) = await self._wait_for([self._submit_work(lambda: score_rows(model.bundles, rows))])
 
         def describe() -> Record:
@@ -164,12 +170,21 @@ class InferenceService:
             raise UserError(f"{key}: the model gives {output.noun}, which is near or far and has no probability")
 
     async def _read(
-        self, values: Sequence[Any], prepare: Callable[[list[Row]], Result], *, shown: bool = False
+        self, values: Sequence[Any], prepare: Callable[[list[Row]], Result], *, key: str = "", shown: bool = False
     ) -> tuple[list[Row], Result]:
-        """(the rows of these inputs, what `prepare` makes of them); files are decoded in between."""
+        """(the rows of these inputs, what `prepare` makes of them); files are decoded in between. key: of the list that
+        they are, by which messages name one of them: inputs[1]."""
+
+        def read_one(number: int, value: Any) -> Row:
+            try:
+                return self.reader.read(value)
+            except InvalidRequest as error:
+                raise InvalidRequest(f"{key}[{number}]: {error}" if key else str(error)) from None
+            except UserError as error:
+                raise UserError(f"{key}[{number}]: {error}" if key else str(error)) from None
 
         def read() -> list[Row]:
-            return [self.reader.read(value) for value in values]
+            return [read_one(number, value) for number, value in enumerate(values)]
 
         def read_and_prepare() -> tuple[list[Row], Result]:
             rows = read()
@@ -247,7 +262,8 @@ class InferenceService:
             self._check_search(rows, answer_options(recipe), target)
             return None if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
 
-        rows, oracle = await self._read(values, prepare, shown=request.shown)
+        key = "" if request.inputs is None else "inputs"
+        rows, oracle = await self._read(values, prepare, key=key, shown=request.shown)
         predictions = await self._wait_for(
             [self._submit_work(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         )

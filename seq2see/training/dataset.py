@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data.batches import PAD, SOS, UNK
-from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, resolve
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
 from seq2see.data.split import hold_out, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.errors import UserError, counted, nearest
@@ -107,16 +107,18 @@ def open_table(
     table = path if isinstance(path, Table) else read(path, settings=recipe.data)
     links = recipe.loss.alignment.column
     others = [column for column in table.columns if column != links]
-    resolution = resolve(others, wanted_columns(recipe), columns, path=table.path, optional=optional)
+    new = unbuilt_fields(recipe)
+    lists, several = lists_in(new), several_in(new)
+    resolution = resolve(
+        others, wanted_columns(recipe), columns, path=table.path, optional=optional, several=several.keys()
+    )
     if links is not None and links in table.columns:
         resolution = replace(resolution, mapping={**resolution.mapping, ALIGNMENT: links})
     if resolution.note and table.headed:  # names that nobody asked for may be a row of a table without a header
         note = f"{resolution.note}; the first line of {table.path.name} was read as their names"
         resolution = replace(resolution, note=note)
-    new = unbuilt_fields(recipe)
     numbers = checks_in(new if fields is None else fields.all) if numbers is None else numbers
     known = {OUTPUT: FORWARD} if recipe.generated_labels else {}
-    lists, several = lists_in(new), several_in(new)
     return table, replace(resolution, lists=lists, several=several, files=files_in(new), numbers=numbers, known=known)
 
 
@@ -201,6 +203,7 @@ def _read_rows(
 ) -> Corpus:
     train_rows, dev_rows, split_notes = _split(recipe, rows, dev)
     fields = fields if fields is not None else Fields.build(recipe, train_rows)
+    dev_rows, dev_notes = _usable(recipe, fields, dev_rows)
     recorder, outputs = Recorder.of(recipe), Counter[str]()
 
     def used(row: Mapping[str, str]) -> None:
@@ -210,12 +213,40 @@ def _read_rows(
 
     train = Dataset.build(fields, train_rows(), folder=cache, used=used)
     trained = recorder.finish()
-    notes = [*notes, *split_notes, *_shortened(recipe, train), *rows.table.notes, *(dev.table.notes if dev else [])]
+    notes = [
+        *notes,
+        *split_notes,
+        *_shortened(recipe, train),
+        *rows.table.notes,
+        *(dev.table.notes if dev else []),
+        *dev_notes,
+    ]
     if not len(train):
         raise UserError("; ".join([f"{rows.table.path}: no rows are left to train on", *notes]))
     if dev is not None:
         notes += _known_dev(recipe, trained, dev_rows)
     return Corpus(recipe, fields, train, dev_rows, _baselines(recipe, train, train_rows, outputs), trained, notes)
+
+
+def _usable(
+    recipe: Recipe, fields: Fields, dev: Sequence[Mapping[str, str]]
+) -> tuple[list[Mapping[str, str]], list[str]]:
+    """(the dev rows that a model of these fields can read, notes): numbers may be too far from those trained on, which
+    is known only now."""
+    checks, usable, reasons = checks_in(fields.inputs), [], []
+    for number, row in enumerate(dev, start=1):
+        found = ((name, check(row[name])) for name, check in checks.items() if row[name].strip())
+        bad = next(((name, reason) for name, reason in found if reason is not None), None)
+        if bad is None:
+            usable.append(row)
+        else:
+            reasons.append(f"{place_of(row, number)}, column '{recipe.inputs[bad[0]].column or bad[0]}': {bad[1]}")
+    if not reasons:
+        return usable, []
+    lines = f"dev: {counted(len(reasons), 'row')} with numbers that cannot be used, the first: {reasons[0]}"
+    if recipe.data.on_error == "stop" or not usable:
+        raise UserError(f"{lines}; leave them out with --set data.on_error=skip")
+    return usable, [f"left out: {lines}"]
 
 
 def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, str]]) -> list[str]:

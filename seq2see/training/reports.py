@@ -217,13 +217,16 @@ def _sample_line(sample: dict[str, Any]) -> str:
     reference = ""
     if sample["reference"]:
         reference = "  (right)" if sample["right"] else f"  (should be {sample['reference']})"
-    start = f"{sample['input']} -> " if sample.get("input") else ""
-    return _shorten(start + sample["output"]) + _shorten(reference)
+    output = _shorten(sample["output"])
+    start = ""
+    if sample.get("input"):
+        start = _shorten(sample["input"], max(LONGEST_SAMPLE - len(output), LONGEST_SAMPLE // 2)) + " -> "
+    return start + output + _shorten(reference)
 
 
-def _shorten(text: str) -> str:
+def _shorten(text: str, most: int = LONGEST_SAMPLE) -> str:
     text = text.replace("\n", "⏎")
-    return text if len(text) <= LONGEST_SAMPLE else text[: LONGEST_SAMPLE - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 # ---------------------------------------------------------------- samples

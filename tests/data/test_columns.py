@@ -50,6 +50,22 @@ def test_wrong_columns_given() -> None:
     assert count == "--columns word: 1 columns given, 2 expected, in this order: word, output"
 
 
+def test_numbered_columns_of_one_input_are_suggested_together() -> None:
+    wanted = [("series", "series"), ("output", "output")]
+    table = ["label", *(f"t{step}" for step in range(100))]
+    assert "--columns 't*,label'" in error_of(lambda: resolve(table, wanted, path="x.csv", several={"series"}))
+    assert "--columns label,t0" in error_of(lambda: resolve(table, wanted, path="x.csv"))
+    given = error_of(lambda: resolve(table, wanted, ["t0", "t1", "label"], path="x.csv", several={"series"}))
+    assert "--columns 't*,label'" in given
+    other = ["label", "time", "t0", "t1", "t2"]  # t* is more than those that are numbered
+    assert "t*" not in error_of(lambda: resolve(other, wanted, path="x.csv", several={"series"}))
+
+
+def test_the_given_column_that_is_missing_among_several_is_named() -> None:
+    message = error_of(lambda: resolve(["word", "ipa"], WANTED, ["word, wrod", "ipa"], path="x.csv"))
+    assert message.startswith("x.csv: no column 'wrod' (did you mean 'word'?)")
+
+
 def test_outputs_may_be_absent_at_prediction() -> None:
     def predict(columns: list[str], given: list[str] | None = None, *, path: str = "x.tsv") -> dict[str, str]:
         return resolve(columns, WANTED, given, path=path, optional=("output",)).mapping
@@ -196,7 +212,7 @@ def test_values_that_lie_in_one_column_are_not_joined_from_several(put: Put) -> 
     assert "'word'" in message
 
 
-@pytest.mark.parametrize("column", ["t*", "x, z"])
-def test_a_name_for_several_columns_needs_all_of_them(column: str) -> None:
+@pytest.mark.parametrize(("column", "missing"), [("t*", "t*"), ("x, z", "z"), ("a, z", "a, z")])
+def test_a_name_for_several_columns_needs_all_of_them(column: str, missing: str) -> None:
     wanted = [("row", column), ("output", "label")]
-    assert f"no column '{column}'" in error_of(lambda: resolve(["x", "y", "label"], wanted, path="x.tsv"))
+    assert f"no column '{missing}'" in error_of(lambda: resolve(["x", "y", "label"], wanted, path="x.tsv"))

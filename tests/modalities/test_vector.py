@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import seq2see
+from seq2see.cli import main
 from seq2see.errors import UserError
 from seq2see.modalities.vector import VectorField, VectorInput, VectorOutputField, parsed, written
 from seq2see.pipeline.dataset import Dataset
@@ -135,3 +136,68 @@ def test_noise_is_in_what_is_read_and_not_in_what_should_come_out(kind: str) -> 
         assert (batch.inputs["x"].values == 0).float().mean() == pytest.approx(0.5, abs=0.05)
     again = data.batch(range(200)).inputs["x"].values
     assert not torch.equal(again, batch.inputs["x"].values)  # other noise each time
+
+
+def _classifier(folder: Path, numbers: int = 2, **more: Any) -> seq2see.Model:
+    """A model that reads so many numbers, from 0 to 29, and gives a label."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"{' '.join(str(i + j) for j in range(numbers))}\t{'ab'[i % 2]}" for i in range(30)]
+    (folder / "train.tsv").write_text("\n".join(["x\tlabel", *lines]) + "\n", encoding="utf-8")
+    recipe = {**RECIPE, "output": {"kind": "label", "column": "label"}, **more}
+    return seq2see.train(recipe, data=folder / "train.tsv", out=folder / "run", listeners=[])
+
+
+def test_models_that_read_other_numbers_are_no_ensemble(tmp_path: Path) -> None:
+    two, three = _classifier(tmp_path / "two", 2), _classifier(tmp_path / "three", 3)
+    with pytest.raises(UserError, match="input 'x' model 1 reads 2 numbers of the vector and model 2 3 numbers"):
+        seq2see.Model([two.bundle, three.bundle])
+    seq2see.Model([two.bundle, two.bundle])
+
+
+def test_a_number_that_is_too_far_is_a_bad_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = _classifier(tmp_path)
+    table = tmp_path / "new.tsv"
+    table.write_text("x\tlabel\n1 2\ta\n3 1e30\tb\n5 6\ta\n", encoding="utf-8")
+    place = r"new.tsv, line 3, column 'x': number 2 is 1e\+30, more than 1e\+15 deviations"
+    with pytest.raises(UserError, match=place):
+        model.evaluate(table)
+    with pytest.raises(UserError, match="input 'x': number 2 is 1e"):
+        model.predict("3 1e30")
+    command = ["predict", str(tmp_path / "run"), "--file", str(table), "--to", str(tmp_path / "out.tsv")]
+    with pytest.raises(SystemExit):
+        main(command)
+    assert "new.tsv, line 3, column 'x'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        main([*command, "--on-error", "skip"])
+    assert left.value.code == 0
+    assert "new.tsv, line 3, column 'x'" in capsys.readouterr().err
+
+
+def test_a_number_of_a_dev_row_that_is_too_far_is_told_before_training(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("x\n" + "".join(f"{i} {i}\n" for i in range(30)), encoding="utf-8")
+    (tmp_path / "dev.tsv").write_text("x\n1 2\n3 1e30\n", encoding="utf-8")
+    tables = {"data": tmp_path / "train.tsv", "dev": tmp_path / "dev.tsv", "out": tmp_path / "run", "listeners": []}
+    with pytest.raises(UserError, match=r"dev.tsv, line 3, column 'x': number 2 is 1e\+30"):
+        seq2see.train(RECIPE, **tables)
+    seq2see.train(RECIPE, **tables, overrides=["data.on_error=skip"])
+
+
+def test_numbers_that_are_read_as_they_are_have_a_limit_from_the_start() -> None:
+    field = VectorField(VectorInput(standardise=False))
+    assert field.problem("1 2e15") is not None
+    assert VectorOutputField(VectorInput(standardise=False)).problem("1 2e15") is None
+
+
+def test_a_list_of_numbers_is_one_input_in_python(tmp_path: Path) -> None:
+    model = _classifier(tmp_path)
+    expected = model.predict("3 4")
+    for value in ([3, 4], [3.0, 4.0], (3, 4), np.array([3, 4]), torch.tensor([3.0, 4.0]), [np.float32(3), np.int64(4)]):
+        prediction: Any = model.predict(value)
+        assert prediction.log_probability == expected.log_probability
+    for several in ([[3, 4]], ["3 4"], [np.array([3, 4])], [torch.tensor([3, 4])], [{"x": torch.tensor([3, 4])}]):
+        (prediction,) = model.predict(several)
+        assert prediction.log_probability == expected.log_probability
+    with pytest.raises(UserError, match="input 'x': 3 numbers, and every row has 2"):
+        model.predict([1, 2, 3])
+    with pytest.raises(UserError, match="got 3; give a text or a list of numbers"):
+        model.predict(3)

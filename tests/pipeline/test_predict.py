@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import seq2see
 from seq2see.api import Model
@@ -191,3 +192,18 @@ def test_an_empty_input_is_refused_where_it_stands_alone(model: Model, given: An
 def test_a_beam_of_nothing_is_named_as_such(model: Model) -> None:
     with pytest.raises(UserError, match=r"^beam must be a number of at least 1, got 0$"):
         model.look("aex", beam=0)
+
+
+def test_a_series_is_a_list_an_array_or_a_tensor(tmp_path: Path) -> None:
+    table = tmp_path / "t.tsv"
+    lines = [f"{i} {i}; {i + 1} 0; 2 {i}\t{'ab'[i % 2]}" for i in range(30)]
+    table.write_text("\n".join(["series\tlabel", *lines]) + "\n", encoding="utf-8")
+    recipe = {"inputs": {"series": {"kind": "series"}}, "output": {"kind": "label", "column": "label"}}
+    model = seq2see.train(recipe, table, out=tmp_path / "run", updates=1, listeners=[])
+    steps = [[1, 2], [3, 4]]
+    expected = model.predict("1 2; 3 4").log_probability
+    for value in (np.array(steps), torch.tensor(steps), {"series": steps}):
+        assert model.predict(value).log_probability == expected
+    assert [one.log_probability for one in model.predict([steps, steps])] == [expected, expected]
+    with pytest.raises(UserError, match=r"1 channel, .*; a list of lists is several inputs: .* {'series': \[...\]}"):
+        model.predict(steps)

@@ -162,6 +162,10 @@ OVERRIDES: list[tuple[dict[str, Any], list[str], dict[str, Any]]] = [
     (ONE, ["inputs.source.tokens=character"], {"inputs.source.tokens": "character"}),
     (ONE, ["inputs.source.encoder.size=32"], {"inputs.source.encoder.size": 32}),
     (ONE, ["decoder.start=[source]"], {"decoder.start": ["source"]}),
+    *(
+        (ONE, [f"inputs.source.column={text}"], {"inputs.source.column": text})
+        for text in ("*", "t*", "*,label", "*_x", "&", "!", "%", "@", "@me", "a, b*")
+    ),
     (ONE, ["decoder.size=1", "decoder.size=2"], {"decoder.size": 2}),
     (ONE, ["attention=deep", "attention.layers=4"], {"attention.score": "deep", "attention.layers": 4}),
     ({**ONE, "attention": "deep"}, ["attention.layers=4"], {"attention.score": "deep", "attention.layers": 4}),

@@ -101,6 +101,19 @@ def test_a_report_is_a_line_with_its_samples_below() -> None:
     assert len(long) < 130
 
 
+def test_a_long_input_of_a_sample_is_cut_and_its_output_is_not() -> None:
+    out = io.StringIO()
+    samples = [
+        {"input": "0.15 -0.14 " * 50, "output": "tap", "reference": "shake", "right": False},
+        {"input": "x" * 200, "output": "y" * 90, "reference": ""},
+    ]
+    Progress(out).on_report(report(samples=samples), "accuracy")
+    short, long = out.getvalue().splitlines()[1:]
+    assert short.endswith("… -> tap  (should be shake)")
+    assert long.endswith("x… -> " + "y" * 90)
+    assert max(map(len, (short, long))) < 160
+
+
 def test_samples_stand_in_the_journal(tmp_path: Path) -> None:
     data = words(tmp_path / "words.tsv")
     run(ROWS, data, tmp_path / "model", ["training.samples=2"], updates=3, dev=data)
