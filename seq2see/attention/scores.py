@@ -196,7 +196,10 @@ def _same_size(name: str, query: int, key: int) -> None:
 
 @register("dot")
 class Dot(Score):
-    """e_j = q . k_j"""
+    """e_j = q . k_j
+
+    (Luong et al. 2015.)
+    """
 
     Settings = ScoreSettings
     same_size = True
@@ -213,7 +216,10 @@ class Dot(Score):
 
 @register("scaled-dot")
 class ScaledDot(Score):
-    """e_j = q . k_j / sqrt(d), d the size of the key"""
+    """e_j = q . k_j / sqrt(d), d the size of the key
+
+    (Vaswani et al. 2017.)
+    """
 
     Settings = ScoreSettings
     same_size = True
@@ -256,7 +262,10 @@ class Cosine(Score):
 
 @register("general")
 class General(Score):
-    """e_j = q' W k_j; query and keys may differ in size"""
+    """e_j = q' W k_j; query and keys may differ in size
+
+    (Luong et al. 2015.)
+    """
 
     Settings = ScoreSettings
 
@@ -275,7 +284,10 @@ class General(Score):
 
 @register("additive")
 class Additive(Score):
-    """e_j = v' tanh(W_q q + W_k k_j); query and keys may differ in size"""
+    """e_j = v' tanh(W_q q + W_k k_j); query and keys may differ in size
+
+    The score of Bahdanau et al. 2015.
+    """
 
     Settings = SizedScoreSettings
 
@@ -479,9 +491,6 @@ class Coverage(Score):
         return (looks * inside)[:, None]
 
 
-# --- Calling a score, with checks of what a user's own class returns
-
-
 @register("static")
 class Static(Score):
     """e_j = v' tanh(W_k k_j + b): learned from the content of a place, the same at every step"""
@@ -515,6 +524,9 @@ class Uniform(Score):
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
         return query.new_zeros(query.shape[0], query.shape[1], keys.shape[1])
+
+
+# --- Calling a score, with checks of what a user's own class returns
 
 
 def compute_keys(score: Score, states: Float[Tensor, "batch places key"]) -> Float[Tensor, "batch places size"]:

@@ -224,13 +224,10 @@ def _rounded(rate: float) -> int:
     return max(round(rate / 100) * 100, 100)
 
 
-# --- The column
+# --- Sounds as they are drawn
 
 TALLEST = 240
 """Pixels of a spectrogram on the page, low to high."""
-
-
-# --- Sounds as they are drawn
 
 TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
 """Frequencies named on the axis of a spectrogram, in kHz."""
@@ -271,6 +268,9 @@ class Spectrogram(Drawable):
             if number + 1 == len(places) or places[number + 1] - place > len(self.middles) / MAX_TICKS
         ]
         return [places[number] for number in spaced], [f"{inside[number]:g}" for number in spaced]
+
+
+# --- The column
 
 
 @inputs.register("sound")

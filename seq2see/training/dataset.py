@@ -1,4 +1,8 @@
-"""The data of a run, from its tables: fields, encoded training rows, dev rows and baselines."""
+"""The data of a run, from its tables: fields, encoded training rows, dev rows and baselines.
+
+Rows with an empty cell, and bad rows where `data.on_error` is skip, are left out while a table is read
+(`Resolution.rows` in data/columns.py) and counted by the table, whose notes become those of the `Corpus`.
+"""
 
 from __future__ import annotations
 
@@ -437,6 +441,7 @@ def _read_stream(
     baselines: list[Baseline] = [Unigram(_counts(fields, stream.ids))] if wanted else []
     dev_rows: list[Mapping[str, str]] = [{OUTPUT: line} for line in dev_lines]
     trained = recorder.finish()
+    notes += [*rows.table.notes, *(dev.table.notes if dev else [])]
     if dev is not None:
         notes += _known_dev(recipe, trained, dev_rows)
     return Corpus(recipe, fields, stream, dev_rows, baselines, trained, notes)

@@ -34,9 +34,7 @@ def arguments(parser: Parser) -> None:
     )
     add_columns(parser)
     add_overrides(parser)
-    parser.add_argument(
-        "--updates", metavar="N", type=integer, default=100, help="updates of each of the six runs (default: 100)"
-    )
+    parser.add_argument("--updates", metavar="N", type=integer, default=100, help="updates of each run (default: 100)")
     parser.add_argument(
         "--rows", metavar="N", type=integer, default=64, help="measure the N longest rows (default: 64)"
     )
