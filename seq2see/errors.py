@@ -19,6 +19,14 @@ class UserError(Exception):
         super().__init__(message.encode("utf-8", "backslashreplace").decode("utf-8"))  # names of files may be no text
 
 
+class CellError(UserError):
+    """One of several cells is at fault. place: which, from 0."""
+
+    def __init__(self, message: str, place: int):
+        super().__init__(message)
+        self.place = place
+
+
 class MissingExtra(UserError):
     """An optional library is not installed; the message says which extra brings it."""
 

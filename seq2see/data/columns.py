@@ -13,7 +13,7 @@ from typing import Any
 from seq2see.data.formats import Row
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
-from seq2see.errors import UserError, listing, nearest
+from seq2see.errors import CellError, UserError, listing, nearest
 
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
@@ -126,6 +126,8 @@ class Resolution:
                 return join(value)
             except UserError as error:
                 kind = NumbersError if name in self.numbers else RowError
+                if several is not None and isinstance(error, CellError):
+                    column = several[error.place]
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
         return _text(table, row, column=column)
 

@@ -30,7 +30,7 @@ from seq2see.data.series_files import (
     series_of_lists,
     write_series,
 )
-from seq2see.errors import UserError
+from seq2see.errors import CellError, UserError
 from seq2see.modalities.base import field_of
 from seq2see.modalities.series import SeriesField, SeriesFileField, SeriesOutputField, drawn_lines
 from seq2see.pipeline.dataset import Dataset
@@ -422,6 +422,7 @@ BAD_FILES: dict[str, tuple[bytes | str, list[str]]] = {
     "empty": ("", ["length zero"]),
     "header alone": ("a,b\n", ["length zero"]),
     "text": ("a,b\n1,x\n", ["line 2", "column 'b'", "'x'"]),
+    "comma": ("a;b\n1;0,33\n", ["line 2", "column 'b'", "decimal commas"]),
     "dates": ("2021-01-01,5\n", ["line 1", "column 1", "2021-01-01"]),
     "ragged": ("1,2\n3\n", ["line 2", "1 field"]),
     "beyond": ("1,2\n3,1e300\n", ["step 2, channel 2"]),
@@ -610,6 +611,37 @@ def test_cells_of_one_series_have_one_length(tmp_path: Path) -> None:
     table, resolution = open_table(recipe, put(tmp_path, "u\tv\ty\n1 2\t3 4 5\ta\n", "t.tsv"), None)
     with pytest.raises(UserError, match=r"line 2, column 'u, v': .*2 numbers in column 1 of 2 and 3 in column 2"):
         list(resolution.rows(table))
+
+
+@pytest.mark.parametrize("cell", ["-0,33", "1.234,5", "0,33 0,5", "3;0,5", ",5"])
+def test_decimal_commas_in_several_columns_are_refused(cell: str) -> None:
+    with pytest.raises(CellError, match="decimal commas are not read") as refused:
+        series_of_columns(["1", cell])
+    assert refused.value.place == 1
+
+
+def test_commas_between_numbers_of_a_column_are_none_in_numbers() -> None:
+    assert same(series_of_columns(["1,2,3", "4, 5, 6"]), [[1, 4], [2, 5], [3, 6]])
+    assert same(series_of_columns(["0.5,0.6", "[1,2]"]), [[0.5, 1], [0.6, 2]])
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("-0,33", ["'-0,33'", "decimal commas", "-0.33"]),
+        ("abc", ["'abc' is no number"]),
+        ("1e39", ["1e39"]),
+        ("1 x", ["step 2 is 'x'"]),
+    ],
+)
+def test_a_bad_cell_among_several_columns_is_named_by_its_own(tmp_path: Path, cell: str, words: list[str]) -> None:
+    recipe = load_recipe(LABEL | {"inputs": {"x": {"kind": "series", "column": "t*"}}})
+    path = put(tmp_path, f"y;t0;t1\na;1;2\nb;1;{cell.replace(';', ' ')}\n", "t.csv")
+    table, resolution = open_table(recipe, path, None)
+    with pytest.raises(UserError, match=r"line 3, column 't1': ") as stopped:
+        list(resolution.rows(table))
+    assert all(word in str(stopped.value) for word in words), stopped.value
+    assert "channel" not in str(stopped.value)
 
 
 def test_lists_of_a_json_table_are_steps(tmp_path: Path) -> None:
