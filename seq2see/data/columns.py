@@ -14,6 +14,7 @@ from seq2see.data.formats import Row
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
 from seq2see.errors import CellError, UserError, listing, nearest
+from seq2see.files import shortened
 
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
@@ -25,6 +26,8 @@ Joined = Callable[[Sequence[Any]], str]
 FILE, NUMBERS = "a file", "numbers"
 """Kinds of unusable values, which are reported together."""
 
+MAX_PATH = 200
+"""Characters of a path in a message."""
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 _NUMBERED = re.compile(r"(.*?)\d+")
 """A column among several that are numbered: t0, t1, .."""
@@ -100,7 +103,7 @@ class Resolution:
             values[name] = str(table.folder / path)
             reason = check(values[name]) if column not in bad else None
             if reason is not None:
-                bad[column] = f"column '{column}': {path}: {reason}"
+                bad[column] = f"column '{column}': {shortened(path, MAX_PATH, quotes=False)}: {reason}"
         if bad:
             table.mark_unusable(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
@@ -110,11 +113,21 @@ class Resolution:
         several = {name: column for name, column in self.mapping.items() if not has_one(column, table.columns)}
         free = [column for column in table.columns if column not in self.mapping.values()]
         found = {name: columns for name, column in several.items() if (columns := members(column, free))}
+        for column in several.values():
+            self._check_free(table, column)
         for name, columns in found.items():
             if name not in self.several:
                 given = f"'{self.mapping[name]}' names {len(columns)} columns ({quoted(columns)})"
                 raise UserError(f"{table.path}: {given}, and the values of '{name}' lie in one")
         return found
+
+    def _check_free(self, table: Table, column: str) -> None:
+        """Refuse `x, label` where `label` alone is another's."""
+        for part in map(str.strip, column.split(",")) if members(column, table.columns) else ():
+            owner = next((name for name, other in self.mapping.items() if other == part), None)
+            if owner is not None and part in table.columns:
+                whose = "the output's" if owner == OUTPUT else f"that of '{owner}'"
+                raise UserError(f"{table.path}: '{column}': column '{part}' is {whose}")
 
     def _value(self, table: Table, row: Row, name: str, several: Sequence[str] | None) -> str:
         column = self.mapping[name]

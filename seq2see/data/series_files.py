@@ -239,7 +239,7 @@ LARGEST = float(np.finfo(np.float32).max)
 """Networks read no number beyond it."""
 _BETWEEN_STEPS = re.compile(r"[;\n]")
 _BETWEEN_NUMBERS = re.compile(r"\s*,\s*|\s+")
-_DECIMAL_COMMA = re.compile(r"[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
 
 
 def parse_series(text: str) -> Values:
@@ -448,10 +448,7 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
     """An array of (steps,) or (steps, channels). The header is checked before memory is taken; no pickle is read."""
     with decoding("not a .npy file that can be read"):
         version = np.lib.format.read_magic(file)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise MediaError(f"version {version[0]}.{version[1]} of .npy; allowed: 1.0, 2.0")
-        shape, by_columns, dtype = readers[version](file, max_header_size=MAX_HEADER)
+        shape, by_columns, dtype = _read_numpy_header(file, version)
         if dtype.hasobject or dtype.kind not in "biuf":
             raise MediaError(f"an array of {dtype}; allowed: numbers")
         if len(shape) not in (1, 2) or min(shape) < 1:
@@ -466,6 +463,28 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
     if settings.time is not None:
         raise MediaError(f"a .npy file has no column '{settings.time}' (inputs' `time`); allowed: .csv or .parquet")
     return Series(values, list(settings.names))
+
+
+def _read_numpy_header(file: BinaryIO, version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether the columns lie one after another, type). NumPy reads as many bytes as the header claims to have,
+    so they are counted first."""
+    readers = {(1, 0): (np.lib.format.read_array_header_1_0, 2), (2, 0): (np.lib.format.read_array_header_2_0, 4)}
+    if version not in readers:
+        raise MediaError(f"version {version[0]}.{version[1]} of .npy; allowed: 1.0, 2.0")
+    read_header, size = readers[version]
+    start = file.tell()
+    claimed = int.from_bytes(file.read(size), "little")
+    if claimed > MAX_HEADER:
+        raise MediaError(f"a .npy header of {claimed:,} bytes; allowed: at most {MAX_HEADER:,}")
+    present = os.fstat(file.fileno()).st_size - file.tell()
+    if present < claimed:
+        raise MediaError(f"cut short: {max(present, 0):,} of the {claimed:,} bytes of its .npy header are there")
+    file.seek(start)
+    try:
+        shape, by_columns, dtype = read_header(file, max_header_size=MAX_HEADER)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # NumPy shows parts of the parser
+        raise MediaError("not a .npy file that can be read: its header does not describe an array") from None
+    return shape, by_columns, dtype
 
 
 def _read_parquet(file: BinaryIO, settings: SeriesInput) -> Series:

@@ -359,6 +359,12 @@ class SeriesFileField(SeriesField, FileField):
         self._check_channels(series)
         return series
 
+    def problem(self, value: str) -> str | None:
+        reason = super().problem(value)
+        if reason is not None and reason.startswith("no such file") and _holds_numbers(Path(value).name):
+            return "no such file; it holds numbers: `source: cells`"
+        return reason
+
     def read(self, value: str) -> Example:
         with _named(value):
             return super().read(value)
@@ -370,6 +376,13 @@ class SeriesFileField(SeriesField, FileField):
     def to_drawable(self, value: str) -> Series:
         with _named(value):
             return super().to_drawable(value)
+
+
+def _holds_numbers(text: str) -> bool:
+    try:
+        return parse_series(text).size > 1
+    except UserError:
+        return False
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -437,6 +438,9 @@ BAD_FILES: dict[str, tuple[bytes | str, list[str]]] = {
     "no steps": (numpy_file(np.zeros((0, 2))), ["shape"]),
     "words": (numpy_file(np.array(["a"])), ["<U1"]),
     "complex": (numpy_file(np.array([1j])), ["complex"]),
+    "header length": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 0xFFFFFFF0) + b"{}\n", ["4,294,967,280", ".npy"]),
+    "header cut": (numpy_head("'<f8'", "(1,)")[:50], ["cut short"]),
+    "code": (numpy_head("print(1)", "(1,)"), [".npy", "header"]),
     "header": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 30) + b"{" * 20_000, [".npy"]),
     "version": (b"\x93NUMPY\x09\x00v\x00", [".npy"]),
     "parquet": (b"PAR1" + bytes(100), [".parquet"]),
@@ -451,6 +455,7 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
     path = put(tmp_path, content)
     problem = SeriesFileField(CSV).problem(str(path)) or ""
     assert all(word in problem for word in words), problem
+    assert " object at " not in problem
     with pytest.raises(UserError, match=r"s\.csv"):
         SeriesFileField(CSV).read(str(path))
 
@@ -586,6 +591,26 @@ def test_files_in_a_table_are_read_once_and_stored(tmp_path: Path) -> None:
         list(resolution.rows(opened))
 
 
+def test_a_header_is_not_read_before_its_length_is_checked(tmp_path: Path) -> None:
+    path = put(tmp_path, BAD_FILES["header length"][0])
+    tracemalloc.start()
+    try:
+        assert SeriesFileField(CSV).problem(str(path)) is not None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("numbers", ["0.1 0.9; 0.2 1.1", "1 2 3 " * 500])
+def test_numbers_that_are_taken_for_paths_are_cut_and_explained(tmp_path: Path, numbers: str) -> None:
+    recipe = load_recipe(LABEL | {"inputs": {"x": {"kind": "series", "source": "files"}}})
+    opened, resolution = open_table(recipe, put(tmp_path, f"x\ty\n{numbers}\ta\n", "t.tsv"), None)
+    with pytest.raises(UserError, match="source: cells") as stopped:
+        list(resolution.rows(opened))
+    assert max(map(len, str(stopped.value).splitlines())) < 400 + len(str(tmp_path))
+    assert "too long" not in str(stopped.value)
+
+
 # --- Columns, lists and recipes
 
 
@@ -613,7 +638,7 @@ def test_cells_of_one_series_have_one_length(tmp_path: Path) -> None:
         list(resolution.rows(table))
 
 
-@pytest.mark.parametrize("cell", ["-0,33", "1.234,5", "0,33 0,5", "3;0,5", ",5"])
+@pytest.mark.parametrize("cell", ["-0,33", "1.234,5", "0,33 0,5", "3;0,5"])
 def test_decimal_commas_in_several_columns_are_refused(cell: str) -> None:
     with pytest.raises(CellError, match="decimal commas are not read") as refused:
         series_of_columns(["1", cell])
@@ -621,7 +646,7 @@ def test_decimal_commas_in_several_columns_are_refused(cell: str) -> None:
 
 
 def test_commas_between_numbers_of_a_column_are_none_in_numbers() -> None:
-    assert same(series_of_columns(["1,2,3", "4, 5, 6"]), [[1, 4], [2, 5], [3, 6]])
+    assert same(series_of_columns(["1,2,3", "4, 5 ,6"]), [[1, 4], [2, 5], [3, 6]])
     assert same(series_of_columns(["0.5,0.6", "[1,2]"]), [[0.5, 1], [0.6, 2]])
 
 
