@@ -463,8 +463,49 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
 def test_a_file_with_other_channels_is_named(tmp_path: Path) -> None:
     field = SeriesFileField(CSV)
     field.build([str(put(tmp_path, "1,2\n"))])
-    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and every row has 2$"):
+    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and the model reads 2$"):
         field.read(str(put(tmp_path, "1,2,3\n", "t.csv")))
+
+
+def test_a_model_tells_its_own_sizes(tmp_path: Path) -> None:
+    field = built(["1 2; 3 4"])
+    field.save(tmp_path, "x")
+    for model in (field, SeriesField.load(tmp_path, "x", SeriesInput(), output=False)):
+        assert model.problem("1 2 3;") == "3 channels, and the model reads 2"
+    output = SeriesOutputField(SeriesOutput())
+    output.build(["1 2"])
+    assert output.problem("1 2 3") == "3 steps, and the model gives 2"
+
+
+def test_named_columns_of_files_are_found_by_their_names(tmp_path: Path) -> None:
+    first, other = put(tmp_path, "x,y\n1,10\n3,30\n"), put(tmp_path, "y,x\n10,1\n30,3\n", "t.csv")
+    nameless = put(tmp_path, "1,10\n3,30\n", "u.csv")
+    strange, more = put(tmp_path, "p,y\n1,10\n", "v.csv"), put(tmp_path, "x,y,z\n1,10,2\n", "w.csv")
+    field = SeriesFileField(CSV)
+    field.build([str(first), str(other)])
+    assert field.mean.tolist() == [2, 20]
+    field.save(tmp_path, "x")
+    for model in (field, SeriesFileField.load(tmp_path, "x", CSV, output=False)):
+        expected = model.batch([str(first)]).values
+        for path in (other, nameless):
+            assert torch.equal(model.batch([str(path)]).values, expected)
+        assert same(model.to_drawable(str(other)).values, [[1, 10], [3, 30]])
+        assert model.to_drawable(str(other)).names == ["x", "y"]
+        with pytest.raises(UserError, match=r"v\.csv: no column 'x'; it has: p, y$"):
+            model.read(str(strange))
+        with pytest.raises(UserError, match=r"w\.csv: 3 channels, and the model reads 2$"):
+            model.read(str(more))
+
+
+def test_nameless_files_have_nothing_to_keep(tmp_path: Path) -> None:
+    field = SeriesFileField(CSV)
+    field.build([str(put(tmp_path, "1,10\n3,30\n"))])
+    (path,) = field.save(tmp_path, "x")
+    assert set(json.loads(path.read_text(encoding="utf-8"))) == {"mean", "deviation"}
+    for columns in (["a"], ["a", "a"], [1, 2], "ab", None):
+        path.write_text(json.dumps({"mean": [1, 2], "deviation": [1, 1], "columns": columns}), encoding="utf-8")
+        with pytest.raises(UserError, match="damaged"):
+            SeriesFileField.load(tmp_path, "x", CSV, output=False)
 
 
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
