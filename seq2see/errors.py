@@ -27,6 +27,13 @@ class CellError(UserError):
         self.place = place
 
 
+class SettingError(UserError):
+    """A setting of an input or output does not fit the values, whatever the row. The message begins with its key."""
+
+    def __init__(self, key: str, message: str):
+        super().__init__(f"{key}: {message}")
+
+
 class MissingExtra(UserError):
     """An optional library is not installed; the message says which extra brings it."""
 

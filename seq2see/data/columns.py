@@ -13,7 +13,7 @@ from typing import Any
 from seq2see.data.formats import Row
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
-from seq2see.errors import CellError, UserError, listing, nearest
+from seq2see.errors import CellError, SettingError, UserError, listing, nearest
 from seq2see.files import shortened
 
 OUTPUT = "output"
@@ -87,7 +87,7 @@ class Resolution:
     def _valid_numbers(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
         """Whether the rows of numbers are valid; problems are reported after the last row."""
         for name, check in self.numbers.items():
-            reason = check(values[name]) if values.get(name, "").strip() else None
+            reason = _reason(table, row, name, check, values[name]) if values.get(name, "").strip() else None
             if reason is not None:
                 table.mark_unusable(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
@@ -101,7 +101,7 @@ class Resolution:
                 continue
             path, column = values[name], self.mapping[name]
             values[name] = str(table.folder / path)
-            reason = check(values[name]) if column not in bad else None
+            reason = _reason(table, row, name, check, values[name]) if column not in bad else None
             if reason is not None:
                 bad[column] = f"column '{column}': {shortened(path, MAX_PATH, quotes=False)}: {reason}"
         if bad:
@@ -181,6 +181,17 @@ def join_texts(items: Sequence[Any], by: Joined) -> str:
         if text is None:
             raise UserError(f"expected a list of texts, found {_type_name(item)} in it")
     return by([text for text in texts if text is not None])
+
+
+def _reason(table: Table, row: Row, name: str, check: Check, value: str) -> str | None:
+    """What a check says. Where a setting is at fault, all rows are bad for one reason, which is told once."""
+    try:
+        return check(value)
+    except SettingError as error:
+        if table.settings.on_error != "stop":
+            return str(error)
+        path = OUTPUT if name == OUTPUT else f"inputs.{name}"
+        raise UserError(f"{table.place(row.line)}: {path}.{error}") from None
 
 
 def _text(table: Table, row: Row, *, column: str) -> str:

@@ -32,7 +32,7 @@ from seq2see.data.series_files import (
     shorten,
     write_series,
 )
-from seq2see.errors import UserError, counted, listing, nearest
+from seq2see.errors import SettingError, UserError, counted, listing, nearest
 from seq2see.files import MEBIBYTE, read_json, write_bytes
 from seq2see.modalities.base import (
     FRAMES_PER_SYMBOL,
@@ -105,6 +105,7 @@ class SeriesColumn(Field):
     def __init__(self, settings: Any, *, output: bool = False):
         super().__init__(settings, output=output)
         self.channels = len(settings.names)
+        self._accepted = False
         self._statistics: ChannelStatistics | None = None
         self.mean = self.deviation = np.zeros(0)
 
@@ -124,6 +125,9 @@ class SeriesColumn(Field):
 
     def _check_channels(self, series: Series) -> None:
         if self.channels and series.channels != self.channels:
+            if not self._accepted and not self.settled:  # the number of channels is that of `names`
+                names = counted(len(self.settings.names), "name")
+                raise SettingError("names", f"{names}, and the series has {counted(series.channels, 'channel')}")
             whose = "the model reads" if self.settled else "every row has"
             raise UserError(f"{counted(series.channels, 'channel')}, and {whose} {self.channels:,}")
 
@@ -145,15 +149,18 @@ class SeriesColumn(Field):
     # --- Building
 
     def problem(self, value: str) -> str | None:
+        """Why a value cannot be used; a SettingError where `names` do not fit the first value."""
         try:
             self._accept(self._shortened(value))
+        except SettingError:
+            raise
         except UserError as error:
             return str(error)
         return None
 
     def _accept(self, series: Series) -> None:
         """Every further value has to be of the same size."""
-        self.channels = series.channels
+        self.channels, self._accepted = series.channels, True
 
     def observe(self, value: str) -> None:
         series = self._shortened(value)

@@ -124,7 +124,32 @@ def test_every_row_has_the_channels_of_the_first() -> None:
     assert field.problem("1 2; 3 4; 5 6") is None
     assert field.problem("1 2 3;") == "3 channels, and every row has 2"
     named = SeriesField(SeriesInput(names=["a", "b"]))
+    assert named.problem("1 2; 3 4") is None
     assert named.problem("1;2") == "1 channel, and every row has 2"
+
+
+@pytest.mark.parametrize("source", ["cells", "files"])
+def test_names_that_do_not_fit_are_told_once(tmp_path: Path, source: str) -> None:
+    names = ["a", "b", "c"]
+    recipe = LABEL | {"inputs": {"x": {"kind": "series", "names": names, "source": source}}}
+    np.save(tmp_path / "s.npy", np.ones((3, 2)))
+    cell = "1 2; 3 4" if source == "cells" else "s.npy"
+    path = put(tmp_path, "x\ty\n" + f"{cell}\ta\n" * 5, "t.tsv")
+    table, resolution = open_table(load_recipe(recipe), path, None)
+    with pytest.raises(UserError) as stopped:
+        list(resolution.rows(table))
+    assert str(stopped.value) == f"{path}, line 2: inputs.x.names: 3 names, and the series has 2 channels"
+    skipping = load_recipe(recipe | {"data": {"on_error": "skip"}})
+    table, resolution = open_table(skipping, put(tmp_path, f"x\ty\n{cell}\ta\n", "t.tsv"), None)
+    with pytest.raises(UserError, match="no row is left"):
+        list(resolution.rows(table))
+
+
+def test_names_of_an_output_are_told_once(tmp_path: Path) -> None:
+    recipe = LABEL | {"output": {"kind": "series", "column": "y", "names": ["a"]}}
+    table, resolution = open_table(load_recipe(recipe), put(tmp_path, "x\ty\n1\t1 2; 3 4\n", "t.tsv"), None)
+    with pytest.raises(UserError, match=r"output\.names: 1 name, and the series has 2 channels"):
+        list(resolution.rows(table))
 
 
 @pytest.mark.parametrize(
