@@ -19,6 +19,21 @@ class UserError(Exception):
         super().__init__(message.encode("utf-8", "backslashreplace").decode("utf-8"))  # names of files may be no text
 
 
+class CellError(UserError):
+    """One of several cells is at fault. place: which, from 0."""
+
+    def __init__(self, message: str, place: int):
+        super().__init__(message)
+        self.place = place
+
+
+class SettingError(UserError):
+    """A setting of an input or output does not fit the values, whatever the row. The message begins with its key."""
+
+    def __init__(self, key: str, message: str):
+        super().__init__(f"{key}: {message}")
+
+
 class MissingExtra(UserError):
     """An optional library is not installed; the message says which extra brings it."""
 

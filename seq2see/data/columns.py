@@ -13,7 +13,8 @@ from typing import Any
 from seq2see.data.formats import Row
 from seq2see.data.sources import RowError
 from seq2see.data.tables import Table
-from seq2see.errors import UserError, listing, nearest
+from seq2see.errors import CellError, SettingError, UserError, listing, nearest
+from seq2see.files import shortened
 
 OUTPUT = "output"
 ALIGNMENT = "output.alignment"
@@ -25,6 +26,8 @@ Joined = Callable[[Sequence[Any]], str]
 FILE, NUMBERS = "a file", "numbers"
 """Kinds of unusable values, which are reported together."""
 
+MAX_PATH = 200
+"""Characters of a path in a message."""
 _ITEM = re.compile(r"(.+)\[(-?\d+)\]")
 _NUMBERED = re.compile(r"(.*?)\d+")
 """A column among several that are numbered: t0, t1, .."""
@@ -84,7 +87,7 @@ class Resolution:
     def _valid_numbers(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
         """Whether the rows of numbers are valid; problems are reported after the last row."""
         for name, check in self.numbers.items():
-            reason = check(values[name]) if values.get(name, "").strip() else None
+            reason = _reason(table, row, name, check, values[name]) if values.get(name, "").strip() else None
             if reason is not None:
                 table.mark_unusable(NUMBERS, f"{table.place(row.line)}, column '{self.mapping[name]}': {reason}")
                 return False
@@ -98,9 +101,9 @@ class Resolution:
                 continue
             path, column = values[name], self.mapping[name]
             values[name] = str(table.folder / path)
-            reason = check(values[name]) if column not in bad else None
+            reason = _reason(table, row, name, check, values[name]) if column not in bad else None
             if reason is not None:
-                bad[column] = f"column '{column}': {path}: {reason}"
+                bad[column] = f"column '{column}': {shortened(path, MAX_PATH, quotes=False)}: {reason}"
         if bad:
             table.mark_unusable(FILE, f"{table.place(row.line)}, {'; '.join(bad.values())}")
         return not bad
@@ -110,11 +113,21 @@ class Resolution:
         several = {name: column for name, column in self.mapping.items() if not has_one(column, table.columns)}
         free = [column for column in table.columns if column not in self.mapping.values()]
         found = {name: columns for name, column in several.items() if (columns := members(column, free))}
+        for column in several.values():
+            self._check_free(table, column)
         for name, columns in found.items():
             if name not in self.several:
                 given = f"'{self.mapping[name]}' names {len(columns)} columns ({quoted(columns)})"
                 raise UserError(f"{table.path}: {given}, and the values of '{name}' lie in one")
         return found
+
+    def _check_free(self, table: Table, column: str) -> None:
+        """Refuse `x, label` where `label` alone is another's."""
+        for part in map(str.strip, column.split(",")) if members(column, table.columns) else ():
+            owner = next((name for name, other in self.mapping.items() if other == part), None)
+            if owner is not None and part in table.columns:
+                whose = "the output's" if owner == OUTPUT else f"that of '{owner}'"
+                raise UserError(f"{table.path}: '{column}': column '{part}' is {whose}")
 
     def _value(self, table: Table, row: Row, name: str, several: Sequence[str] | None) -> str:
         column = self.mapping[name]
@@ -126,6 +139,8 @@ class Resolution:
                 return join(value)
             except UserError as error:
                 kind = NumbersError if name in self.numbers else RowError
+                if several is not None and isinstance(error, CellError):
+                    column = several[error.place]
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
         return _text(table, row, column=column)
 
@@ -166,6 +181,17 @@ def join_texts(items: Sequence[Any], by: Joined) -> str:
         if text is None:
             raise UserError(f"expected a list of texts, found {_type_name(item)} in it")
     return by([text for text in texts if text is not None])
+
+
+def _reason(table: Table, row: Row, name: str, check: Check, value: str) -> str | None:
+    """What a check says. Where a setting is at fault, all rows are bad for one reason, which is told once."""
+    try:
+        return check(value)
+    except SettingError as error:
+        if table.settings.on_error != "stop":
+            return str(error)
+        path = OUTPUT if name == OUTPUT else f"inputs.{name}"
+        raise UserError(f"{table.place(row.line)}: {path}.{error}") from None
 
 
 def _text(table: Table, row: Row, *, column: str) -> str:

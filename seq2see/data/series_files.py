@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
-from seq2see.errors import UserError, counted, imported, nearest
+from seq2see.errors import CellError, UserError, counted, imported, nearest
 from seq2see.files import MEBIBYTE, shortened
 from seq2see.looks import Drawable
 from seq2see.registry import Problem
@@ -239,6 +239,7 @@ LARGEST = float(np.finfo(np.float32).max)
 """Networks read no number beyond it."""
 _BETWEEN_STEPS = re.compile(r"[;\n]")
 _BETWEEN_NUMBERS = re.compile(r"\s*,\s*|\s+")
+_DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
 
 
 def parse_series(text: str) -> Values:
@@ -248,15 +249,20 @@ def parse_series(text: str) -> Values:
     >>> parse_series("1 2; 3 ?").tolist(), parse_series("[1, null, 3]").tolist()
     ([[1.0, 2.0], [3.0, nan]], [[1.0], [nan], [3.0]])
     """
+    return _array(_steps_of_text(text))
+
+
+def _steps_of_text(text: str) -> list[Sequence[Any]]:
+    """The words of each step."""
     text = text.strip()
     if text.startswith("["):
         try:
-            return series_of_lists(json.loads(text))
+            return _steps_of_list(json.loads(text))
         except (ValueError, RecursionError):
             text = text.removeprefix("[").removesuffix("]")
     if not _BETWEEN_STEPS.search(text):
-        return _array([[word] for word in _words(text)])
-    return _array([_words(step) for step in _BETWEEN_STEPS.split(text.removesuffix(";"))])
+        return [[word] for word in _words(text)]
+    return [_words(step) for step in _BETWEEN_STEPS.split(text.removesuffix(";"))]
 
 
 def series_of_lists(items: Any) -> Values:
@@ -265,22 +271,27 @@ def series_of_lists(items: Any) -> Values:
     >>> series_of_lists([[1, 2], [3, None]]).tolist()
     [[1.0, 2.0], [3.0, nan]]
     """
+    return _array(_steps_of_list(items))
+
+
+def _steps_of_list(items: Any) -> list[Sequence[Any]]:
+    """The numbers of each step, unchecked."""
     if not isinstance(items, list | tuple):
         raise UserError(f"a list of numbers, or of lists of them, is expected, got {shortened(items)}")
     nested = [isinstance(item, list | tuple) for item in items]
     if any(nested) and not all(nested):
         raise UserError("some steps are lists and others are not")
-    return _array([item if isinstance(item, list | tuple) else [item] for item in items])
+    return [item if isinstance(item, list | tuple) else [item] for item in items]
 
 
 def series_of_columns(cells: Sequence[Any]) -> Values:
     """The numbers of several cells: each is a step where all of them hold one number or none; otherwise each holds a
-    channel over time.
+    channel over time. Errors of one cell are a `CellError`.
 
     >>> series_of_columns(["1", "", "3"]).T.tolist(), series_of_columns(["1 2 3", "4 5 6"]).tolist()
     ([[1.0, nan, 3.0]], [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
     """
-    channels = [_channel(cell, number) for number, cell in enumerate(cells, start=1)]
+    channels = [_channel(cell, place) for place, cell in enumerate(cells)]
     steps = max(map(len, channels))
     if steps <= 1:
         return np.array([channel[0] if len(channel) else math.nan for channel in channels])[:, None]
@@ -294,19 +305,41 @@ def series_of_columns(cells: Sequence[Any]) -> Values:
     return np.stack([channel if len(channel) else np.full(steps, math.nan) for channel in channels], axis=1)
 
 
-def _channel(cell: Any, number: int) -> NDArray[np.float64]:
-    """The numbers of one cell over time; none where it is empty."""
+def _channel(cell: Any, place: int) -> NDArray[np.float64]:
+    """The numbers of one cell over time; none where it is empty. place: of its column, from 0."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return np.empty(0)
     try:
-        if not isinstance(cell, str | list | tuple):
-            cell = [cell]
-        values = parse_series(cell) if isinstance(cell, str) else series_of_lists(cell)
-        if values.shape[1] != 1:
+        if isinstance(cell, str):
+            _check_comma(cell)
+            steps = _steps_of_text(cell)
+        else:
+            steps = _steps_of_list(cell if isinstance(cell, list | tuple) else [cell])
+        if any(len(step) > 1 for step in steps):
             raise UserError("each column holds one channel, and this one has several numbers in a step")
+        if not any(map(len, steps)):
+            raise UserError("there is no number")
+        alone = len(steps) == 1
+        values = [
+            _number(step[0] if step else "", "" if alone else f"step {number:,}")
+            for number, step in enumerate(steps, start=1)
+        ]
     except UserError as error:
-        raise UserError(f"column {number}: {error}") from None
-    return values[:, 0]
+        raise CellError(str(error), place) from None
+    return np.array(values)
+
+
+def _check_comma(cell: str) -> None:
+    """Refuse a cell whose commas may all be decimal ones: `0,33` would be read as 0 and 33."""
+    words = re.split(r"[\s;]+", cell.strip())
+    decimal = [word for word in words if _DECIMAL_COMMA.fullmatch(word)]
+    if decimal and all("," not in word or _DECIMAL_COMMA.fullmatch(word) for word in words):
+        point = decimal[0].replace(".", "").replace(",", ".")
+        two = decimal[0].replace(",", " ")
+        raise UserError(
+            f"{shortened(decimal[0])} has a comma between digits, and decimal commas are not read; allowed: "
+            f"{shortened(point, quotes=False)}, or {shortened(two, quotes=False)} for two numbers"
+        )
 
 
 def _words(step: str) -> list[str]:
@@ -327,14 +360,15 @@ def _array(steps: Sequence[Sequence[Any]]) -> Values:
             )
     return np.array(
         [
-            [_number(value, number, channel) for channel, value in enumerate(step or [""], start=1)]
+            [_number(value, (number, channel)) for channel, value in enumerate(step or [""], start=1)]
             for number, step in enumerate(steps, start=1)
         ],
         dtype=np.float64,
     )
 
 
-def _number(value: Any, step: int, channel: int) -> float:
+def _number(value: Any, place: tuple[int, int] | str) -> float:
+    """One number, checked. place: (step, channel) from 1, or words for it, for messages."""
     if value is None:
         return math.nan
     try:
@@ -343,11 +377,17 @@ def _number(value: Any, step: int, channel: int) -> float:
         number = math.nan
     if math.isnan(number) and not (isinstance(value, float) or str(value).strip().lower() in MISSING):
         allowed = "allowed: numbers, and for missing ones nothing, nan, NA, null or ?"
-        raise UserError(f"step {step:,}, channel {channel:,} is {shortened(value)}, which is no number; {allowed}")
+        raise UserError(f"{_subject(value, place, ', which')} is no number; {allowed}")
     if abs(number) > LARGEST:
-        allowed = f"from {-LARGEST:.1e} to {LARGEST:.1e}"
-        raise UserError(f"step {step:,}, channel {channel:,} is {shortened(value)}; allowed: {allowed}")
+        raise UserError(f"{_subject(value, place)}; allowed: from {-LARGEST:.1e} to {LARGEST:.1e}")
     return number
+
+
+def _subject(value: Any, place: tuple[int, int] | str, after: str = "") -> str:
+    """A value with its place, as messages begin; after: follows the value where it has a place."""
+    if not isinstance(place, str):
+        place = f"step {place[0]:,}, channel {place[1]:,}"
+    return f"{place} is {shortened(value)}{after}" if place else shortened(value)
 
 
 def write_series(values: Values) -> str:
@@ -408,10 +448,7 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
     """An array of (steps,) or (steps, channels). The header is checked before memory is taken; no pickle is read."""
     with decoding("not a .npy file that can be read"):
         version = np.lib.format.read_magic(file)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise MediaError(f"version {version[0]}.{version[1]} of .npy; allowed: 1.0, 2.0")
-        shape, by_columns, dtype = readers[version](file, max_header_size=MAX_HEADER)
+        shape, by_columns, dtype = _read_numpy_header(file, version)
         if dtype.hasobject or dtype.kind not in "biuf":
             raise MediaError(f"an array of {dtype}; allowed: numbers")
         if len(shape) not in (1, 2) or min(shape) < 1:
@@ -426,6 +463,28 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
     if settings.time is not None:
         raise MediaError(f"a .npy file has no column '{settings.time}' (inputs' `time`); allowed: .csv or .parquet")
     return Series(values, list(settings.names))
+
+
+def _read_numpy_header(file: BinaryIO, version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether the columns lie one after another, type). NumPy reads as many bytes as the header claims to have,
+    so they are counted first."""
+    readers = {(1, 0): (np.lib.format.read_array_header_1_0, 2), (2, 0): (np.lib.format.read_array_header_2_0, 4)}
+    if version not in readers:
+        raise MediaError(f"version {version[0]}.{version[1]} of .npy; allowed: 1.0, 2.0")
+    read_header, size = readers[version]
+    start = file.tell()
+    claimed = int.from_bytes(file.read(size), "little")
+    if claimed > MAX_HEADER:
+        raise MediaError(f"a .npy header of {claimed:,} bytes; allowed: at most {MAX_HEADER:,}")
+    present = os.fstat(file.fileno()).st_size - file.tell()
+    if present < claimed:
+        raise MediaError(f"cut short: {max(present, 0):,} of the {claimed:,} bytes of its .npy header are there")
+    file.seek(start)
+    try:
+        shape, by_columns, dtype = read_header(file, max_header_size=MAX_HEADER)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # NumPy shows parts of the parser
+        raise MediaError("not a .npy file that can be read: its header does not describe an array") from None
+    return shape, by_columns, dtype
 
 
 def _read_parquet(file: BinaryIO, settings: SeriesInput) -> Series:
@@ -558,7 +617,8 @@ def _cell(cell: str, line: int, place: int, columns: Sequence[str], settings: Se
         if word.lower() in MISSING:
             return math.nan
     column = f"column '{columns[place]}'" if columns else f"column {place + 1}"
-    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is no number{_instead(settings)}")
+    comma = "; decimal commas are not read: 0.33, not 0,33" if _DECIMAL_COMMA.fullmatch(word) else ""
+    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is no number{comma or _instead(settings)}")
 
 
 def _instead(settings: SeriesInput) -> str:

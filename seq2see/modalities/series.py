@@ -32,7 +32,7 @@ from seq2see.data.series_files import (
     shorten,
     write_series,
 )
-from seq2see.errors import UserError, counted
+from seq2see.errors import SettingError, UserError, counted, listing, nearest
 from seq2see.files import MEBIBYTE, read_json, write_bytes
 from seq2see.modalities.base import (
     FRAMES_PER_SYMBOL,
@@ -105,12 +105,17 @@ class SeriesColumn(Field):
     def __init__(self, settings: Any, *, output: bool = False):
         super().__init__(settings, output=output)
         self.channels = len(settings.names)
+        self._accepted = False
         self._statistics: ChannelStatistics | None = None
         self.mean = self.deviation = np.zeros(0)
 
     def series(self, value: str) -> Series:
         """A value as it is, checked; the first good one tells how many channels there are."""
         return self._checked(Series(parse_series(value), list(self.settings.names)))
+
+    def _shortened(self, value: str) -> Series:
+        """What is read of a value."""
+        return self.series(value)
 
     def _checked(self, series: Series) -> Series:
         self._check_channels(series)
@@ -120,11 +125,20 @@ class SeriesColumn(Field):
 
     def _check_channels(self, series: Series) -> None:
         if self.channels and series.channels != self.channels:
-            raise UserError(f"{counted(series.channels, 'channel')}, and every row has {self.channels:,}")
+            if not self._accepted and not self.settled:  # the number of channels is that of `names`
+                names = counted(len(self.settings.names), "name")
+                raise SettingError("names", f"{names}, and the series has {counted(series.channels, 'channel')}")
+            whose = "the model reads" if self.settled else "every row has"
+            raise UserError(f"{counted(series.channels, 'channel')}, and {whose} {self.channels:,}")
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is that of a model, whose sizes no row can change."""
+        return len(self.mean) > 0
 
     def values(self, value: str) -> Values:
         """The numbers that are read of a value."""
-        return self.series(value).values
+        return self._shortened(value).values
 
     def from_items(self, items: Sequence[Any]) -> str:
         return write_series(series_of_lists(items))
@@ -135,22 +149,25 @@ class SeriesColumn(Field):
     # --- Building
 
     def problem(self, value: str) -> str | None:
+        """Why a value cannot be used; a SettingError where `names` do not fit the first value."""
         try:
-            self._accept(self.values(value))
+            self._accept(self._shortened(value))
+        except SettingError:
+            raise
         except UserError as error:
             return str(error)
         return None
 
-    def _accept(self, values: Values) -> None:
+    def _accept(self, series: Series) -> None:
         """Every further value has to be of the same size."""
-        self.channels = values.shape[1]
+        self.channels, self._accepted = series.channels, True
 
     def observe(self, value: str) -> None:
-        values = self.values(value)
-        self._accept(values)
+        series = self._shortened(value)
+        self._accept(series)
         if self._statistics is None:
             self._statistics = ChannelStatistics(self.channels)
-        self._statistics.add(values)
+        self._statistics.add(series.values)
 
     def settle(self) -> None:
         self.mean, self.deviation = np.zeros(self.channels), np.ones(self.channels)
@@ -236,9 +253,6 @@ class SeriesField(SeriesColumn, Modality):
         return f"{self.role(name)}: a series{many}, {', '.join([where, *notes])}"
 
     # --- Reading
-
-    def values(self, value: str) -> Values:
-        return self._shortened(value).values
 
     def _shortened(self, value: str) -> Series:
         return shorten(self.series(value), self.settings)
@@ -339,13 +353,39 @@ class SeriesField(SeriesColumn, Modality):
 
 
 class SeriesFileField(SeriesField, FileField):
-    """Numbers in files, decoded once and stored like those of cells: a file of text is slow to read again."""
+    """Numbers in files, decoded once and stored like those of cells: a file of text is slow to read again.
+
+    columns: the names of the channels in the first file that has names, empty where none has; other files may have them
+    in another order.
+    """
 
     elements: ClassVar[Elements | None] = None
     unusable: ClassVar[str] = "a file"
 
+    def __init__(self, settings: SeriesInput, *, output: bool = False):
+        super().__init__(settings, output=output)
+        self.columns: list[str] = []
+
     def series(self, value: str) -> Series:
-        return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
+        return self._checked(self._ordered(Series.from_arrays(self.decoder.arrays(value, self.settings))))
+
+    def _ordered(self, series: Series) -> Series:
+        """A series with its channels in the order of `columns`; one without names is taken as it is."""
+        if not self.columns or len(series.names) != series.channels or series.names == self.columns:
+            return series
+        missing = [name for name in self.columns if name not in series.names]
+        if missing:
+            raise UserError(
+                f"no column '{missing[0]}'{nearest(missing[0], series.names)}; it has: {listing(series.names)}"
+            )
+        self._check_channels(series)
+        places = [series.names.index(name) for name in self.columns]
+        return replace(series, values=series.values[:, places], names=list(self.columns))
+
+    def _accept(self, series: Series) -> None:
+        super()._accept(series)
+        if not self.settings.names:  # which choose columns by themselves
+            self.columns = self.columns or series.names
 
     def _shortened(self, value: str) -> Series:
         """What is read of a file is kept for further passes over the training rows, not the whole of a long one."""
@@ -357,7 +397,13 @@ class SeriesFileField(SeriesField, FileField):
         *arrays, (first, stride, total) = decoded(self.job(value).key, decode)
         series = replace(Series.from_arrays(arrays), first=int(first), stride=int(stride), uncut=int(total))
         self._check_channels(series)
-        return series
+        return self._ordered(series)
+
+    def problem(self, value: str) -> str | None:
+        reason = super().problem(value)
+        if reason is not None and reason.startswith("no such file") and _holds_numbers(Path(value).name):
+            return "no such file; it holds numbers: `source: cells`"
+        return reason
 
     def read(self, value: str) -> Example:
         with _named(value):
@@ -370,6 +416,25 @@ class SeriesFileField(SeriesField, FileField):
     def to_drawable(self, value: str) -> Series:
         with _named(value):
             return super().to_drawable(value)
+
+    def _learned(self) -> dict[str, Any]:
+        return super()._learned() | ({"columns": self.columns} if self.columns else {})
+
+    def _restore(self, stored: Any) -> None:
+        super()._restore(stored)
+        columns = stored.get("columns", [])
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise ValueError("a list of names of columns expected")
+        if len(set(columns)) != len(columns) or len(columns) not in (0, self.channels):
+            raise ValueError("as many different names of columns as means expected")
+        self.columns = columns
+
+
+def _holds_numbers(text: str) -> bool:
+    try:
+        return parse_series(text).size > 1
+    except UserError:
+        return False
 
 
 @contextmanager
@@ -417,16 +482,17 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
     def _checked(self, series: Series) -> Series:
         series = super()._checked(series)
         if self.steps and len(series) != self.steps:
-            whose = "`horizon` says" if self.settings.horizon else "every row has"
+            others = "the model gives" if self.settled else "every row has"
+            whose = "`horizon` says" if self.settings.horizon else others
             raise UserError(f"{counted(len(series), 'step')}, and {whose} {self.steps:,}")
         if np.isnan(series.values).any():
             step = int(np.flatnonzero(np.isnan(series.values).any(1))[0])
             raise UserError(f"step {step + 1:,} has a missing value, and nothing is learned from what is not known")
         return series
 
-    def _accept(self, values: Values) -> None:
-        super()._accept(values)
-        self.steps = len(values)
+    def _accept(self, series: Series) -> None:
+        super()._accept(series)
+        self.steps = len(series)
 
     def length(self, example: Example) -> int:
         return self._width

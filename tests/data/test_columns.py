@@ -204,6 +204,15 @@ def test_a_column_with_a_star_in_its_own_name_is_itself(put: Put) -> None:
     assert [dict(row) for row in replace(found, several={"row": "+".join}).rows(table)] == [{"row": "1", "output": "a"}]
 
 
+@pytest.mark.parametrize(("column", "owner"), [("t*, label", "the output's"), ("t*, id", "that of 'id'")])
+def test_a_column_of_another_is_not_one_of_several(put: Put, column: str, owner: str) -> None:
+    table = read(put("x.tsv", "id\tt0\tt1\tlabel\n7\t1\t2\ta\n"))
+    wanted = [("row", column), ("id", "id"), ("output", "label")]
+    found = replace(resolve(table.columns, wanted, path=table.path), several={"row": "+".join})
+    taken = column.rpartition(" ")[2]
+    assert error_of(lambda: list(found.rows(table))).endswith(f"column '{taken}' is {owner}")
+
+
 def test_values_that_lie_in_one_column_are_not_joined_from_several(put: Put) -> None:
     table = read(put("wide.tsv", "label\tt1\tt2\na\t1\t2\n"))
     found = resolve(table.columns, [("word", "t*"), ("output", "label")], path=table.path)

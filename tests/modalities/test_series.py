@@ -6,6 +6,7 @@ import io
 import json
 import math
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from seq2see.data.series_files import (
     series_of_lists,
     write_series,
 )
-from seq2see.errors import UserError
+from seq2see.errors import CellError, UserError
 from seq2see.modalities.base import field_of
 from seq2see.modalities.series import SeriesField, SeriesFileField, SeriesOutputField, drawn_lines
 from seq2see.pipeline.dataset import Dataset
@@ -123,7 +124,32 @@ def test_every_row_has_the_channels_of_the_first() -> None:
     assert field.problem("1 2; 3 4; 5 6") is None
     assert field.problem("1 2 3;") == "3 channels, and every row has 2"
     named = SeriesField(SeriesInput(names=["a", "b"]))
+    assert named.problem("1 2; 3 4") is None
     assert named.problem("1;2") == "1 channel, and every row has 2"
+
+
+@pytest.mark.parametrize("source", ["cells", "files"])
+def test_names_that_do_not_fit_are_told_once(tmp_path: Path, source: str) -> None:
+    names = ["a", "b", "c"]
+    recipe = LABEL | {"inputs": {"x": {"kind": "series", "names": names, "source": source}}}
+    np.save(tmp_path / "s.npy", np.ones((3, 2)))
+    cell = "1 2; 3 4" if source == "cells" else "s.npy"
+    path = put(tmp_path, "x\ty\n" + f"{cell}\ta\n" * 5, "t.tsv")
+    table, resolution = open_table(load_recipe(recipe), path, None)
+    with pytest.raises(UserError) as stopped:
+        list(resolution.rows(table))
+    assert str(stopped.value) == f"{path}, line 2: inputs.x.names: 3 names, and the series has 2 channels"
+    skipping = load_recipe(recipe | {"data": {"on_error": "skip"}})
+    table, resolution = open_table(skipping, put(tmp_path, f"x\ty\n{cell}\ta\n", "t.tsv"), None)
+    with pytest.raises(UserError, match="no row is left"):
+        list(resolution.rows(table))
+
+
+def test_names_of_an_output_are_told_once(tmp_path: Path) -> None:
+    recipe = LABEL | {"output": {"kind": "series", "column": "y", "names": ["a"]}}
+    table, resolution = open_table(load_recipe(recipe), put(tmp_path, "x\ty\n1\t1 2; 3 4\n", "t.tsv"), None)
+    with pytest.raises(UserError, match=r"output\.names: 1 name, and the series has 2 channels"):
+        list(resolution.rows(table))
 
 
 @pytest.mark.parametrize(
@@ -422,6 +448,7 @@ BAD_FILES: dict[str, tuple[bytes | str, list[str]]] = {
     "empty": ("", ["length zero"]),
     "header alone": ("a,b\n", ["length zero"]),
     "text": ("a,b\n1,x\n", ["line 2", "column 'b'", "'x'"]),
+    "comma": ("a;b\n1;0,33\n", ["line 2", "column 'b'", "decimal commas"]),
     "dates": ("2021-01-01,5\n", ["line 1", "column 1", "2021-01-01"]),
     "ragged": ("1,2\n3\n", ["line 2", "1 field"]),
     "beyond": ("1,2\n3,1e300\n", ["step 2, channel 2"]),
@@ -436,6 +463,9 @@ BAD_FILES: dict[str, tuple[bytes | str, list[str]]] = {
     "no steps": (numpy_file(np.zeros((0, 2))), ["shape"]),
     "words": (numpy_file(np.array(["a"])), ["<U1"]),
     "complex": (numpy_file(np.array([1j])), ["complex"]),
+    "header length": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 0xFFFFFFF0) + b"{}\n", ["4,294,967,280", ".npy"]),
+    "header cut": (numpy_head("'<f8'", "(1,)")[:50], ["cut short"]),
+    "code": (numpy_head("print(1)", "(1,)"), [".npy", "header"]),
     "header": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 30) + b"{" * 20_000, [".npy"]),
     "version": (b"\x93NUMPY\x09\x00v\x00", [".npy"]),
     "parquet": (b"PAR1" + bytes(100), [".parquet"]),
@@ -450,6 +480,7 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
     path = put(tmp_path, content)
     problem = SeriesFileField(CSV).problem(str(path)) or ""
     assert all(word in problem for word in words), problem
+    assert " object at " not in problem
     with pytest.raises(UserError, match=r"s\.csv"):
         SeriesFileField(CSV).read(str(path))
 
@@ -457,8 +488,49 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
 def test_a_file_with_other_channels_is_named(tmp_path: Path) -> None:
     field = SeriesFileField(CSV)
     field.build([str(put(tmp_path, "1,2\n"))])
-    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and every row has 2$"):
+    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and the model reads 2$"):
         field.read(str(put(tmp_path, "1,2,3\n", "t.csv")))
+
+
+def test_a_model_tells_its_own_sizes(tmp_path: Path) -> None:
+    field = built(["1 2; 3 4"])
+    field.save(tmp_path, "x")
+    for model in (field, SeriesField.load(tmp_path, "x", SeriesInput(), output=False)):
+        assert model.problem("1 2 3;") == "3 channels, and the model reads 2"
+    output = SeriesOutputField(SeriesOutput())
+    output.build(["1 2"])
+    assert output.problem("1 2 3") == "3 steps, and the model gives 2"
+
+
+def test_named_columns_of_files_are_found_by_their_names(tmp_path: Path) -> None:
+    first, other = put(tmp_path, "x,y\n1,10\n3,30\n"), put(tmp_path, "y,x\n10,1\n30,3\n", "t.csv")
+    nameless = put(tmp_path, "1,10\n3,30\n", "u.csv")
+    strange, more = put(tmp_path, "p,y\n1,10\n", "v.csv"), put(tmp_path, "x,y,z\n1,10,2\n", "w.csv")
+    field = SeriesFileField(CSV)
+    field.build([str(first), str(other)])
+    assert field.mean.tolist() == [2, 20]
+    field.save(tmp_path, "x")
+    for model in (field, SeriesFileField.load(tmp_path, "x", CSV, output=False)):
+        expected = model.batch([str(first)]).values
+        for path in (other, nameless):
+            assert torch.equal(model.batch([str(path)]).values, expected)
+        assert same(model.to_drawable(str(other)).values, [[1, 10], [3, 30]])
+        assert model.to_drawable(str(other)).names == ["x", "y"]
+        with pytest.raises(UserError, match=r"v\.csv: no column 'x'; it has: p, y$"):
+            model.read(str(strange))
+        with pytest.raises(UserError, match=r"w\.csv: 3 channels, and the model reads 2$"):
+            model.read(str(more))
+
+
+def test_nameless_files_have_nothing_to_keep(tmp_path: Path) -> None:
+    field = SeriesFileField(CSV)
+    field.build([str(put(tmp_path, "1,10\n3,30\n"))])
+    (path,) = field.save(tmp_path, "x")
+    assert set(json.loads(path.read_text(encoding="utf-8"))) == {"mean", "deviation"}
+    for columns in (["a"], ["a", "a"], [1, 2], "ab", None):
+        path.write_text(json.dumps({"mean": [1, 2], "deviation": [1, 1], "columns": columns}), encoding="utf-8")
+        with pytest.raises(UserError, match="damaged"):
+            SeriesFileField.load(tmp_path, "x", CSV, output=False)
 
 
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -585,6 +657,26 @@ def test_files_in_a_table_are_read_once_and_stored(tmp_path: Path) -> None:
         list(resolution.rows(opened))
 
 
+def test_a_header_is_not_read_before_its_length_is_checked(tmp_path: Path) -> None:
+    path = put(tmp_path, BAD_FILES["header length"][0])
+    tracemalloc.start()
+    try:
+        assert SeriesFileField(CSV).problem(str(path)) is not None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("numbers", ["0.1 0.9; 0.2 1.1", "1 2 3 " * 500])
+def test_numbers_that_are_taken_for_paths_are_cut_and_explained(tmp_path: Path, numbers: str) -> None:
+    recipe = load_recipe(LABEL | {"inputs": {"x": {"kind": "series", "source": "files"}}})
+    opened, resolution = open_table(recipe, put(tmp_path, f"x\ty\n{numbers}\ta\n", "t.tsv"), None)
+    with pytest.raises(UserError, match="source: cells") as stopped:
+        list(resolution.rows(opened))
+    assert max(map(len, str(stopped.value).splitlines())) < 400 + len(str(tmp_path))
+    assert "too long" not in str(stopped.value)
+
+
 # --- Columns, lists and recipes
 
 
@@ -610,6 +702,37 @@ def test_cells_of_one_series_have_one_length(tmp_path: Path) -> None:
     table, resolution = open_table(recipe, put(tmp_path, "u\tv\ty\n1 2\t3 4 5\ta\n", "t.tsv"), None)
     with pytest.raises(UserError, match=r"line 2, column 'u, v': .*2 numbers in column 1 of 2 and 3 in column 2"):
         list(resolution.rows(table))
+
+
+@pytest.mark.parametrize("cell", ["-0,33", "1.234,5", "0,33 0,5", "3;0,5"])
+def test_decimal_commas_in_several_columns_are_refused(cell: str) -> None:
+    with pytest.raises(CellError, match="decimal commas are not read") as refused:
+        series_of_columns(["1", cell])
+    assert refused.value.place == 1
+
+
+def test_commas_between_numbers_of_a_column_are_none_in_numbers() -> None:
+    assert same(series_of_columns(["1,2,3", "4, 5 ,6"]), [[1, 4], [2, 5], [3, 6]])
+    assert same(series_of_columns(["0.5,0.6", "[1,2]"]), [[0.5, 1], [0.6, 2]])
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("-0,33", ["'-0,33'", "decimal commas", "-0.33"]),
+        ("abc", ["'abc' is no number"]),
+        ("1e39", ["1e39"]),
+        ("1 x", ["step 2 is 'x'"]),
+    ],
+)
+def test_a_bad_cell_among_several_columns_is_named_by_its_own(tmp_path: Path, cell: str, words: list[str]) -> None:
+    recipe = load_recipe(LABEL | {"inputs": {"x": {"kind": "series", "column": "t*"}}})
+    path = put(tmp_path, f"y;t0;t1\na;1;2\nb;1;{cell.replace(';', ' ')}\n", "t.csv")
+    table, resolution = open_table(recipe, path, None)
+    with pytest.raises(UserError, match=r"line 3, column 't1': ") as stopped:
+        list(resolution.rows(table))
+    assert all(word in str(stopped.value) for word in words), stopped.value
+    assert "channel" not in str(stopped.value)
 
 
 def test_lists_of_a_json_table_are_steps(tmp_path: Path) -> None:
