@@ -195,9 +195,8 @@ def _build_encoders(recipe: Recipe, sizes: Sizes) -> ByInput[Encoder]:
         if recipe.reader_of(name) != name:
             continue
         settings = recipe.encoder_of(name)
-        known, read = sizes.inputs.get(name, 0), recipe.inputs[name]
-        channels, height, width = (getattr(read, key, 0) for key in ("channels", "height", "width"))
-        info = InputInfo(known, sizes.vectors.get(name), channels or known, height, width)
+        shape = (getattr(recipe.inputs[name], key, 0) for key in ("channels", "height", "width"))
+        info = InputInfo(sizes.inputs.get(name, 0), sizes.vectors.get(name), *shape)
         encoders[name] = build_encoder(settings, info)
     return encoders
 

@@ -119,14 +119,12 @@ Stage = Literal["names", "readers", "encoder", "combinations", "no-effect"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A check of whole recipes. droppable: an override that breaks it drops the setting at fault, and says so; limit:
-    it keeps a recipe from taking too much time or memory, so that recipes which are trusted have to keep it too."""
+    """A check of whole recipes. droppable: an override that breaks it drops the setting at fault, and says so."""
 
     name: str
     check: Check
     stage: Stage
     droppable: bool
-    limit: bool = False
 
     def problems(self, recipe: Recipe) -> Iterator[Problem]:
         """What the check finds, under the name of the rule."""
@@ -138,9 +136,7 @@ RULES: dict[str, Rule] = {}
 """All rules by name, in the order in which they are checked."""
 
 
-def rule(
-    name: str, *, stage: Stage = "combinations", droppable: bool = False, limit: bool = False
-) -> Callable[[Check], Check]:
+def rule(name: str, *, stage: Stage = "combinations", droppable: bool = False) -> Callable[[Check], Check]:
     """Register a check of recipes, a function from a recipe to the problems it finds.
 
     Rules about the settings of a single part are written as a method `check(self, recipe, path)` of the class of these
@@ -156,7 +152,7 @@ def rule(
     def add(check: Check) -> Check:
         if name in RULES:
             raise ValueError(f"two rules want the name '{name}': {RULES[name].check} and {check}")
-        RULES[name] = Rule(name, check, stage, droppable or stage == "no-effect", limit)
+        RULES[name] = Rule(name, check, stage, droppable or stage == "no-effect")
         return check
 
     return add

@@ -86,7 +86,7 @@ class WindowSettings(Settings):
 
 
 WINDOWED = ("tokens", "frames", "grid")
-"""Layouts whose places have neighbours."""
+"""Layouts whose places lie in a line or a grid, so that they have neighbours, and can be read one after the other."""
 
 
 class Local(Scope):

@@ -8,8 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
@@ -33,12 +33,19 @@ Values = Float[NDArray[np.float64], "steps channels"]
 
 @dataclass(frozen=True)
 class Series(Drawable):
-    """A series in its own units. names: of its channels, times: of its steps, both empty where it has none."""
+    """A series in its own units. names: of its channels, times: of its steps, both empty where it has none.
+
+    Where it is part of a longer one, as a model reads it: each step stands for `stride` of the whole, the first one
+    is number `first` of the whole, and there were `uncut` steps before it was cut (None: it was not).
+    """
 
     view: ClassVar[str] = "seq2see.seeing.series:SeriesOverlay"
     values: Values
     names: list[str] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
+    first: int = 0
+    stride: int = 1
+    uncut: int | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -64,6 +71,20 @@ class Series(Drawable):
     @property
     def channels(self) -> int:
         return int(self.values.shape[1])
+
+    @property
+    def total(self) -> int:
+        """Steps, those counted that were cut off."""
+        return len(self) if self.uncut is None else self.uncut
+
+    @property
+    def step_names(self) -> list[str]:
+        """Time stamps, or numbers of steps as `t=12` where there are none.
+
+        >>> Series(np.zeros((2, 1)), first=12, stride=4).step_names
+        ['t=12', 't=16']
+        """
+        return self.times or [f"t={self.first + step * self.stride}" for step in range(len(self))]
 
     def continued_by(self, names: Sequence[str], channels: int) -> list[int] | None:
         """The channels that a series of these names, or of so many channels, goes on with: those of the same names, or
@@ -150,6 +171,10 @@ class SeriesInput(MediaSettings):
     def most_frames(self) -> int:
         return self.longest
 
+    @property
+    def limit_text(self) -> str:
+        return f"{self.longest:,} steps"
+
     def decode(self, path: str) -> list[NDArray[Any]]:
         return read_series(path, self).to_arrays()
 
@@ -172,6 +197,7 @@ class SeriesOutput(OutputColumn):
     noun: ClassVar[str] = "a series"
     numeric: ClassVar[bool] = True
     continues: ClassVar[bool] = True
+    plain_by: ClassVar[str] = "normalise none"
     measured_as: ClassVar[Literal["numbers"]] = "numbers"
     kind: Literal["series"] = Field("series", description="kind of the output")
     column: str | None = Field(
@@ -190,13 +216,12 @@ class SeriesOutput(OutputColumn):
     def sized_by_data(self) -> bool:
         return True
 
+    @property
+    def normalised(self) -> bool:
+        return self.normalise != "none"
+
     def check(self, recipe: Any, path: str) -> Iterator[Problem]:
         yield from _check_names(self.names, path)
-        reconstruction = getattr(recipe.decoder, "reconstruction", None)
-        if self.normalise == "channel" and getattr(reconstruction, "output", None) == "logistic":
-            allowed = f"linear, or {path}.normalise none"
-            message = f"logistic stays between 0 and 1, and normalised numbers do not; allowed: {allowed}"
-            yield Problem("decoder.reconstruction.output", message, "reconstruction")
 
 
 def _check_names(names: Sequence[str], path: str) -> Iterator[Problem]:
@@ -211,6 +236,7 @@ MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "?"})
 """Words for a value that is missing, in small letters."""
 
 LARGEST = float(np.finfo(np.float32).max)
+"""Networks read no number beyond it."""
 _BETWEEN_STEPS = re.compile(r"[;\n]")
 _BETWEEN_NUMBERS = re.compile(r"\s*,\s*|\s+")
 
@@ -349,6 +375,8 @@ MAX_HEADER, MAX_METADATA = 10_000, 1 << 24
 """Bytes of the header of a .npy file, and of the metadata of a .parquet file."""
 MAX_EXPANSION = 1 << 28
 """Bytes that the columns of a .parquet file may take once they are unpacked."""
+BATCH_STEPS = 1 << 16
+"""Steps of a .parquet file that are read at a time."""
 
 _NUMPY, _PARQUET = b"\x93NUMPY", b"PAR1"
 _DELIMITERS = ",;\t|"
@@ -401,28 +429,64 @@ def _read_numpy(file: BinaryIO, settings: SeriesInput) -> Series:
 
 
 def _read_parquet(file: BinaryIO, settings: SeriesInput) -> Series:
-    """Columns of numbers; sizes are checked by the metadata before anything is unpacked."""
+    """Columns of numbers, read batch by batch; sizes are checked by the metadata before anything is unpacked.
+
+    Sizes are those of row groups: to ask for those of their columns (`RowGroupMetaData.column`) ends the process where
+    the metadata are damaged, without an exception. Time stamps that are text are read dictionary-encoded, each distinct
+    one once, so that a small page cannot stand for a long text repeated a million times.
+    """
     parquet = imported("pyarrow.parquet", extra="parquet")
     with decoding("not a .parquet file that can be read"):
         limits = {"thrift_string_size_limit": MAX_METADATA, "thrift_container_size_limit": MAX_COLUMNS}
         opened = parquet.ParquetFile(file, **limits)
         columns = [str(name) for name in opened.schema_arrow.names]
         chosen, time = _chosen(columns, settings)
-        _check_size(opened.metadata.num_rows, len(columns))
-        for group in range(opened.metadata.num_row_groups):
-            parts = opened.metadata.row_group(group)
-            size = sum(parts.column(number).total_uncompressed_size for number in range(parts.num_columns))
-            if size > MAX_EXPANSION:
-                raise MediaError(f"{size:,} bytes once it is unpacked; allowed: at most {MAX_EXPANSION:,}")
-        kinds = {str(one.name): one.type for one in opened.schema_arrow}
-        arrow = imported("pyarrow", extra="parquet").types
-        for name in chosen:
-            if not (arrow.is_integer(kinds[name]) or arrow.is_floating(kinds[name]) or arrow.is_boolean(kinds[name])):
-                raise MediaError(f"column '{name}' holds {kinds[name]}, not numbers{_instead(settings)}")
-        table = opened.read([*chosen, *([time] if time else [])])
-        read = [table.column(name).cast("float64", safe=False).to_numpy() for name in chosen]
-        times = [str(one)[:MAX_TIME] for one in table.column(time).to_pylist()] if time else []
-    return Series(np.stack(read, axis=1), chosen, times)
+        groups = [opened.metadata.row_group(number) for number in range(opened.metadata.num_row_groups)]
+        _check_size(max(opened.metadata.num_rows, sum(group.num_rows for group in groups)), len(columns))
+        size = sum(group.total_byte_size for group in groups)
+        if size > MAX_EXPANSION:
+            raise MediaError(f"{size:,} bytes once it is unpacked; allowed: at most {MAX_EXPANSION:,}")
+        _check_types({str(one.name): one.type for one in opened.schema_arrow}, chosen, time, settings)
+        file.seek(0)
+        opened = parquet.ParquetFile(file, read_dictionary=[time] if time else None, **limits)
+        rows, values, times = 0, list[Values](), list[str]()
+        most = min(BATCH_STEPS, MAX_NUMBERS // max(len(columns), 1))
+        for batch in opened.iter_batches(batch_size=most, columns=[*chosen, *([time] if time else [])]):
+            rows += batch.num_rows
+            _check_size(rows, len(columns))
+            read = [batch.column(name).cast("float64", safe=False).to_numpy(zero_copy_only=False) for name in chosen]
+            values.append(np.stack(read, axis=1))
+            times += _time_stamps(batch.column(time)) if time else []
+    return Series(np.concatenate([np.empty((0, len(chosen))), *values]), chosen, times)
+
+
+def _check_types(kinds: Mapping[str, Any], chosen: Sequence[str], time: str | None, settings: SeriesInput) -> None:
+    """Channels hold numbers, and time stamps are text, numbers, dates or times. kinds: types of pyarrow by column."""
+    arrow = imported("pyarrow", extra="parquet").types
+    for name in chosen:
+        if not (arrow.is_integer(kinds[name]) or arrow.is_floating(kinds[name]) or arrow.is_boolean(kinds[name])):
+            raise MediaError(f"column '{name}' holds {kinds[name]}, not numbers{_instead(settings)}")
+    if time is not None:
+        kind = kinds[time].value_type if arrow.is_dictionary(kinds[time]) else kinds[time]
+        text, short = (arrow.is_string, arrow.is_large_string), (arrow.is_primitive, arrow.is_decimal, arrow.is_null)
+        if not any(check(kind) for check in (*text, *short)):
+            raise MediaError(f"column '{time}' holds {kind}, no time stamps; allowed: text, numbers, dates, times")
+
+
+def _time_stamps(column: Any) -> list[str]:
+    """The time stamps of an array of pyarrow, each cut to `MAX_TIME` characters before it is a text of its own."""
+    arrow, compute = imported("pyarrow", extra="parquet"), imported("pyarrow.compute", extra="parquet")
+    if not arrow.types.is_dictionary(column.type):
+        return [str(stamp)[:MAX_TIME] for stamp in column.to_pylist()]
+    names = column.dictionary
+    if arrow.types.is_string(names.type) or arrow.types.is_large_string(names.type):
+        most = 4 * MAX_TIME  # bytes in UTF-8
+        names = compute.binary_slice(names.cast("large_binary"), 0, most)
+        known = [None if name is None else name.decode("utf-8", "replace") for name in names.to_pylist()]
+    else:
+        known = names.to_pylist()
+    texts = [str(name)[:MAX_TIME] for name in known]
+    return [str(None) if place is None else texts[place] for place in column.indices.to_pylist()]
 
 
 def _read_text(file: BinaryIO, settings: SeriesInput) -> Series:
@@ -537,16 +601,18 @@ def _check_size(steps: int, channels: int) -> None:
 # ---------------- As a model reads them
 
 
-def shorten(series: Series, settings: SeriesInput) -> tuple[Series, int, int]:
-    """(the series as `stride` and `longest` leave it, its length before it was cut, the first step that was kept)"""
+def shorten(series: Series, settings: SeriesInput) -> Series:
+    """A whole series as `stride` and `longest` leave it."""
     values, times = series.values, series.times
     if settings.stride > 1:
         values = pooled(values, settings.stride) if settings.pooling == "mean" else values[:: settings.stride]
         times = times[:: settings.stride]
     steps, most = len(values), settings.longest
     first = steps - most if most and steps > most and settings.keep == "last" else 0
-    last = first + most if most else steps
-    return replace(series, values=values[first:last], times=times[first:last]), steps, first
+    kept = slice(first, first + most if most else steps)
+    return Series(
+        values[kept], series.names, times[kept], first=first * settings.stride, stride=settings.stride, uncut=steps
+    )
 
 
 def pooled(values: Values, stride: int) -> Values:

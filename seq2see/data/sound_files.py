@@ -94,6 +94,10 @@ class SoundInput(MediaSettings):
         """Frames of the longest file."""
         return ceil(self.longest * 1000 / self.hop)
 
+    @property
+    def limit_text(self) -> str:
+        return f"{self.longest:g} seconds"
+
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         window, augment = self.window, self.augment
         if self.hop > window:

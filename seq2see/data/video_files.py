@@ -70,6 +70,11 @@ class VideoInput(MediaSettings):
     def channels(self) -> int:
         return 3 if self.colour == "rgb" else 1
 
+    @property
+    def size_text(self) -> str:
+        """Height and width for messages."""
+        return f"{self.height} x {self.width}"
+
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if self.end and self.end <= self.start:
             message = f"{self.end:g} s is not behind the start at {self.start:g} s; allowed: more, or 0"

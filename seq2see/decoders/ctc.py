@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
+from seq2see.attention.scopes import WINDOWED
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
 
@@ -24,10 +25,6 @@ class CtcLoss:
     left_out: int
 
 
-LINES = ("tokens", "frames", "grid")
-"""Layouts whose places are read one after the other; those of a grid column by column."""
-
-
 class CtcHead(nn.Module):
     """P(y | h) = sum over z of prod_j P(z_j | h_j), P(z_j | h_j) = softmax(W_z h_j + b_z).
 
@@ -37,7 +34,7 @@ class CtcHead(nn.Module):
 
     def __init__(self, view: View, symbols: int):
         super().__init__()
-        if view.layout not in LINES:
+        if view.layout not in WINDOWED:
             raise UserError(f"loss.ctc: places that lie as {view.layout} are not one after the other; allowed: 0")
         self.W_z = nn.Linear(view.size, symbols)
 

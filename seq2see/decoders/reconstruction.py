@@ -55,9 +55,9 @@ class ReconstructionSettings(Settings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         output = recipe.output
-        if self.output == "logistic" and getattr(output, "standardise", False):
-            message = "logistic stays between 0 and 1, and standardised numbers do not"
-            allowed = "linear, or output.standardise false"
+        if self.output == "logistic" and output.normalised:
+            message = "logistic stays between 0 and 1, and normalised numbers do not"
+            allowed = f"linear, or output.{output.plain_by}"
             yield Problem(f"{path}.output", f"{message}; allowed: {allowed}", "reconstruction")
         if output.shape is None:
             yield from no_effect(self, path, ["pixels"], "the output is no picture")

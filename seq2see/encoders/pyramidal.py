@@ -69,7 +69,7 @@ class PyramidalEncoder(Encoder):
 
     @classmethod
     def build(cls, settings: PyramidalEncoderSettings, info: InputInfo) -> PyramidalEncoder:
-        return cls(settings, width=info.channels)
+        return cls(settings, width=info.frame_size)
 
     @property
     def vectors(self) -> nn.Module:

@@ -149,10 +149,16 @@ class TransformerEncoderSettings(EncoderSettings):
             yield Problem(f"{path}.patch", message, "patches")
 
     def _check_reach(self, name: str, column: InputColumn, path: str) -> Iterator[Problem]:
-        """Learned positions that end before a sound or a picture does."""
+        """Learned positions that end before a sound, a series or a picture does."""
         key = f"{path}.longest"
-        if column.content == "frames" and (most := column.most_frames):
-            places, limit = ceil(most / (self.stack or 1)), f"{most} frames (inputs.{name}.longest)"
+        if column.content == "frames":
+            if not column.most_frames:
+                message = f"learned positions end, and '{name}' has no limit"
+                allowed = f"a limit (inputs.{name}.longest), or sinusoidal positions, which have no end"
+                yield Problem(key, f"{message}; allowed: {allowed}", "learned-positions")
+                return
+            places = ceil(column.most_frames / (self.stack or 1))
+            limit = f"{column.limit_text} (inputs.{name}.longest)"
         elif isinstance(column, ImageInput) and self.pixels is not None:
             down, across = self.pixels
             wide = column.width or column.widest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +19,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from seq2see.data.batches import Frames, Numbers, Ragged
-from seq2see.data.media_files import MediaError
 from seq2see.data.series_files import (
     MAX_NUMBERS,
     Series,
@@ -49,9 +49,9 @@ from seq2see.modalities.base import (
     inputs,
     outputs,
 )
-from seq2see.modalities.files import MediaField
+from seq2see.modalities.files import FileField, decoded
 from seq2see.modalities.image import pixels_preview
-from seq2see.modalities.vector import FARTHEST, NUMBERS
+from seq2see.modalities.vector import FARTHEST, NUMBERS, numbers_of
 from seq2see.settings.columns import ColumnSettings
 
 MOST_HIDDEN = 4
@@ -92,7 +92,8 @@ def steady(deviation: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray
 class SeriesColumn(Field):
     """What inputs and outputs share: a number of channels, learned from the first row, and their statistics.
 
-    A stored row holds the bits of its numbers, step by step.
+    A stored row holds the bits of its numbers, step by step, normalised before they are rounded to float32: a large
+    offset costs no digits.
     """
 
     elements: ClassVar[Elements | None] = Elements(
@@ -112,12 +113,14 @@ class SeriesColumn(Field):
         return self._checked(Series(parse_series(value), list(self.settings.names)))
 
     def _checked(self, series: Series) -> Series:
-        channels = series.channels
-        if self.channels and channels != self.channels:
-            raise UserError(f"{counted(channels, 'channel')}, and every row has {self.channels:,}")
+        self._check_channels(series)
         if np.isnan(series.values).all():
             raise UserError(f"all {counted(series.values.size, 'value')} are missing")
         return series
+
+    def _check_channels(self, series: Series) -> None:
+        if self.channels and series.channels != self.channels:
+            raise UserError(f"{counted(series.channels, 'channel')}, and every row has {self.channels:,}")
 
     def values(self, value: str) -> Values:
         """The numbers that are read of a value."""
@@ -133,15 +136,19 @@ class SeriesColumn(Field):
 
     def problem(self, value: str) -> str | None:
         try:
-            self.channels = self.series(value).channels
+            self._accept(self.values(value))
         except UserError as error:
             return str(error)
         return None
 
+    def _accept(self, values: Values) -> None:
+        """Every further value has to be of the same size."""
+        self.channels = values.shape[1]
+
     def observe(self, value: str) -> None:
         values = self.values(value)
+        self._accept(values)
         if self._statistics is None:
-            self.channels = values.shape[1]
             self._statistics = ChannelStatistics(self.channels)
         self._statistics.add(values)
 
@@ -151,7 +158,15 @@ class SeriesColumn(Field):
             self.mean, self.deviation = self._statistics.mean, self._statistics.deviation
 
     def ids(self, value: str) -> list[int]:
-        return _bits(self.values(value))
+        return self._bits(self.values(value))
+
+    def _bits(self, values: Values) -> list[int]:
+        with np.errstate(over="ignore"):
+            bits: list[int] = self._normalised(values).astype(np.float32).view(np.int32).ravel().tolist()
+        return bits
+
+    def _normalised(self, values: Values) -> Values:
+        return (values - self.mean) / self.deviation
 
     # --- On disk
 
@@ -175,7 +190,7 @@ class SeriesColumn(Field):
         return field
 
     def _restore(self, stored: Any) -> None:
-        self.mean, self.deviation = (_finite(stored[key]) for key in ("mean", "deviation"))
+        self.mean, self.deviation = (numbers_of(stored[key]) for key in ("mean", "deviation"))
         self.channels = len(self.mean)
         if self.mean.shape != self.deviation.shape or not self.channels or not (self.deviation > 0).all():
             raise ValueError("as many means as deviations above 0 expected")
@@ -223,11 +238,14 @@ class SeriesField(SeriesColumn, Modality):
     # --- Reading
 
     def values(self, value: str) -> Values:
-        return shorten(self.series(value), self.settings)[0].values
+        return self._shortened(value).values
+
+    def _shortened(self, value: str) -> Series:
+        return shorten(self.series(value), self.settings)
 
     def read(self, value: str) -> Example:
-        series, steps, _ = shorten(self.series(value), self.settings)
-        return Example(self, value, _bits(series.values), list(series.times), steps)
+        series = self._shortened(value)
+        return Example(self, value, self._bits(series.values), series.step_names, series.total)
 
     def length(self, example: Example) -> int:
         return self._room(len(example.ids))
@@ -259,41 +277,34 @@ class SeriesField(SeriesColumn, Modality):
 
     def collate(self, examples: Sequence[Example]) -> Frames:
         """Values as they are; steps are named by their time stamps, or by their number from 0."""
-        read = [self._frames(self._stored(np.array(one.ids, dtype=np.int32))) for one in examples]
+        read = [self._frames(self._stored(np.array(example.ids, dtype=np.int32))) for example in examples]
         if any(not bool((frames.abs() <= FARTHEST).all()) for frames in read):
             raise UserError(
                 f"numbers that are more than {FARTHEST:g} deviations from those the model was trained on; it has no "
                 "answer for them"
             )
-        names = [self._names(one, len(frames)) for one, frames in zip(examples, read, strict=True)]
-        return replace(self._padded(read), names=names)
+        return replace(self._padded(read), names=[example.symbols for example in examples])
 
     def _stored(self, bits: NDArray[np.int32]) -> Values:
+        """The numbers of a stored row: normalised, NaN where they are missing."""
         return np.asarray(bits).view(np.float32).reshape(-1, self.channels).astype(np.float64)
-
-    def _names(self, example: Example, steps: int) -> list[str]:
-        if example.symbols:
-            return example.symbols
-        first = example.total - steps if self.settings.keep == "last" else 0
-        return [f"t={(first + step) * self.settings.stride}" for step in range(steps)]
 
     def _padded(self, rows: Sequence[Float[Tensor, "steps size"]]) -> Frames:
         mask = pad_sequence([torch.ones(len(row), dtype=torch.bool) for row in rows], batch_first=True)
         return Frames(pad_sequence(list(rows), batch_first=True), mask)
 
     def _frames(self, values: Values, random: np.random.Generator | None = None) -> Float[Tensor, "steps size"]:
-        """Numbers as a network reads them: normalised, without gaps, changed at random where that is asked for."""
+        """Normalised numbers as a network reads them: without gaps, changed at random where that is asked for."""
         missing = np.isnan(values)
-        with np.errstate(over="ignore"):
-            normal = filled(self._normalised(values), self.settings.missing)
+        values = filled(values, self.settings.missing)
         if random is not None:
-            normal = self._changed(normal, random)
-        read = np.concatenate([normal, missing], axis=1) if self.settings.indicator else normal
+            values = self._changed(values, random)
+        read = np.concatenate([values, missing], axis=1) if self.settings.indicator else values
         return torch.from_numpy(read.astype(np.float32))
 
     def _normalised(self, values: Values) -> Values:
         if self.settings.normalise != "series":
-            return (values - self.mean) / self.deviation
+            return super()._normalised(values)
         own = ChannelStatistics(self.channels)
         own.add(values)
         return (values - own.mean) / own.deviation
@@ -312,13 +323,12 @@ class SeriesField(SeriesColumn, Modality):
 
     def to_drawable(self, value: str) -> Series:
         """In its own units, with its gaps."""
-        series = shorten(self.series(value), self.settings)[0]
-        return replace(series, times=series.times or self._names(self.read(value), len(series)))
+        return self._shortened(value)
 
     def preview(self, example: Example) -> dict[str, Any]:
         """Its channels as lines, one above the other, over time from left to right."""
         values = self._stored(np.array(example.ids, dtype=np.int32))
-        names = self._names(example, len(values))
+        names = example.symbols
         axis = [names[round(share * (len(names) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
         alt = f"{counted(self.channels, 'channel')} over {counted(len(values), 'step')}"
         return pixels_preview(drawn_lines(values)) | {"axis": axis, "alt": alt}
@@ -328,40 +338,47 @@ class SeriesField(SeriesColumn, Modality):
         return FrameOcclusion(column, shape[0], axes=(1,))
 
 
-class SeriesFileField(SeriesField, MediaField):
+class SeriesFileField(SeriesField, FileField):
     """Numbers in files, decoded once and stored like those of cells: a file of text is slow to read again."""
 
     elements: ClassVar[Elements | None] = None
     unusable: ClassVar[str] = "a file"
 
     def series(self, value: str) -> Series:
-        try:
-            return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
-        except MediaError:
-            raise
-        except UserError as error:
-            raise MediaError(str(error)) from None
+        return self._checked(Series.from_arrays(self.decoder.arrays(value, self.settings)))
+
+    def _shortened(self, value: str) -> Series:
+        """What is read of a file is kept for further passes over the training rows, not the whole of a long one."""
+
+        def decode() -> list[NDArray[Any]]:
+            series = super(SeriesFileField, self)._shortened(value)
+            return [*series.to_arrays(), np.array([series.first, series.stride, series.total])]
+
+        *arrays, (first, stride, total) = decoded(self.job(value).key, decode)
+        series = replace(Series.from_arrays(arrays), first=int(first), stride=int(stride), uncut=int(total))
+        self._check_channels(series)
+        return series
 
     def read(self, value: str) -> Example:
-        try:
+        with _named(value):
             return super().read(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
     def observe(self, value: str) -> None:
-        try:
+        with _named(value):
             super().observe(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
     def to_drawable(self, value: str) -> Series:
-        try:
+        with _named(value):
             return super().to_drawable(value)
-        except MediaError as error:
-            raise UserError(f"{Path(value)}: {error}") from None
 
-    def width(self, value: str) -> int:
-        return self.length(self.read(value))
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors begin with the name of the file."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{Path(path)}: {error}") from None
 
 
 @outputs.register("series")
@@ -407,15 +424,9 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
             raise UserError(f"step {step + 1:,} has a missing value, and nothing is learned from what is not known")
         return series
 
-    def problem(self, value: str) -> str | None:
-        problem = super().problem(value)
-        if problem is None:
-            self.steps = len(self.series(value))
-        return problem
-
-    def observe(self, value: str) -> None:
-        super().observe(value)
-        self.steps = self.steps or len(self.series(value))
+    def _accept(self, values: Values) -> None:
+        super()._accept(values)
+        self.steps = len(values)
 
     def length(self, example: Example) -> int:
         return self._width
@@ -430,14 +441,11 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
     def pad(self, store: Ragged, rows: Chosen) -> Numbers:
         starts = np.asarray(store.offsets[np.asarray(rows, dtype=np.int64)])
         bits = np.asarray(store.flat[starts[:, None] + np.arange(self.size)])
-        return Numbers(self._normal(bits.view(np.float32)))
+        return Numbers(torch.from_numpy(bits.view(np.float32)))
 
     def batch(self, values: Sequence[str]) -> Numbers:
-        return Numbers(self._normal(np.stack([self.numbers(value) for value in values])))
-
-    def _normal(self, numbers: NDArray[np.floating]) -> Float[Tensor, "batch numbers"]:
-        normal = (numbers - np.tile(self.mean, self.steps)) / np.tile(self.deviation, self.steps)
-        return torch.from_numpy(normal.astype(np.float32))
+        normal = np.stack([self._normalised(self.values(value)).ravel() for value in values])
+        return Numbers(torch.from_numpy(normal.astype(np.float32)))
 
     # --- Plain numbers
 
@@ -489,21 +497,6 @@ def _last(values: NDArray[np.float64]) -> float:
     return float(known[-1]) if len(known) else math.nan
 
 
-def _bits(values: Values) -> list[int]:
-    found: list[int] = values.astype(np.float32).view(np.int32).ravel().tolist()
-    return found
-
-
-def _finite(stored: object) -> NDArray[np.float64]:
-    """Numbers of a model's file; ValueError where there is anything else."""
-    if not isinstance(stored, list) or not all(type(number) in (int, float) for number in stored):
-        raise ValueError("lists of numbers expected")
-    numbers = np.array(stored, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError("a number that is not finite")
-    return numbers
-
-
 # --- A small picture, for a page
 
 WIDE, HIGH = 720, 180
@@ -527,7 +520,7 @@ def drawn_lines(values: Values) -> NDArray[np.uint8]:
             points = list(zip(across[first:last].tolist(), down[first:last].tolist(), strict=True))
             if len(points) == 1:
                 points = [points[0], (points[0][0] + SHARPER, points[0][1])]
-            brush.line(points, fill=INK, width=2 * SHARPER, joint="curve")
+            brush.line(points, fill=INK, width=2 * SHARPER)
     return np.asarray(picture.reduce(SHARPER))
 
 

@@ -16,6 +16,7 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data.batches import Numbers, Ragged
+from seq2see.data.series_files import LARGEST
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
@@ -73,6 +74,7 @@ class VectorOutput(OutputColumn):
 
     noun: ClassVar[str] = "a vector"
     numeric: ClassVar[bool] = True
+    plain_by: ClassVar[str] = "standardise false"
     usual_decoder: ClassVar[str] = "reconstruction"
     measured_as: ClassVar[OutputType] = "numbers"
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
@@ -82,13 +84,15 @@ class VectorOutput(OutputColumn):
     )
 
     @property
+    def normalised(self) -> bool:
+        return self.standardise
+
+    @property
     def sized_by_data(self) -> bool:
         return True
 
 
 # --- Rows of numbers as text
-
-LARGEST = float(np.finfo(np.float32).max)
 
 
 def parsed(text: str) -> NDArray[np.float64]:
@@ -277,7 +281,7 @@ class VectorField(Modality):
         field = cls(settings, output=output)
         stored = read_json(path, most=256 * MEBIBYTE, what="a file of means and deviations")
         try:
-            field.mean, field.deviation = (_numbers(stored[key]) for key in ("mean", "deviation"))
+            field.mean, field.deviation = (numbers_of(stored[key]) for key in ("mean", "deviation"))
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise UserError(f"{path}: damaged, it does not hold means and deviations ({error})") from None
         if field.mean.shape != field.deviation.shape or not len(field.mean):
@@ -307,11 +311,11 @@ class VectorOutputField(VectorField, NumericOutput):
         return {"vector": numbers.tolist()}
 
 
-def _numbers(stored: object) -> NDArray[np.float64]:
+def numbers_of(stored: object) -> NDArray[np.float64]:
     """Numbers of a model's file; ValueError where there is anything else."""
-    if not isinstance(stored, list) or not all(type(one) in (int, float) for one in stored):
+    if not isinstance(stored, list) or not all(type(number) in (int, float) for number in stored):
         raise ValueError(f"a list of numbers expected, got {shortened(stored)}")
-    found = np.array(stored, dtype=np.float64)
-    if not np.isfinite(found).all():
+    numbers = np.array(stored, dtype=np.float64)
+    if not np.isfinite(numbers).all():
         raise ValueError("a number that is not finite")
-    return found
+    return numbers

@@ -70,11 +70,6 @@ class Fields:
         return next(iter(values.values())) if len(values) == 1 else values or None
 
     @property
-    def text_inputs(self) -> dict[str, TextField]:
-        """The inputs that are text, as a whole or in sentences."""
-        return {name: field for name, field in self.inputs.items() if isinstance(field, TextField)}
-
-    @property
     def text_output(self) -> TextField:
         """The output of a recipe that writes text."""
         return _as_text_field(self.output)

@@ -36,11 +36,6 @@ def problems(recipe: Recipe) -> list[Problem]:
     return wrong + list(idle.values())
 
 
-def limit_problems(recipe: Recipe) -> list[Problem]:
-    """The limits of time and memory that a recipe breaks."""
-    return [problem for known in RULES.values() if known.limit for problem in known.problems(recipe)]
-
-
 def droppable(recipe: Recipe) -> dict[str, str]:
     """{path: reason} of settings that have lost their meaning, so that an override may drop them."""
     meaningless = [problem for known in RULES.values() if known.droppable for problem in known.problems(recipe)]
@@ -350,12 +345,10 @@ def _measured(recipe: Recipe) -> str:
 # --- The whole
 
 
-@rule("layers", limit=True)
+@rule("layers")
 def check_layers(recipe: Recipe) -> Iterator[Problem]:
     """Not more layers than can be built in a reasonable time: each is, one by one, before anything is counted."""
-    counts = {path: len(read) * recipe.encoder_of(read[0]).layer_count for path, read in recipe.read_by.items()}
-    looks = len(recipe.looked_at) * (getattr(recipe.attention, "layers", 1) if recipe.looked_at else 1)
-    counts["decoder"] = recipe.decoder.layer_count(looks) + looks
+    counts = recipe.layer_counts
     total = sum(counts.values())
     if total > MOST_LAYERS:
         largest = max(counts, key=lambda path: counts[path])

@@ -10,7 +10,6 @@ from seq2see.attention.scopes import WINDOWED, MonotonicSettings
 from seq2see.attention.scores import CoverageSettings
 from seq2see.attention.self_attention import heads_problems
 from seq2see.decoders.base import SeenSettings, SymbolSettings
-from seq2see.decoders.ctc import LINES
 from seq2see.decoders.recurrent import RecurrentDecoderSettings
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import nearest
@@ -357,7 +356,7 @@ def check_ctc(recipe: Recipe) -> Iterator[Problem]:
     layout = recipe.view_of(name)[1]
     if recipe.search.ctc and recipe.copied_from is not None:
         yield Problem("search.ctc", "words that are copied cannot be read along the places; allowed: 0")
-    elif layout not in (*LINES, None):  # None: only the built encoder knows
+    elif layout not in (*WINDOWED, None):  # None: only the built encoder knows
         yield Problem("loss.ctc", f"the places of '{name}' lie as {layout}, not one after the other; allowed: 0")
 
 

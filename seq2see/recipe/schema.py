@@ -11,7 +11,6 @@ from seq2see.attention import scores
 from seq2see.attention.build import AttentionSettings
 from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
-from seq2see.decoders.reconstruction import ReconstructionDecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.modalities.text import TextOutput
@@ -270,11 +269,18 @@ class Recipe(Settings):
         """Size of the decoder state that attention is queried with; None: only the built model knows."""
         if self.decoder.own:
             return None
-        if not isinstance(self.decoder, ReconstructionDecoderSettings) or not self.started_by:
+        if self.decoder.starts_by_size or not self.started_by:
             return self.decoder.size
         sizes = [self.encoder_of(name).summary_size for name in self.started_by]
         times = 2 if self.decoder.join == "compare" else 1
         return None if None in sizes else times * sum(size or 0 for size in sizes)
+
+    @property
+    def layer_counts(self) -> dict[str, int]:
+        """{path of the settings: layers that are built}; together at most `MOST_LAYERS`."""
+        counts = {path: len(read) * self.encoder_of(read[0]).layer_count for path, read in self.read_by.items()}
+        looks = len(self.looked_at) * (getattr(self.attention, "layers", 1) if self.looked_at else 1)
+        return counts | {"decoder": self.decoder.layer_count(looks) + looks}
 
     def view_of(self, looked_at: str) -> View:
         """(size, layout) of the places of `input`, or of `input.words`."""

@@ -1,8 +1,8 @@
 """Attention drawn over its input. The base classes; each kind of input that can be drawn has a file of its own.
 
 A kind of input is drawn in two steps. Its modality returns a record, a subclass of `seq2see.looks.Drawable`, from
-`to_drawable(value)`; the record's `view` names the `Overlay` that draws attention over it. An input whose places lie in time
-needs little more than the drawing itself:
+`to_drawable(value)`; the record's `view` names the `Overlay` that draws attention over it. An input whose places lie in
+time needs little more than the drawing itself:
 
     @dataclass(frozen=True)
     class Trace(Drawable):                                  # in the file of the modality

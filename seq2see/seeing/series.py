@@ -96,45 +96,41 @@ class SeriesOverlay(TimeOverlay):
 
     @classmethod
     def place_edges(cls, drawable: Plot, names: Sequence[str]) -> Float[np.ndarray, " edges"]:
-        """Places are stretches of as many steps; the last may be shorter."""
-        steps, times = len(drawable.series), drawable.series.times
-        every = -(-steps // len(names))
-        if len(names) > 1 and names[1] in times and -(-steps // times.index(names[1])) == len(names):
-            every = times.index(names[1])
-        if -(-steps // every) != len(names):
-            return np.linspace(0, steps, len(names) + 1)
-        return np.asarray(np.minimum(np.arange(len(names) + 1.0) * every, steps))
+        """Places are stretches of as many steps; the last may be shorter. The name of the second place tells how many
+        where their number alone does not."""
+        steps, times, count = len(drawable.series), drawable.series.step_names, len(names)
+        possible = range(-(-steps // count), (steps - 1) // (count - 1) + 1) if count > 1 else range(steps, steps + 1)
+        if not possible:
+            return np.linspace(0, steps, count + 1)
+        every = next((every for every in possible if every < steps and times[every] == names[1]), possible[0])
+        return np.asarray(np.minimum(np.arange(count + 1.0) * every, steps))
 
     @property
     def input_height(self) -> float:
         return float(np.clip(BAND * self.input.bands, INPUT_HEIGHT, TALLEST))
 
     def ticks(self) -> tuple[Sequence[float], Sequence[str]]:
-        """Names of steps, in their middle; `t=12` is written as 12."""
+        """Time stamps or numbers of steps, in their middle. A forecast has no time stamps."""
         plot = self.input
         widest = max(len(self._time(0)), len(self._time(len(plot.series) - 1)))
         every = _round_step(plot.steps / np.clip(CHARACTERS // (widest + 3), 1, TICKS))
-        places = [place for place in range(0, plot.steps, every) if place < len(plot.series) or not self._stamped]
+        places = range(0, len(plot.series) if plot.series.times else plot.steps, every)
         return [place + 0.5 for place in places], [self._time(place) for place in places]
 
-    @property
-    def _stamped(self) -> bool:
-        """Whether steps have time stamps, which a forecast has not."""
-        return not self.input.series.times or not self.input.series.times[0].startswith("t=")
-
     def _time(self, place: int) -> str:
-        times = self.input.series.times
-        if self._stamped:
-            return times[place] if place < len(times) else ""
-        first = int(times[0].removeprefix("t="))
-        every = int(times[1].removeprefix("t=")) - first if len(times) > 1 else 1
-        return str(first + place * every)
+        series = self.input.series
+        return series.times[place] if series.times else str(series.first + place * series.stride)
 
     def draw_input(self, axes: Axes, style: Style) -> None:
         axes.set_gid("series")
         if self.input.bands > MOST_LINES:
             self._draw_colours(axes, style)
-            return
+        else:
+            self._draw_lines(axes, style)
+        if self.input.forecast is not None:
+            self._draw_end(axes, style)
+
+    def _draw_lines(self, axes: Axes, style: Style) -> None:
         if len(self.outputs) == 1:
             self._draw_shade(axes, style)
         positions, names = list[float](), list[str]()
@@ -146,11 +142,6 @@ class SeriesOverlay(TimeOverlay):
                 axes.axhline(band, color=style.theme.line, linewidth=0.6)
         axes.set_yticks(positions, names)
         axes.set_ylim(self.input.bands, 0)
-        if self.input.forecast is not None:
-            end, muted = len(self.input.series), style.theme.muted
-            axes.axvline(end, color=muted, linewidth=0.9, linestyle=(0, (4, 2)))
-            free = next((band for band in range(self.input.bands) if band not in self.input.continued), 0)
-            axes.text(end + self.input.steps * 0.006, free + 0.05, "forecast", color=muted, fontsize=7.5, va="top")
 
     def _draw_shade(self, axes: Axes, style: Style) -> None:
         """The weights of the one output behind all lines, in the colours of its strip."""
@@ -204,16 +195,29 @@ class SeriesOverlay(TimeOverlay):
 
     def _draw_colours(self, axes: Axes, style: Style) -> None:
         """Many channels as rows of colour, each on its own scale."""
-        values = np.asarray(self.input.series.values)
+        plot = self.input
+        values = np.full((plot.bands, plot.steps), np.nan)
+        for band, row in enumerate(values):
+            row[: len(plot.series)] = plot.past(band)
+            if (future := plot.future(band)) is not None:
+                row[len(plot.series) :] = future
+        low = np.where(np.isnan(values), np.inf, values).min(1, keepdims=True)
+        high = np.where(np.isnan(values), -np.inf, values).max(1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-        shares = (values - low) / np.where(high > low, high - low, 1)
-        extent = (0.0, float(len(values)), float(values.shape[1]), 0.0)
-        axes.imshow(shares.T, aspect="auto", extent=extent, cmap=style.theme.colormap(), interpolation="antialiased")
-        every = _round_step(values.shape[1] / TICKS)
-        rows = range(0, values.shape[1], every)
-        axes.set_yticks([row + 0.5 for row in rows], [self.input.name(row) or str(row + 1) for row in rows])
-        axes.set_ylim(values.shape[1], 0)
+            shares = (values - low) / np.where(high > low, high - low, 1)
+        extent = (0.0, float(plot.steps), float(plot.bands), 0.0)
+        axes.imshow(shares, aspect="auto", extent=extent, cmap=style.theme.colormap(), interpolation="antialiased")
+        rows = range(0, plot.bands, _round_step(plot.bands / TICKS))
+        axes.set_yticks([row + 0.5 for row in rows], [plot.name(row) or str(row + 1) for row in rows])
+        axes.set_ylim(plot.bands, 0)
+
+    def _draw_end(self, axes: Axes, style: Style) -> None:
+        """The border between what was read and what is forecast."""
+        plot, muted = self.input, style.theme.muted
+        end = len(plot.series)
+        axes.axvline(end, color=muted, linewidth=0.9, linestyle=(0, (4, 2)))
+        free = next((band for band in range(plot.bands) if band not in plot.continued), 0)
+        axes.text(end + plot.steps * 0.006, free + 0.05, "forecast", color=muted, fontsize=7.5, va="top")
 
 
 def _alone(known: Bool[np.ndarray, " steps"]) -> Bool[np.ndarray, " steps"]:

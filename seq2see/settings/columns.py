@@ -163,6 +163,11 @@ class InputColumn(ColumnSettings):
         return 0
 
     @property
+    def limit_text(self) -> str:
+        """The same limit in words, in the unit of the setting."""
+        return f"{self.most_frames:,} frames"
+
+    @property
     def noise_note(self) -> str:
         """The noise that is added to it while a model is trained; nothing where there is none."""
         return ""
@@ -173,9 +178,10 @@ class OutputColumn(ColumnSettings):
 
     noun: what it is called; one_step: it is given whole, by a decoder that reads no symbol; numeric: it is made of
     numbers, which are near or far from the right ones and have no probability; classes: it is one of several labels;
-    continues: it goes on where an input ends; measured_as: which metrics, baselines and decoders fit it; correct: the
-    metric that tells whether it is right.
-    usual_decoder: the kind of decoder that writes it where the recipe names none; not given: the first that can.
+    continues: it goes on where an input ends; plain_by: the setting that leaves its numbers as they are, where they can
+    be normalised; measured_as: which metrics, baselines and decoders fit it; correct: the metric that tells whether it
+    is right; usual_decoder: the kind of decoder that writes it where the recipe names none; not given: the first that
+    can.
     """
 
     parts = {"kind": Parts(OUTPUTS, apart=True)}
@@ -184,11 +190,17 @@ class OutputColumn(ColumnSettings):
     numeric: ClassVar[bool] = False
     classes: ClassVar[bool] = False
     continues: ClassVar[bool] = False
+    plain_by: ClassVar[str] = ""
     measured_as: ClassVar[Literal["text", "label", "numbers"]] = "label"
     correct: ClassVar[str] = "exact"
     usual_decoder: ClassVar[str | None] = None
     kind: Annotated[str, NameOf(OUTPUTS)] = Field("text", description="what the column holds")
     column: str | None = Field(None, description="column of the table; not given: `output`")
+
+    @property
+    def normalised(self) -> bool:
+        """Whether a model learns its numbers normalised to mean 0 and deviation 1."""
+        return False
 
     @property
     def answer_field(self) -> str:

@@ -14,7 +14,7 @@ from seq2see.api import Model
 from seq2see.data.media_files import Job
 from seq2see.errors import UserError, counted
 from seq2see.files import shortened
-from seq2see.modalities.files import MediaField
+from seq2see.modalities.files import FileField
 from seq2see.pipeline.fields import Fields
 from seq2see.studio.limits import Limits
 from seq2see.studio.media import DecodedFile, MediaDecoder
@@ -106,7 +106,7 @@ class InputReader:
         for row in rows:
             for bundle in self.model.bundles:
                 for name, column in bundle.fields.inputs.items():
-                    if isinstance(column, MediaField) and column.decoder is self.media:
+                    if isinstance(column, FileField) and column.decoder is self.media:
                         job = column.job(row[name], preview=shown and bundle is self.model.bundle)
                         if job.key not in jobs or job.preview is not None:
                             jobs[job.key] = job

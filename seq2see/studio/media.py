@@ -20,7 +20,7 @@ from seq2see.data.decoder_pool import FAILURE_SECONDS, DecoderPool, Unavailable
 from seq2see.data.decoder_process import Arrays
 from seq2see.data.media_files import Job, MediaError, MediaSettings
 from seq2see.errors import UserError
-from seq2see.modalities.files import FileDecoder, MediaField
+from seq2see.modalities.files import FileDecoder, FileField
 from seq2see.studio.http import RequestError
 from seq2see.studio.limits import MEGABYTE, Limits
 
@@ -67,7 +67,7 @@ class MediaDecoder(FileDecoder):
         """Decode the files of this model from now on; False where it reads none. A UserError where a kind of input has
         a settings class that the processes cannot import."""
         fields = [field for bundle in model.bundles for field in bundle.fields.inputs.values()]
-        files = [field for field in fields if isinstance(field, MediaField)]
+        files = [field for field in fields if isinstance(field, FileField)]
         for field in files:
             self.pool.add_kind(type(field.settings))
             field.decoder = self

@@ -16,7 +16,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.tables import configured_folder
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
-from seq2see.modalities.files import MediaField
+from seq2see.modalities.files import FileField
 from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.predictor import why_no_looks
@@ -88,7 +88,7 @@ class ServedModel:
     def example_file(self, number: int, name: str) -> Path:
         """The file of an example; 404 where it is gone."""
         column = self.model.bundle.fields.inputs[name]
-        path = Path(column.file(self.examples[number][name]) if isinstance(column, MediaField) else "")
+        path = Path(column.file(self.examples[number][name]) if isinstance(column, FileField) else "")
         if not path.is_file():
             raise RequestError(404, f"example {number} of '{self.name}': the file of '{name}' is gone")
         return path
@@ -321,7 +321,7 @@ class _ExampleFinder:
     def is_allowed(self, row: Row) -> bool:
         """Whether the files of a row may be shown, and the model can read all of it."""
         fields = self.model.bundle.fields.inputs
-        paths = [Path(field.file(row[name])) for name, field in fields.items() if isinstance(field, MediaField)]
+        paths = [Path(field.file(row[name])) for name, field in fields.items() if isinstance(field, FileField)]
         inside = [self._is_inside(path) for path in paths]
         return all(inside) and all(field.problem(row[name]) is None for name, field in fields.items())
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_o
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field
+from seq2see.modalities.files import decode_once
 from seq2see.modalities.label import FORWARD
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.fields import Fields, unbuilt_fields
@@ -187,7 +188,8 @@ def read_corpus(
     _check_aligned(recipe, table, resolution)
     recipes = [with_columns(recipe, table, resolution), recipe]
     notes = [resolution.note] if resolution.note else []
-    with closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
+    decoding = decode_once(folder) if resolution.files else nullcontext()
+    with decoding, closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
         if resolution.numbers and dev is not None:  # the first row fixes how many numbers a row has, for --dev too
             with closing(rows()) as reading:
                 next(reading)

@@ -160,9 +160,8 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
     settings = recipe.to_dict()
     parts = [column.get("encoder") or settings.get("encoder") or {} for column in settings["inputs"].values()]
     parts += [part["recurrent"] for part in parts if isinstance(part.get("recurrent"), dict)]
-    recurrent = [part for part in parts if _has_cell(part)]
-    if settings["decoder"].get("kind") == "recurrent":
-        recurrent.append(settings["decoder"])
+    parts += [] if recipe.decoder.own else [settings["decoder"]]
+    recurrent = [part for part in parts if "cell" in part]
     if not recurrent:
         raise UserError("the recipe has no recurrent cell: neither its encoders nor its decoder read step by step")
     for part in recurrent:
@@ -171,13 +170,6 @@ def with_cell(recipe: Recipe, cell: str) -> Recipe:
                 part.pop(option, None)
         part["cell"] = cell
     return load_recipe(settings)
-
-
-def _has_cell(part: dict[str, Any]) -> bool:
-    """Whether an encoder uses its cell: it may be switched off, and levels of self-attention have none."""
-    if part.get("kind") == "hierarchical" and "recurrent" not in part["levels"]:
-        return False
-    return "cell" in part and part.get("over_time", "recurrent") == "recurrent"
 
 
 def _longest(corpus: Corpus, number: int) -> list[Mapping[str, str]]:

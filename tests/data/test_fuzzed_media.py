@@ -1,4 +1,4 @@
-"""Pictures, sounds and videos damaged at random: each is read, or refused with a message, and nothing else happens."""
+"""Pictures, sounds, videos and series damaged at random: each is read, or refused with a message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from PIL import Image
 
 from seq2see.data.decoder_pool import COMMAND as REAL_COMMAND
 from seq2see.data.image_files import ImageInput, read_image, size_of
-from seq2see.data.media_files import Job, MediaError
+from seq2see.data.media_files import Job, MediaError, MediaSettings
+from seq2see.data.series_files import SeriesInput, read_series
 from seq2see.data.sound_files import SoundInput, read_sound, samples_of
 from seq2see.data.video_files import VideoInput, read_video, times_in
 from tests.clips import written
@@ -26,7 +27,9 @@ soundfile = pytest.importorskip("soundfile", reason="the extra `sound` is not in
 
 IMAGE, LINE, SOUND = ImageInput(height=16, width=16), ImageInput(height=16, width=0), SoundInput(longest=5)
 VIDEO = VideoInput(height=16, width=16, frames=4, longest=10)
-
+SERIES = SeriesInput(source="files", names=["a", "b"])
+SETTINGS: dict[str, MediaSettings] = {"image": IMAGE, "sound": SOUND, "video": VIDEO, "series": SERIES}
+STAMPED = SERIES.model_copy(update={"time": "t"})
 
 PICTURES: list[tuple[str, str, dict[str, Any]]] = [
     ("RGBA", "PNG", {}),
@@ -86,12 +89,44 @@ def videos(folder: Path) -> Iterator[bytes]:
     yield file.getvalue()
 
 
+def series() -> Iterator[bytes]:
+    """Parquet files, and one file each of text and of numpy's format."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    random = np.random.default_rng(0)
+    values = random.normal(size=20), random.integers(0, 9, 20)
+    table = arrow.table({"t": [f"2021-01-{day}" for day in range(20)], "a": values[0], "b": values[1]})
+    ways: list[dict[str, Any]] = [
+        {},
+        {"compression": "gzip"},
+        {"compression": "none", "use_dictionary": False},
+        {"row_group_size": 7, "version": "1.0"},
+        {"data_page_version": "2.0", "compression": "zstd"},
+    ]
+    for how in ways:
+        file = BytesIO()
+        parquet.write_table(table, file, **how)
+        yield file.getvalue()
+    yield b"t,a,b\n" + b"".join(b"%d,%f,%d\n" % (day, a, b) for day, (a, b) in enumerate(zip(*values, strict=True)))
+    file = BytesIO()
+    np.save(file, np.stack(values, axis=1))
+    yield file.getvalue()
+
+
+def mutate_footer(content: bytes, draw: random.Random) -> bytes:
+    """A Parquet file with one to three changed bytes in its metadata, which are at its end."""
+    made, size = bytearray(content), int.from_bytes(content[-8:-4], "little")
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        made[-9 - draw.randrange(size)] = draw.choice((draw.randrange(256), 0, 1, 127, 128, 255))
+    return bytes(made)
+
+
 def read(kind: str, path: Path) -> None:
     """All that is done with a file."""
     calls: dict[str, list[Callable[[], object]]] = {
         "image": [lambda: read_image(path, IMAGE), lambda: read_image(path, LINE), lambda: size_of(path, LINE)],
         "sound": [lambda: read_sound(path, SOUND), lambda: samples_of(path, SOUND)],
         "video": [lambda: read_video(path, VIDEO), lambda: times_in(path, VIDEO)],
+        "series": [lambda: read_series(path, SERIES), lambda: read_series(path, STAMPED)],
     }
     for call in calls[kind]:
         with contextlib.suppress(MediaError):
@@ -99,26 +134,35 @@ def read(kind: str, path: Path) -> None:
 
 
 def fuzzed(kind: str, folder: Path, number: int, seed: int) -> Iterator[bytes]:
-    made = {"image": pictures, "sound": sounds, "video": lambda: videos(folder)}
-    whole, draw = list(made[kind]()), random.Random(seed)
+    whole, draw = list(files(kind, folder)), random.Random(seed)
     for _ in range(number):
-        yield mutate_bytes(draw.choice(whole), draw, others=whole)
+        content = draw.choice(whole)
+        if content.endswith(b"PAR1") and draw.random() < 0.7:
+            yield mutate_footer(content, draw)
+        else:
+            yield mutate_bytes(content, draw, others=whole)
 
 
-@pytest.mark.parametrize("kind", ["image", "sound", "video"])
+def files(kind: str, folder: Path) -> Iterator[bytes]:
+    made = {"image": pictures, "sound": sounds, "video": lambda: videos(folder), "series": series}
+    return made[kind]()
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_whole_files_are_read(tmp_path: Path, kind: str) -> None:
-    made = {"image": pictures, "sound": sounds, "video": lambda: videos(tmp_path)}
-    for number, content in enumerate(made[kind]()):
+    for number, content in enumerate(files(kind, tmp_path)):
         (tmp_path / f"{number}.bin").write_bytes(content)
         if kind == "image":
             read_image(tmp_path / f"{number}.bin", IMAGE)
         elif kind == "sound":
             read_sound(tmp_path / f"{number}.bin", SOUND)
+        elif kind == "series":
+            assert read_series(tmp_path / f"{number}.bin", SERIES).values.shape == (20, 2)
         else:
             read_video(tmp_path / f"{number}.bin", VIDEO)
 
 
-@pytest.mark.parametrize(("kind", "number"), [("image", 600), ("sound", 400), ("video", 250)])
+@pytest.mark.parametrize(("kind", "number"), [("image", 600), ("sound", 400), ("video", 250), ("series", 2000)])
 def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str, number: int) -> None:
     path = tmp_path / "damaged.bin"
     for content in fuzzed(kind, tmp_path, number, seed=1):
@@ -127,16 +171,15 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, kind: str, number: in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["image", "sound", "video"])
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_many_damaged_files_are_read_or_refused_by_processes(tmp_path: Path, kind: str) -> None:
-    settings = {"image": IMAGE, "sound": SOUND, "video": VIDEO}[kind]
     decoders = pool(queue_size=10_000, seconds=20, command=REAL_COMMAND)
     try:
         problems = []
         for number, content in enumerate(fuzzed(kind, tmp_path, 7000, seed=SEED)):
             path = tmp_path / f"{number % 100}.bin"
             path.write_bytes(content)
-            (decoding,) = decoders.submit([Job(str(path), settings)])  # type: ignore[list-item]
+            (decoding,) = decoders.submit([Job(str(path), SETTINGS[kind])])
             failure = decoding.exception(60)
             assert failure is None or isinstance(failure, MediaError)
             problems += [(number, str(failure))] if failure is not None else []

@@ -127,7 +127,7 @@ def test_kept_maps_stand_in_for_pixels() -> None:
 
 
 def test_nothing_seen_is_refused() -> None:
-    with pytest.raises(UserError, match="without appearance nothing is seen"):
+    with pytest.raises(UserError, match=r"encoder\.appearance: false"):
         encoder(appearance=False)
 
 

@@ -194,6 +194,27 @@ def test_numbers_far_beyond_the_training_rows_are_refused() -> None:
         built(["1 2 3", "2 3 4"]).batch(["1 1e30"])
 
 
+@pytest.mark.parametrize("normalise", ["channel", "series"])
+def test_a_large_offset_costs_no_digits(normalise: str) -> None:
+    rows = ["1700000000 1700000010 1700000020 1700000030 1700000040 1700000050"] * 2
+    fields, data = dataset(rows, normalise=normalise)
+    expected = (np.arange(6) - 2.5) / np.arange(6).std()
+    for frames in (fields.inputs["x"].batch(rows), data.batch([0]).inputs["x"]):
+        assert np.allclose(frames.values[0, :, 0].numpy(), expected, atol=1e-6)
+
+
+def test_a_large_offset_of_an_output_costs_no_digits() -> None:
+    rows = [f"{1_700_000_000 + 10 * number} {1_700_000_010 + 10 * number}" for number in range(4)]
+    recipe = load_recipe({"inputs": {"x": {"kind": "series"}}, "output": {"kind": "series"}})
+    values = [{"x": row, "output": row} for row in rows]
+    fields = Fields.build(recipe, lambda: iter(values))
+    trained = Dataset.build(fields, iter(values)).batch(range(4)).target
+    evaluated = fields.output.batch(rows)
+    assert torch.equal(trained.values, evaluated.values)  # type: ignore[union-attr]
+    restored = fields.numeric_output.restored(evaluated.values.numpy())
+    assert np.allclose(restored, [parse_series(row).ravel() for row in rows], rtol=0, atol=1e-4)
+
+
 # --- Length
 
 
@@ -433,6 +454,13 @@ def test_a_file_that_is_no_series_is_refused_and_named(tmp_path: Path, name: str
         SeriesFileField(CSV).read(str(path))
 
 
+def test_a_file_with_other_channels_is_named(tmp_path: Path) -> None:
+    field = SeriesFileField(CSV)
+    field.build([str(put(tmp_path, "1,2\n"))])
+    with pytest.raises(UserError, match=r"^.*t\.csv: 3 channels, and every row has 2$"):
+        field.read(str(put(tmp_path, "1,2,3\n", "t.csv")))
+
+
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(series_files, "MAX_NUMBERS", 10)
     monkeypatch.setattr(series_files, "MAX_TEXT", 60)
@@ -444,6 +472,60 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(series_files, "MAX_NUMBERS", 10**6)
     monkeypatch.setattr(series_files, "MAX_EXPANSION", 50)
     assert "unpacked" in (SeriesFileField(CSV).problem(str(tmp_path / "s.parquet")) or "")
+
+
+def parquet_file(columns: dict[str, Any], **options: Any) -> bytes:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(arrow.table(columns), file, **options)
+    return file.getvalue()
+
+
+def test_damaged_metadata_do_not_end_the_process(tmp_path: Path) -> None:
+    content = parquet_file({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert content.count(b"%\x02\x18\x01b") == 1
+    content = content.replace(b"%\x02\x18\x01b", b"%\x7f\x18\x01b")  # how often a value is there
+    assert "parquet" in (SeriesFileField(CSV).problem(str(put(tmp_path, content))) or "")
+
+
+def test_row_groups_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path, parquet_file({"a": np.random.default_rng(0).normal(size=1000)}, row_group_size=100))
+    monkeypatch.setattr(series_files, "MAX_EXPANSION", 20_000)
+    assert SeriesFileField(CSV).problem(str(path)) is None
+    monkeypatch.setattr(series_files, "MAX_EXPANSION", 4_000)
+    assert "unpacked" in (SeriesFileField(CSV).problem(str(path)) or "")
+
+
+def test_long_time_stamps_of_a_small_file_take_little_memory(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    text = arrow.DictionaryArray.from_arrays(np.zeros(300_000, dtype=np.int32), ["é" * 1000])
+    path = put(tmp_path, parquet_file({"t": text, "a": np.zeros(300_000)}, store_schema=False))
+    assert path.stat().st_size < 100_000
+    pool = arrow.proxy_memory_pool(arrow.default_memory_pool())
+    before = arrow.default_memory_pool()
+    arrow.set_memory_pool(pool)
+    try:
+        series = read_series(path, SeriesInput(source="files", time="t"))
+    finally:
+        arrow.set_memory_pool(before)
+    assert (len(series), set(series.times)) == (300_000, {"é" * 40})
+    assert pool.max_memory() < 20_000_000
+
+
+def test_time_stamps_are_texts_numbers_or_times(tmp_path: Path) -> None:
+    settings = SeriesInput(source="files", time="t", names=["a"])
+    arrow = pytest.importorskip("pyarrow")
+    for stamps, expected in [
+        ([3, None], ["3", "None"]),
+        (["mon", None], ["mon", "None"]),
+        (arrow.array(["mon", "mon"]).dictionary_encode(), ["mon", "mon"]),
+        (np.array(["2021-01-01", "2021-01-02"], dtype="datetime64[s]"), ["2021-01-01 00:00:00", "2021-01-02 00:00:00"]),
+    ]:
+        path = put(tmp_path, parquet_file({"t": stamps, "a": [1.0, 2.0]}))
+        assert read_series(path, settings).times == expected
+    for stamps in ([[1], [2]], [b"x", b"y"], [{"x": 1}, {"x": 2}]):
+        with pytest.raises(MediaError, match="column 't' holds"):
+            read_series(put(tmp_path, parquet_file({"t": stamps, "a": [1.0, 2.0]})), settings)
 
 
 def test_no_pickle_runs(tmp_path: Path) -> None:
@@ -546,7 +628,9 @@ def test_a_series_is_shown_in_its_own_units_with_its_gaps() -> None:
     shown = field.to_drawable("1 10; 3 30; ? 50")
     assert isinstance(shown, Series)
     assert same(shown.values, [[3, 30], [NAN, 50]])
-    assert (shown.names, shown.times) == (["a", "b"], ["t=1", "t=2"])
+    assert (shown.names, shown.times, shown.step_names) == (["a", "b"], [], ["t=1", "t=2"])
+    strided = built(["0 2 4 6 8 10 12"], stride=2, longest=3).to_drawable("0 2 4 6 8 10 12")
+    assert (strided.first, strided.stride, strided.total) == (2, 2, 4)
     preview = field.preview(field.read("1 10; 3 30; ? 50"))
     assert preview["picture"].startswith("data:image/png;base64,")
     assert (preview["width"], preview["height"], len(preview["axis"])) == (720, 180, 5)

@@ -210,7 +210,7 @@ def test_two_inputs_and_a_label() -> None:
     )
     fields = Fields.build(wanted, lambda: iter(PAIRS))
     assert fields.label_output.labels == ["no", "yes"]
-    assert list(fields.text_inputs) == ["premise", "hypothesis"]
+    assert list(fields.inputs) == ["premise", "hypothesis"]
     with pytest.raises(TypeError, match="LabelField"):
         _ = fields.text_output
     batch = fields.batch(PAIRS, target=True)

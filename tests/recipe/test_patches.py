@@ -80,7 +80,7 @@ REFUSED = [
     Refused(
         with_transformer("sound", positions="learned"),
         {"encoder.longest": "learned-positions"},
-        "512 inputs.x.longest 750",
+        "512 30 seconds inputs.x.longest 750",
     ),
     Refused(
         with_transformer(positions="learned", longest=5),

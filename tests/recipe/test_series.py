@@ -17,7 +17,19 @@ def with_series(**settings: Any) -> dict[str, Any]:
 FORECAST: dict[str, Any] = {"inputs": {"x": {"kind": "series"}}, "output": {"kind": "series"}}
 LOGISTIC = {"decoder": {"reconstruction": {"output": "logistic"}}}
 
+LEARNED = {"encoder": {"kind": "transformer", "positions": "learned"}}
+
 REFUSED = [
+    Refused(
+        {**with_series(longest=0), **LEARNED},
+        {"encoder.longest": "learned-positions"},
+        "learned inputs.x.longest sinusoidal",
+    ),
+    Refused(
+        {**with_series(longest=4000), **LEARNED},
+        {"encoder.longest": "learned-positions"},
+        "512 4,000 steps inputs.x.longest 1000",
+    ),
     Refused(with_series(time="t"), {"inputs.x.time": "no-effect"}, "source cells"),
     Refused(with_series(header=True), {"inputs.x.header": "no-effect"}, "source cells"),
     Refused(with_series(pooling="first"), {"inputs.x.pooling": "no-effect"}, "stride 1"),

@@ -24,17 +24,18 @@ def looks(
     outputs: tuple[str, ...] = ("tap",),
     *,
     names: tuple[str, ...] = (),
-    stamps: bool = False,
+    stamp: str = "",
     forecast: Series | None = None,
 ) -> Looks:
     random = np.random.default_rng(1)
     values = random.normal(size=(steps, channels))
-    values[2, 0] = values[4, 0] = np.nan
-    times = [f"2021-01-{day:02d} 00:00" if stamps else f"t={day - 1}" for day in range(1, steps + 1)]
+    values[2 : min(5, steps - 1) : 2, 0] = np.nan
+    times = [f"{stamp}{day:02d} 00:00" for day in range(1, steps + 1)] if stamp else []
+    series = Series(values, list(names), times)
     weights = random.dirichlet(np.ones(places), len(outputs)).astype(np.float32)
-    made = Looks({"x": weights}, {"x": times[:: -(-steps // places)]}, list(outputs))
+    made = Looks({"x": weights}, {"x": series.step_names[:: -(-steps // places)]}, list(outputs))
     made.layouts = {"x": {"kind": "frames", "shape": [places]}}
-    made.pictures = {"x": lambda: Series(values, list(names), times)}
+    made.pictures = {"x": lambda: series}
     if forecast is not None:
         made.pictures["output"] = lambda: forecast
     return made
@@ -103,10 +104,52 @@ def test_a_forecast_of_other_channels_has_lines_of_its_own() -> None:
 
 
 def test_time_stamps_are_written_where_they_fit() -> None:
-    positions, names = overlay_of(looks(40, stamps=True, places=20)).ticks()
+    positions, names = overlay_of(looks(40, stamp="2021-01-", places=20)).ticks()
     assert names[0] == "2021-01-01 00:00"
     assert len(names) <= 6
     assert positions[0] == 0.5
+
+
+@pytest.mark.parametrize("stamp", ["t=", "t=1", "x"])
+def test_time_stamps_may_be_any_text(stamp: str) -> None:
+    given = looks(stamp=stamp, forecast=Series(np.ones((4, 1))))
+    names = overlay_of(given).ticks()[1]
+    assert names[0] == f"{stamp}01 00:00"
+    assert plot(given).axes
+
+
+def test_equal_time_stamps_are_drawn() -> None:
+    given = looks(places=6)
+    series = Series(np.ones((12, 1)), times=["noon"] * 12)
+    given.pictures, given.inputs = {"x": lambda: series}, {"x": ["noon"] * 6}
+    assert overlay_of(given).edges.tolist() == [0, 2, 4, 6, 8, 10, 12]
+
+
+def test_steps_are_numbered_from_the_first_that_was_kept() -> None:
+    series = Series(np.ones((4, 1)), first=100, stride=5)
+    given = looks(4, places=2)
+    given.pictures, given.inputs = {"x": lambda: series}, {"x": ["t=100", "t=110"]}
+    overlay = overlay_of(given)
+    assert overlay.ticks()[1] == ["100", "105", "110", "115"]
+    assert overlay.edges.tolist() == [0, 2, 4]
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_forecast_of_many_channels_is_drawn() -> None:
+    values = np.arange(24.0).reshape(3, 8).repeat(2, axis=1)
+    values[:, 5] = np.nan
+    given = looks(3, channels=3, places=3)
+    series = Series(values)
+    given.pictures = {"x": lambda: series, "output": lambda: Series(np.full((2, 2), 99.0))}
+    axes = input_axes(given)
+    (image,) = axes.images
+    shown = np.ma.filled(image.get_array(), np.nan)
+    assert shown.shape == (16, 5)
+    assert shown[:2, 3:].tolist() == [[1, 1], [1, 1]], "higher than all that was read"
+    assert np.isnan(shown[2:, 3:]).all()
+    assert np.isnan(shown[5]).all()
+    assert image.get_extent() == [0, 5, 16, 0]
+    assert "forecast" in [text.get_text() for text in axes.texts]
 
 
 @pytest.mark.parametrize("channels", [1, 7, 30])
@@ -119,7 +162,7 @@ def test_any_number_of_channels_is_drawn_in_every_format(tmp_path: Path, channel
 @pytest.mark.parametrize("values", [np.ones((1, 1)), np.full((3, 2), 7.0), np.array([[np.nan, 1.0], [np.nan, 2.0]])])
 def test_flat_short_and_missing_channels_are_drawn(values: np.ndarray) -> None:
     given = looks(len(values), places=len(values)) if len(values) > 4 else looks()
-    given.pictures = {"x": lambda: Series(values, [], [f"t={step}" for step in range(len(values))])}
+    given.pictures = {"x": lambda: Series(values)}
     given.maps = {"x": np.full((1, len(values)), 1 / len(values), np.float32)}
     given.inputs = {"x": [f"t={step}" for step in range(len(values))]}
     assert plot(given).axes

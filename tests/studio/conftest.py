@@ -173,7 +173,7 @@ def site(
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         yield server_url(listening)
-        server.should_exit = True
+        server.should_exit = server.force_exit = True  # without waiting for connections that a browser keeps open
         thread.join(30)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import seq2see
+from seq2see.data.series_files import SeriesInput
 from seq2see.data.tables import Table
 from seq2see.model import EncoderDecoder
 from seq2see.recipe import load_recipe
@@ -30,6 +32,7 @@ NUMBERS: dict[str, Any] = {
     "encoder": {"kind": "dense", "size": 2},
 }
 STREAM: dict[str, Any] = {"inputs": {}, "output": {"column": "source"}, "data": {"stream": True}}
+FILES: dict[str, Any] = {"kind": "series", "source": "files", "longest": 4}
 RECIPES = {"pairs": PAIRS, "labels": LABELS, "pieces": PIECES, "bag": BAG, "numbers": NUMBERS, "stream": STREAM}
 
 
@@ -103,6 +106,39 @@ def test_both_tables_are_read_once(table: Path, rows_read: Counter[str], monkeyp
     monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
     read_corpus(load_recipe(NUMBERS), table, dev=dev)
     assert all(ROWS <= count <= ROWS + PEEKS for count in rows_read.values()), rows_read
+
+
+@pytest.mark.parametrize("disk", ["free", "full"])
+def test_a_file_of_a_series_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: str) -> None:
+    counts: Counter[str] = Counter()
+    original = SeriesInput.decode
+
+    def counted(self: SeriesInput, path: str) -> list[Any]:
+        counts[Path(path).name] += 1
+        return original(self, path)
+
+    def full(**_: Any) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(SeriesInput, "decode", counted)
+    if disk == "full":
+        monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    lines = ["series\toutput"]
+    for number in range(20):
+        np.save(tmp_path / f"{number}.npy", np.arange(12.0).reshape(6, 2) + number)
+        lines.append(f"{number}.npy\t{'ab'[number % 2]}")
+    table = tmp_path / "table.tsv"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    recipe = load_recipe({"inputs": {"series": FILES}, "output": {"kind": "label"}})
+    corpus = read_corpus(recipe, table)
+    assert isinstance(corpus.train, dataset.Dataset)
+    assert len(corpus.train) + len(corpus.dev) == 20
+    assert len(counts) == 20
+    if disk == "free":
+        assert set(counts.values()) == {1}
+    column, store = corpus.fields.inputs["series"], corpus.train.stores["series"]
+    values = np.asarray(store[0]).view(np.float32).reshape(-1, 2) * column.deviation + column.mean  # type: ignore[attr-defined]
+    assert values.tolist() == pytest.approx(np.arange(4.0, 12.0).reshape(4, 2))
 
 
 def test_where_rows_cannot_be_written_the_table_is_read_again(

@@ -174,9 +174,9 @@ def check_levels(
     level = next((number for number, (count, size) in levels if size == (1, 1) and norm_groups(count) == count), None)
     if level is not None:
         few = f"at most {level} levels, or more than {MOST_GROUPS} maps" if level else f"more than {MOST_GROUPS} maps"
-        size = f"{image.height} x {image.width}" if image.width else f"{image.height}"
-        message = f"level {level + 1} of {len(maps)} has one cell left of the {size} pixels of '{name}', and each of "
-        message += f"its {maps[level]} maps is normalised by itself: nothing comes through; allowed: {few} there"
+        message = f"level {level + 1} of {len(maps)} has one cell left of the {image.size_text} pixels of '{name}'"
+        message += f", and each of its {maps[level]} maps is normalised by itself: nothing comes through"
+        message += f"; allowed: {few} there"
         yield Problem(path, message, "shrinking")
 
 
