@@ -6,8 +6,10 @@ from importlib import resources
 from pathlib import Path
 
 from seq2see.evaluation.baselines import BASELINES, default_baseline
+from seq2see.modalities.base import Field
 from seq2see.modalities.image import ImageOutput
 from seq2see.pipeline.evaluator import metrics_of
+from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import Recipe, load_recipe, shipped
 from seq2see.training.dataset import wanted_columns
@@ -76,11 +78,16 @@ def _use(recipe: Recipe) -> str:
         return f"seq2see predict runs/{recipe.task} --temperature 0.8"
     if isinstance(recipe.output, ImageOutput):
         return f"seq2see predict runs/{recipe.task} picture.png --pictures made"
-    words = ["0.5 1.25 -3 ..." if given.kind == "vector" else f"the {name}" for name, given in recipe.inputs.items()]
+    words = [_example(name, field) for name, field in unbuilt_fields(recipe).items() if name in recipe.inputs]
     given = f'"{words[0]}"' if len(words) == 1 else "$'" + "\\t".join(words) + "'"
     look = f"seq2see look runs/{recipe.task} {given} --out look.html"
     predict = f"seq2see predict runs/{recipe.task} {given}"
     return predict if recipe.attention.score == "none" else f"{predict}\n{look}"
+
+
+def _example(name: str, field: Field) -> str:
+    numbers = field.elements is not None and float in field.elements.types
+    return field.example or ("0.5 1.25 -3" if numbers else f"the {name}")
 
 
 def _attention(recipe: Recipe) -> str:

@@ -12,7 +12,9 @@ from types import ModuleType
 
 import pytest
 
-from seq2see.recipe import shipped
+from seq2see.pipeline.fields import unbuilt_fields
+from seq2see.pipeline.five_answers import answers_of
+from seq2see.recipe import load_recipe, shipped
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = (PROJECT / "README.md").read_text("utf-8")
@@ -103,3 +105,17 @@ def _make_tasks() -> ModuleType:
 def test_the_page_of_a_task_is_up_to_date(name: str) -> None:
     written = (PROJECT / "docs" / "tasks" / f"{name}.md").read_text("utf-8")
     assert written == _make_tasks().page(name), "run `python docs/make_tasks.py`"
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_a_page_of_a_task_gives_inputs_that_can_be_read(name: str) -> None:
+    tasks = _make_tasks()
+    for input_name, field in unbuilt_fields(load_recipe(name)).items():
+        example = tasks._example(input_name, field)
+        assert field.output or field.settings.file == ("." in example and " " not in example)
+        assert field.output or field.settings.file or field.problem(example) is None
+
+
+def test_sizes_that_data_tell_are_each_called_what_they_count() -> None:
+    (line,) = [line for line in answers_of(load_recipe("series-classification")).text().splitlines() if "|: " in line]
+    assert "|series|: numbers of each step, |output|: labels" in line

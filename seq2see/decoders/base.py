@@ -20,7 +20,6 @@ from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
 from seq2see.settings.base import (
-    OR_PLUGIN,
     Layers,
     NameOf,
     Parts,
@@ -31,6 +30,7 @@ from seq2see.settings.base import (
     Size,
     first_line,
     no_effect,
+    or_plugin,
 )
 from seq2see.settings.columns import OutputColumn
 from seq2see.settings.plugins import check_subclass, constructor_values, settings_from_constructor
@@ -112,7 +112,7 @@ class DecoderSettings(Settings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if not {recipe.output.kind, recipe.output.measured_as}.intersection(self.writes):
-            allowed = f"{', '.join(writers_of(recipe.output))}, {OR_PLUGIN}"
+            allowed = or_plugin(writers_of(recipe.output))
             message = f"{self.kind} cannot write an output of kind {recipe.output.kind}; allowed: {allowed}"
             yield Problem(f"{path}.kind", message, "decoder-kind")
         yield from self._check_summaries(recipe, path)

@@ -14,6 +14,7 @@ from seq2see.cells import CellSettings
 from seq2see.data.batches import Frames
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
+from seq2see.errors import counted
 from seq2see.memory import Layout, LayoutKind, Places
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers
@@ -37,9 +38,8 @@ class PyramidalEncoderSettings(CellSettings, EncoderSettings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if self.halvings > self.layers and path in recipe.read_by:
-            message = (
-                f"{self.halvings} in {self.layers} layers, each of which halves once; allowed: at most {self.layers}"
-            )
+            layers = counted(self.layers, "layer")
+            message = f"{self.halvings} in {layers}, each of which halves once; allowed: at most {self.layers}"
             yield Problem(f"{path}.halvings", message, "halvings")
 
 
@@ -94,7 +94,8 @@ class PyramidalEncoder(Encoder):
         cell, halvings = settings.cell, settings.halvings
         directions = "in both directions" if settings.bidirectional else "from left to right"
         layers = f"{settings.layers} layers" if settings.layers > 1 else "one layer"
-        lines = [f"{layers} of {cell} of size {settings.size}, {directions}, one place for {1 << halvings} frames"]
+        every = "each frame" if not halvings else f"{1 << halvings} frames"
+        lines = [f"{layers} of {cell} of size {settings.size}, {directions}, one place for {every}"]
         if halvings:
             which = f"layers 1 to {halvings}" if halvings > 1 else "layer 1"
             lines.append(

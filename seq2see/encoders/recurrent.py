@@ -19,7 +19,7 @@ from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import nearest
 from seq2see.memory import EncoderMap, Layout, Places
 from seq2see.registry import Problem
-from seq2see.settings.base import OR_PLUGIN
+from seq2see.settings.base import or_plugin
 from seq2see.settings.columns import EncoderSettings
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RecurrentEncoderSettings(CellSettings, EncoderSettings):
         reason = f"unknown score '{score}'{nearest(score, allowed)}"
         if score in scores:
             reason = f"{score} goes by where places lie, and here they are still being written"
-        message = f"{reason}; allowed: {', '.join(allowed)}, {OR_PLUGIN}"
+        message = f"{reason}; allowed: {or_plugin(allowed)}"
         yield Problem(f"{path}.self_attention", message, "self-attention-score")
 
 

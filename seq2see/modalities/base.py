@@ -167,12 +167,14 @@ class Field(ABC):
     each value, then `settle`. Several fields are built together, in the same passes, by `Fields.build`.
 
     Settings: the class of its settings; elements: what a list may hold that is given instead of a text, None where
-    only text is allowed; unusable: what reports call values for which `problem` gives a reason.
+    only text is allowed; unusable: what reports call values for which `problem` gives a reason; example: a value as a
+    user writes it, for documentation, empty where any text will do.
     """
 
     Settings: ClassVar[type[ColumnSettings]]
     elements: ClassVar[Elements | None] = None
     unusable: ClassVar[str] = ""
+    example: ClassVar[str] = ""
     vocabulary: Vocabulary
     """Of fields that have symbols or names; `size` is 0 for those that have none."""
 

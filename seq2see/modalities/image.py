@@ -153,6 +153,7 @@ class ImageField(MediaField):
     """Files that Pillow reads."""
 
     Settings: ClassVar[type[ColumnSettings]] = ImageInput
+    example: ClassVar[str] = "picture.png"
     hidden_parts: ClassVar[tuple[str, ...]] = ("",)
     settings: ImageInput
 

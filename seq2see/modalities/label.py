@@ -104,6 +104,10 @@ class LabelField(Output):
     def stated_size(self) -> int | None:
         return len((FORWARD, BACKWARD)) if self.settings.made else None
 
+    @property
+    def counted(self) -> str:
+        return "labels"
+
     def observe(self, value: str) -> None:
         self._counts[_name(value)] += 1
 

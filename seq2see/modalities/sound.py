@@ -278,6 +278,7 @@ class SoundField(MediaField):
     """Files that libsndfile reads, as frames of log-mel energies."""
 
     Settings: ClassVar[type[ColumnSettings]] = SoundInput
+    example: ClassVar[str] = "speech.wav"
     hidden_parts: ClassVar[tuple[str, ...]] = ("",)
     settings: SoundInput
 

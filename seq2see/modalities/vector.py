@@ -158,6 +158,7 @@ class VectorField(Modality):
     Settings: ClassVar[type[ColumnSettings]] = VectorInput
     elements: ClassVar[Elements] = Elements("numbers", (int, float), {"type": "number"}, may_be_empty=False)
     unusable: ClassVar[str] = "numbers"
+    example: ClassVar[str] = "0.5 1.25 -3"
     settings: VectorInput | VectorOutput
 
     def __init__(self, settings: VectorInput | VectorOutput, *, output: bool = False):

@@ -145,6 +145,7 @@ class VideoField(MediaField):
     """Files that FFmpeg reads, as the frames that the settings choose."""
 
     Settings: ClassVar[type[ColumnSettings]] = VideoInput
+    example: ClassVar[str] = "clip.mp4"
     hidden_parts: ClassVar[tuple[str, ...]] = ("", "regions")
     settings: VideoInput
 

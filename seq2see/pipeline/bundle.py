@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.pretrained_vectors import read_vectors
 from seq2see.decoders.base import SymbolSettings
 from seq2see.embeddings import PretrainedSettings
-from seq2see.errors import Notice, UserError
+from seq2see.errors import MissingExtra, Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
 from seq2see.modalities.files import MediaField
@@ -112,7 +113,8 @@ class Bundle:
         try:
             fields = Fields.load(folder, recipe)
             _check_sizes(recipe, fields, path)
-            bundle = cls.create(recipe, fields, pretrained=False)
+            with _naming(folder / RECIPE):
+                bundle = cls.create(recipe, fields, pretrained=False)
         except UserError:
             raise
         except Exception:  # a recipe that only claims to be as it was saved: its rules tell what is wrong
@@ -184,12 +186,25 @@ def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
     if with_plugins(recipe):
         return
     try:
-        network = meta_network(recipe, vocabulary_sizes(recipe, fields))
+        with _naming(path.parent / RECIPE):
+            network = meta_network(recipe, vocabulary_sizes(recipe, fields))
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         load_recipe(path.parent / RECIPE, complete=True)  # a recipe that only claims to be as it was saved
         reason = str(error).partition("\n")[0]
         raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {reason}") from None
     check_header(path, network)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the name of a recipe's file before what the constructors of a network refuse: a recipe that only claims to be
+    as it was saved comes this far."""
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def vocabulary_sizes(recipe: Recipe, fields: Fields) -> dict[str, int]:

@@ -114,9 +114,7 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
     unknown = [name for name in owners if name not in known and recipe.sized_by_data(name)]
     lines = []
     if unknown:
-        lines.append(
-            f"{' and '.join(f'|{name}|' for name in unknown)}: {_counted(recipe, unknown)}, known once there is data"
-        )
+        lines.append(f"{_counted(recipe, unknown)}, known once there is data")
     limits = {name: size for name, size in known.items() if recipe.sized_by_data(name)}
     if limits:
         text = ", ".join(f"{name} {size:,}" for name, size in limits.items())
@@ -127,8 +125,11 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
 
 
 def _counted(recipe: Recipe, names: list[str]) -> str:
+    """What the sizes of fields count: `|series|: numbers of each step, |output|: labels`."""
     fields = unbuilt_fields(recipe)
-    return ", ".join(sorted({fields[name].counted for name in names}, reverse=True))
+    counted = dict.fromkeys(fields[name].counted for name in names)
+    alike = {what: [f"|{name}|" for name in names if fields[name].counted == what] for what in counted}
+    return ", ".join(f"{' and '.join(sizes)}: {what}" for what, sizes in alike.items())
 
 
 def _data(recipe: Recipe, sizes: Mapping[str, int], *, exact: bool) -> list[str]:

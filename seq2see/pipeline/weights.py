@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from seq2see.errors import UserError
-from seq2see.files import write_bytes
+from seq2see.files import shortened, write_bytes
 
 # ---------------- SHA-256 checksums of a model's files
 
@@ -124,9 +124,11 @@ def _read_checksums(path: Path) -> dict[str, str]:
         if path.stat().st_size > MAX_LIST:
             raise ValueError(f"larger than {MAX_LIST:,} bytes")
         stored: Any = json.loads(path.read_text("utf-8"))
+        if not isinstance(stored, dict) or not isinstance(stored.get("files"), dict):
+            raise ValueError(f"a mapping with the keys algorithm and files expected, got {shortened(stored)}")
         files = stored["files"]
-        if stored["algorithm"] != ALGORITHM:
-            raise ValueError(f"algorithm {str(stored['algorithm'])[:40]!r}; allowed: {ALGORITHM}")
+        if stored.get("algorithm") != ALGORITHM:
+            raise ValueError(f"algorithm {str(stored.get('algorithm'))[:40]!r}; allowed: {ALGORITHM}")
         if not all(isinstance(digest, str) and name == Path(name).name for name, digest in files.items()):
             raise ValueError("names of files with their checksums expected")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -245,8 +247,8 @@ def _check_shapes(expected: Mapping[str, Shape], stored: Mapping[str, Shape], *,
         )
         more = f"; and {len(unlike) - MAX_NAMED:,} more" if len(unlike) > MAX_NAMED else ""
         raise UserError(
-            f"{path}: {each}{more}, as recipe.yaml and the vocabularies beside it ask for: a size in the recipe, or "
-            "the vocabulary does not fit the weights"
+            f"{path}: {each}{more}, as recipe.yaml and the files beside it ask for: a size in the recipe, "
+            "the numbers of a column or a vocabulary does not fit the weights"
         )
 
 

@@ -16,10 +16,10 @@ from seq2see.recipe.resolve import class_of, fill_implied, usual_encoder
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
 from seq2see.settings.base import (
-    OR_PLUGIN,
     NameOf,
     is_settings,
     is_union,
+    or_plugin,
     settings_in,
     type_text,
     without_none,
@@ -134,7 +134,7 @@ def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) ->
     parent = reduce(Spot.inside, location[:-1], Spot(complete))
     if kind == "missing" and isinstance(location[-1], str):  # otherwise the end of a list, which is too short
         spot = parent.inside(location[-1])
-        return Problem(str(spot), f"has to be given: {type_text(spot.annotation)}", "missing")
+        return Problem(str(spot), f"has to be given: {type_text(spot.annotation, article=True)}", "missing")
     spot = parent if kind == "missing" else parent.inside(location[-1])
     return _wrong_value(error, spot, raw)
 
@@ -143,16 +143,14 @@ def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> Problem:
     kind, value, annotation, path = error["type"], error["input"], spot.annotation, str(spot)
     names = next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NameOf)), None)
     if names is not None:
-        return Problem(path, _not_allowed(_found(raw, spot.path, value), [*names.words, OR_PLUGIN]), "kind")
+        return Problem(path, _not_allowed(_found(raw, spot.path, value), names.words, plugins=True), "kind")
     if kind == "literal_error" and not is_union(annotation):
         return Problem(path, _not_allowed(value, [str(word) for word in get_args(annotation)]), "value")
     if is_union(annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
         got = shortened(_found(raw, spot.path, value))
-        return Problem(path, f"should be {type_text(annotation)}, got {got}", "type")
+        return Problem(path, f"should be {type_text(annotation, article=True)}, got {got}", "type")
     if kind.endswith("_parsing") or kind == "int_from_float":
-        words = type_text(annotation)
-        article = "" if words == type_text(bool) else "a "
-        return Problem(path, f"should be {article}{words}, got {shortened(value)}", "type")
+        return Problem(path, f"should be {type_text(annotation, article=True)}, got {shortened(value)}", "type")
     message = str(error["msg"]).replace("Input should be", "should be")
     return Problem(path, f"{message}, got {shortened(value)}", "value")
 
@@ -186,6 +184,7 @@ def _keys_of(settings: Mapping[str, Any]) -> list[str]:
     return EncoderSettings.choose({**own, "kind": kind})[0].known_keys() if kind in ENCODERS else []
 
 
-def _not_allowed(value: Any, allowed: list[str]) -> str:
+def _not_allowed(value: Any, allowed: list[str], *, plugins: bool = False) -> str:
     hint = nearest(value, allowed) if isinstance(value, str) else ""
-    return f"{shortened(value)} is not allowed{hint}; allowed: {', '.join(allowed)}"
+    names = or_plugin(allowed) if plugins else ", ".join(allowed)
+    return f"{shortened(value)} is not allowed{hint}; allowed: {names}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from threading import Lock
@@ -56,7 +56,7 @@ Temperature = Annotated[float, Field(ge=1e-3, le=1e3)]
 """Energies divided by less would leave single precision, by more they would all be alike."""
 Scalar = bool | int | float | str
 
-OR_PLUGIN = "or one that --plugin brings"
+PLUGIN_NAME = "one that --plugin brings"
 
 
 class Parts:
@@ -324,30 +324,42 @@ WORDS: dict[Any, tuple[str, str]] = {
 }
 
 
-def type_text(annotation: Any, *, several: bool = False) -> str:
-    """A type in words: what is allowed there.
+def type_text(annotation: Any, *, several: bool = False, article: bool = False) -> str:
+    """A type in words: what is allowed there; article: with its article, for sentences.
 
     >>> type_text(str | list[str]), type_text(Literal["keep", "lower"]), type_text(dict[str, float])
     ('text or list of texts', 'keep or lower', 'mapping of texts to numbers')
+    >>> type_text(str | list[str], article=True), type_text(bool, article=True)
+    ('a text or a list of texts', 'true or false')
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
+    a = "a " if article and not several else ""
     if origin is Annotated:
         name = next((mark for mark in arguments[1:] if isinstance(mark, NameOf)), None)
         if name is not None:
-            return f"{', '.join(name.words)}, {OR_PLUGIN}"
+            return or_plugin(name.words)
         limits = (limit for field in arguments[1:] for limit in getattr(field, "metadata", ()))
-        return type_text(arguments[0], several=several) + bounds(limits)
+        return type_text(arguments[0], several=several, article=article) + bounds(limits)
     if origin is Literal or is_union(annotation):
-        return any_of(_choices(annotation, several=several))
+        return any_of(_choices(annotation, several=several, article=article))
     if origin is list:
-        return f"list of {type_text(arguments[0], several=True)}"
+        return f"{a}list of {type_text(arguments[0], several=True)}"
     if origin is tuple:
-        return f"list of {len(arguments)} {type_text(arguments[0], several=True)}"
+        return f"{a}list of {len(arguments)} {type_text(arguments[0], several=True)}"
     if origin is dict:
-        return f"mapping of {type_text(arguments[0], several=True)} to {type_text(arguments[1], several=True)}"
+        return f"{a}mapping of {type_text(arguments[0], several=True)} to {type_text(arguments[1], several=True)}"
     if is_settings(annotation):
-        return "mappings of keys" if several else "mapping of keys"
-    return WORDS[annotation][several]
+        return "mappings of keys" if several else f"{a}mapping of keys"
+    return ("" if annotation is bool else a) + WORDS[annotation][several]
+
+
+def or_plugin(words: Sequence[str]) -> str:
+    """Names that are allowed, and those of plug-ins.
+
+    >>> or_plugin(["gru", "lstm"]), or_plugin([])
+    ('gru, lstm, or one that --plugin brings', 'one that --plugin brings')
+    """
+    return ", ".join([*words, f"or {PLUGIN_NAME}"]) if words else PLUGIN_NAME
 
 
 def bounds(limits: Iterable[Any]) -> str:
@@ -358,14 +370,14 @@ def bounds(limits: Iterable[Any]) -> str:
     return f" {', '.join(texts)}" if texts else ""
 
 
-def _choices(annotation: Any, *, several: bool = False) -> list[str]:
+def _choices(annotation: Any, *, several: bool = False, article: bool = False) -> list[str]:
     """The words of a literal, the types of a union (without the None that stands for not given), each once."""
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]
     if is_union(annotation):
         types_ = [kind for kind in get_args(annotation) if kind is not type(None)]
-        return list(dict.fromkeys(word for kind in types_ for word in _choices(kind, several=several)))
-    return [type_text(annotation, several=several)]
+        return list(dict.fromkeys(word for kind in types_ for word in _choices(kind, several=several, article=article)))
+    return [type_text(annotation, several=several, article=article)]
 
 
 def any_of(words: list[str]) -> str:

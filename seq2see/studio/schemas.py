@@ -240,4 +240,5 @@ def _describe_problem(error: Mapping[str, Any]) -> str:
     if error["type"] == "missing":
         return f"{path}: missing"
     message = str(error["msg"]).replace("Input should be", "should be").replace("valid ", "")
+    message = message.replace("a integer", "an integer")
     return f"{path}: {message}, got {shortened(error['input'])}"

@@ -405,6 +405,8 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
     names = list(recipe.inputs) or [OUTPUT]
     split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
     if not split.dev_rows:
+        if split.rows == 1:
+            raise UserError("the table has one row, and none is left to set aside for dev; give more rows, or --dev")
         raise UserError(
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"

@@ -38,6 +38,11 @@ def test_every_halving_halves(layers: int, halvings: int, places: int) -> None:
     assert made.places.layout.kind == "frames"
 
 
+def test_places_that_are_frames_are_called_so() -> None:
+    assert "one place for each frame" in encoder(layers=1, halvings=0).equations()[0]
+    assert "one place for 4 frames" in encoder(layers=2, halvings=2).equations()[0]
+
+
 def test_the_equations_step_by_step() -> None:
     made = encoder(bidirectional=False)
     x = torch.randn(1, 7, 3)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,7 +17,7 @@ import seq2see
 from seq2see.api import Model
 from seq2see.errors import Notice, UserError
 from seq2see.pipeline.bundle import WEIGHTS
-from seq2see.pipeline.weights import CHECKSUMS, read_tensors, write_bytes
+from seq2see.pipeline.weights import CHECKSUMS, read_tensors, write_bytes, write_checksums
 from seq2see.recipe import FORMAT, load_recipe
 
 
@@ -89,7 +90,19 @@ def test_the_recipe_may_be_edited_and_this_is_said(folder: Path) -> None:
 )
 def test_damaged_checksums_are_named(folder: Path, content: str) -> None:
     (folder / CHECKSUMS).write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=r"checksums\.json: damaged"):
+    with pytest.raises(UserError, match=r"checksums\.json: damaged: (?!list indices|'\w+';)"):
+        seq2see.load(folder)
+
+
+@pytest.mark.parametrize(("setting", "forged"), [("over", ["elsewhere"]), ("heads", 7)])
+def test_a_forged_recipe_of_which_no_network_can_be_built_is_named(folder: Path, setting: str, forged: Any) -> None:
+    path = folder / "recipe.yaml"
+    record = yaml.safe_load(path.read_text("utf-8"))
+    record["attention"][setting] = forged
+    path.write_text(yaml.safe_dump(record, sort_keys=False), encoding="utf-8")
+    listed = json.loads((folder / CHECKSUMS).read_text("utf-8"))["files"]
+    write_checksums(folder, [folder / name for name in listed])
+    with pytest.raises(UserError, match=rf"recipe\.yaml: attention\.{setting}: "):
         seq2see.load(folder)
 
 

@@ -42,7 +42,7 @@ SPELLER = {"model": "speller", "input": "face"}
             "rows[1]",
         ),
         ("predict", {**SPELLER, "baem": 3}, 422, "unknown key 'baem' (did you mean 'beam'?); allowed: model, input"),
-        ("predict", {**SPELLER, "beam": "3"}, 422, "beam: should be a integer, got '3'"),
+        ("predict", {**SPELLER, "beam": "3"}, 422, "beam: should be an integer, got '3'"),
         ("predict", {**SPELLER, "beam": 65}, 422, "beam: should be less than or equal to 64, got 65"),
         ("predict", {**SPELLER, "temperature": 2.0}, 409, "temperature 2.0 shapes what is drawn: set sample"),
         ("predict", {**SPELLER, "seed": 2}, 409, "seed: no meaning without sample"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seq2see.errors import UserError
 from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.recipe import load_recipe
 from seq2see.training import dataset
@@ -102,3 +103,10 @@ def test_a_first_line_taken_for_names_nobody_asked_for_is_told_of(tmp_path: Path
     assert beside_dev(read_corpus(load_recipe(ROWS), table, dev=table).notes) == [wanted]
     named = read_corpus(load_recipe(ROWS), table, dev=table, columns=["dog", "Hund"])
     assert beside_dev(named.notes) == []
+
+
+def test_a_table_of_one_row_is_called_so(tmp_path: Path) -> None:
+    table = tmp_path / "one.tsv"
+    table.write_text("source\toutput\na\tb\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the table has one row"):
+        read_corpus(load_recipe({"inputs": {"source": {}}}), table)
