@@ -51,7 +51,7 @@ from seq2see.modalities.base import (
 )
 from seq2see.modalities.files import FileField, decoded
 from seq2see.modalities.image import pixels_preview
-from seq2see.modalities.vector import FARTHEST, NUMBERS, numbers_of
+from seq2see.modalities.vector import FARTHEST, NUMBERS, TOO_FAR, numbers_of
 from seq2see.settings.columns import ColumnSettings
 
 MOST_HIDDEN = 4
@@ -100,6 +100,7 @@ class SeriesColumn(Field):
         "numbers, or of lists of them", (int, float, list, type(None)), SCHEMA, may_be_empty=False
     )
     unusable: ClassVar[str] = "numbers"
+    example: ClassVar[str] = "1.2 5.1; 1.4 4.8"
     settings: Any
 
     def __init__(self, settings: Any, *, output: bool = False):
@@ -146,17 +147,33 @@ class SeriesColumn(Field):
     def from_columns(self, cells: Sequence[Any]) -> str:
         return write_series(series_of_columns(cells))
 
+    @property
+    def required_numbers(self) -> int:
+        return self.channels
+
     # --- Building
 
     def problem(self, value: str) -> str | None:
         """Why a value cannot be used; a SettingError where `names` do not fit the first value."""
         try:
-            self._accept(self._shortened(value))
+            series = self._shortened(value)
+            self._accept(series)
+            self._check_range(series)
         except SettingError:
             raise
         except UserError as error:
             return str(error)
         return None
+
+    def _check_range(self, series: Series) -> None:
+        """Numbers that a model has an answer for, once it is known what it was trained on."""
+        if not self.settled or self.output:
+            return
+        far = np.argwhere(np.abs(self._normalised(series.values)) > FARTHEST)
+        if len(far):
+            step, channel = (int(number) for number in far[0])
+            number = f"step {step + 1}, channel {channel + 1} is {series.values[step, channel]:.7g}"
+            raise UserError(f"{number}, {TOO_FAR}")
 
     def _accept(self, series: Series) -> None:
         """Every further value has to be of the same size."""
@@ -293,10 +310,7 @@ class SeriesField(SeriesColumn, Modality):
         """Values as they are; steps are named by their time stamps, or by their number from 0."""
         read = [self._frames(self._stored(np.array(example.ids, dtype=np.int32))) for example in examples]
         if any(not bool((frames.abs() <= FARTHEST).all()) for frames in read):
-            raise UserError(
-                f"numbers that are more than {FARTHEST:g} deviations from those the model was trained on; it has no "
-                "answer for them"
-            )
+            raise UserError(f"a number is {TOO_FAR}")
         return replace(self._padded(read), names=[example.symbols for example in examples])
 
     def _stored(self, bits: NDArray[np.int32]) -> Values:

@@ -777,3 +777,13 @@ def test_a_stretch_is_hidden_by_the_mean_of_each_channel() -> None:
 
 def test_defaults_change_nothing_at_random() -> None:
     assert SeriesAugmentSettings() == SeriesInput().augment
+
+
+def test_a_number_too_far_away_is_a_bad_row_with_its_place() -> None:
+    field = SeriesField(SeriesInput())
+    field.build(["1 2; 2 3; 3 1"])
+    assert field.required_numbers == 2
+    reason = field.problem("1 2; 3e38 1")
+    assert reason is not None
+    assert "step 2, channel 1" in reason
+    assert field.problem("1 2; 4 1") is None
