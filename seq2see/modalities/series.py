@@ -167,7 +167,7 @@ class SeriesColumn(Field):
 
     def _check_range(self, series: Series) -> None:
         """Numbers that a model has an answer for, once it is known what it was trained on."""
-        if not self.settled or self.output:
+        if not self.settled or self.output or self.settings.normalise == "series":
             return
         far = np.argwhere(np.abs(self._normalised(series.values)) > FARTHEST)
         if len(far):
