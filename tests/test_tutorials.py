@@ -32,6 +32,9 @@ def words_of(line: str) -> list[str]:
     for option, value in QUICK.items():
         if option in words:
             words[words.index(option) + 1] = value
+    for number, word in enumerate(words):
+        if words[number - 1] == "--vary":
+            words[number] = ",".join(word.split(",")[:2])  # a comparison of two is enough here
     return [*program, *words[1:]]
 
 

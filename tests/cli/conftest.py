@@ -14,11 +14,14 @@ import pytest
 import yaml
 
 from seq2see import api
-from seq2see.attention import scores
+from seq2see.attention import choices, normalisers, scopes, scores
+from seq2see.cells import cells
 from seq2see.cli import main
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
-from seq2see.settings.columns import ENCODERS
+from seq2see.evaluation import METRICS
+from seq2see.modalities import inputs, outputs
+from seq2see.registry import Registry
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
@@ -66,14 +69,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of one's own; what a plug-in registers is forgotten with it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    tables: list[dict[str, Any]] = [
-        scores._kinds,
-        encoders._kinds,
-        decoders._kinds,
-        scores.settings,
-        ENCODERS,
-        decoders.settings,
-    ]
+    registries: list[Registry[Any]] = [scores, scopes, normalisers, choices, cells, encoders, decoders]
+    registries += [inputs, outputs, METRICS]
+    tables = [table for registry in registries for table in (registry._kinds, registry.settings)]
     known, loaded = [dict(table) for table in tables], set(sys.modules)
     yield tmp_path
     for table, before in zip(tables, known, strict=True):
