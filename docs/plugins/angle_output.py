@@ -26,8 +26,7 @@ class AngleOutput(OutputColumn):
 class Angle(NumericOutput):
     """Angles as points of the circle."""
 
-    Settings = AngleOutput
-    size = 2
+    Settings, size = AngleOutput, 2
 
     def problem(self, value):  # why a cell of the table cannot be used
         try:
