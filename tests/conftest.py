@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ SHAPED_PACKAGES = [
 ]
 shapes.install(SHAPED_PACKAGES)
 
+from tests.commands import Commands, own_folder  # noqa: E402 - the hook comes first
+
 # Workers share the machine's cores, and sums over several threads do not always round alike.
 torch.set_num_threads(1)
 
@@ -45,6 +48,18 @@ def _same_seed() -> None:
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - what a library draws from the old generator has to repeat too
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Commands:
+    """Call the command line in this process."""
+    return Commands(capsys)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of one's own; what a plug-in registers is forgotten with it."""
+    yield from own_folder(tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="session")

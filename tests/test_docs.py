@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +14,7 @@ import pytest
 from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import load_recipe, shipped
+from tests.commands import Commands
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = (PROJECT / "README.md").read_text("utf-8")
@@ -51,29 +51,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_commands_of_the_front_page_run(folder: Path) -> None:
+@pytest.mark.filterwarnings("error::seq2see.errors.Notice")
+def test_the_commands_of_the_front_page_run(folder: Path, here: Path, call: Commands) -> None:
+    shutil.copytree(folder, here, dirs_exist_ok=True)
     commands = [line for block in blocks("") for line in block.splitlines() if "seq2see " in line]
     assert len(commands) >= 4
     for command in commands:
-        words = shlex.split(command, comments=True)
-        assert words[0] == ".venv/bin/seq2see"
-        done = subprocess.run(
-            [sys.executable, "-m", "seq2see", *words[1:]], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-        assert "trained on" not in done.stderr, command
-    assert (folder / "india.png").stat().st_size > 1000
-    assert "prediction" in (folder / "answers.csv").read_text("utf-8").splitlines()[0]
+        program, *words = shlex.split(command, comments=True)
+        assert program == ".venv/bin/seq2see"
+        done = call(*words, *["--updates", "30"] * (words[0] == "train"))
+        assert done.code == 0, f"{command}\n{done.err}"
+    assert (here / "india.png").stat().st_size > 1000
+    assert "prediction" in (here / "answers.csv").read_text("utf-8").splitlines()[0]
 
 
-def test_the_python_of_the_front_page_runs(folder: Path) -> None:
+@pytest.mark.filterwarnings("error::seq2see.errors.Notice")
+def test_the_python_of_the_front_page_runs(folder: Path, here: Path, call: Commands) -> None:
+    shutil.copytree(folder, here, dirs_exist_ok=True)
     (snippet,) = blocks("python")
     assert len([line for line in snippet.splitlines() if line.strip()]) <= 12
-    (folder / "snippet.py").write_text(snippet, encoding="utf-8")
-    done = subprocess.run([sys.executable, "snippet.py"], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "trained on" not in done.stderr
-    assert (folder / "names-model" / "model.safetensors").is_file()
+    (here / "snippet.py").write_text(snippet, encoding="utf-8")
+    call.script(here / "snippet.py")
+    assert (here / "names-model" / "model.safetensors").is_file()
 
 
 def test_the_make_targets_of_the_front_page_exist() -> None:

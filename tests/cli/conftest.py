@@ -1,12 +1,11 @@
-"""Small models of every kind, each trained once for all tests, and the command line called in this process."""
+"""Small models of every kind, each trained once for all tests."""
 
 from __future__ import annotations
 
 import io
 import random
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,6 @@ import pytest
 import yaml
 
 from seq2see import api
-from seq2see.attention import choices, normalisers, scopes, scores
-from seq2see.cells import cells
-from seq2see.cli import main
-from seq2see.decoders import decoders
-from seq2see.encoders import encoders
-from seq2see.evaluation import METRICS
-from seq2see.modalities import inputs, outputs
-from seq2see.registry import Registry
 
 SMALL = {
     "encoder": {"size": 12, "embedding": {"size": 8}},
@@ -32,54 +23,10 @@ SMALL = {
 }
 
 
-@dataclass
-class Run:
-    """What a call of the command line left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
-    """Call the command line in this process."""
-
-    def run(*arguments: object) -> Run:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Run(int(left.value.code or 0), said.out, said.err)
-
-    return run
-
-
 @pytest.fixture
 def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Put text on standard input."""
     return lambda text: monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of one's own; what a plug-in registers is forgotten with it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    registries: list[Registry[Any]] = [scores, scopes, normalisers, choices, cells, encoders, decoders]
-    registries += [inputs, outputs, METRICS]
-    tables = [table for registry in registries for table in (registry._kinds, registry.settings)]
-    known, loaded = [dict(table) for table in tables], set(sys.modules)
-    yield tmp_path
-    for table, before in zip(tables, known, strict=True):
-        table.clear()
-        table.update(before)
-    for module in set(sys.modules) - loaded:
-        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[module]
 
 
 @pytest.fixture(scope="session")

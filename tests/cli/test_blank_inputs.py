@@ -12,7 +12,7 @@ from PIL import Image
 
 import seq2see
 from seq2see.errors import Notice, UserError
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

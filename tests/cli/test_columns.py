@@ -11,7 +11,7 @@ import pytest
 
 from seq2see import api
 from seq2see.recipe import load_recipe
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 WORDS = [a + b + c for a in "abcd" for b in "ab" for c in "abcd"]

@@ -15,7 +15,7 @@ from seq2see.cli import demo
 from seq2see.cli.demo import Entry, entries, held_out, write_index
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import read_corpus
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

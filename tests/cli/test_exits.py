@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seq2see.cli import tasks
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

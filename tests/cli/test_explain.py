@@ -18,7 +18,7 @@ from seq2see.data.batches import SOS
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

@@ -13,7 +13,8 @@ import pytest
 from seq2see import api
 from seq2see.cli.figure import KINDS, named_paths
 from seq2see.errors import UserError
-from tests.cli.conftest import Run, recipe
+from tests.cli.conftest import recipe
+from tests.commands import Run
 
 Call = Callable[..., Run]
 FORMATS = (".png", ".svg", ".html", ".json")

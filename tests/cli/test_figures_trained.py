@@ -12,7 +12,7 @@ import yaml
 
 from seq2see import api
 from seq2see.modalities.vector import written
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 FLAT = {

@@ -10,7 +10,8 @@ import pytest
 
 from seq2see import api
 from seq2see.errors import UserError
-from tests.cli.conftest import SMALL, SPELLING, Run, recipe
+from tests.cli.conftest import SMALL, SPELLING, recipe
+from tests.commands import Run
 
 Call = Callable[..., Run]
 NUMBERS = {

@@ -11,7 +11,7 @@ import pytest
 
 from seq2see import __version__
 from seq2see.cli.app import COMMANDS
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

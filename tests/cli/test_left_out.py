@@ -12,7 +12,8 @@ import seq2see
 from seq2see.errors import Notice
 from seq2see.recipe import left_out, load_recipe, shipped
 from seq2see.recipe.overrides import apply_overrides
-from tests.cli.conftest import Run, recipe
+from tests.cli.conftest import recipe
+from tests.commands import Run
 
 Call = Callable[..., Run]
 POINTING: dict[str, Any] = {

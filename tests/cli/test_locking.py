@@ -21,7 +21,7 @@ from seq2see import api
 from seq2see.cli import demo
 from seq2see.errors import UserError
 from seq2see.locking import FolderInUse, lock_folder
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.system.small import RecordingListener
 from tests.training import tiny
 

@@ -12,7 +12,7 @@ from matplotlib import font_manager
 
 import seq2see
 from seq2see.seeing.labels import BASE, Fonts
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

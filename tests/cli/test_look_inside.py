@@ -13,7 +13,8 @@ import yaml
 
 from seq2see import api
 from seq2see.errors import Notice
-from tests.cli.conftest import SMALL, Run
+from tests.cli.conftest import SMALL
+from tests.commands import Run
 
 Call = Callable[..., Run]
 LAYERS: dict[str, Any] = {"kind": "transformer", "size": 12, "layers": 2, "heads": 3, "feedforward": 8}

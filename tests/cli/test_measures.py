@@ -10,7 +10,7 @@ import pytest
 
 import seq2see
 from seq2see.cli.parser import print_json
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

@@ -15,8 +15,8 @@ from seq2see.recipe import load_recipe
 from seq2see.settings.columns import ENCODERS
 from seq2see.training.checkpoints import Sources
 from seq2see.training.comparing import fingerprint
-from tests.cli.conftest import Run
 from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

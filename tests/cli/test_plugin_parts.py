@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 FILES = sorted((Path(__file__).parents[2] / "docs" / "plugins").glob("*.py"))

@@ -16,7 +16,7 @@ from seq2see.cli import inputs
 from seq2see.cli.app import exit_code
 from seq2see.errors import Notice
 from seq2see.progress import Meter
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

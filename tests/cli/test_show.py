@@ -24,7 +24,7 @@ from seq2see.pipeline.five_answers import (
     total_count,
 )
 from seq2see.recipe import Recipe, load_recipe, shipped
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.training import tiny
 
 Call = Callable[..., Run]

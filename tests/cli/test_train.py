@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 Call = Callable[..., Run]
 

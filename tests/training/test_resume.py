@@ -21,10 +21,7 @@ from seq2see.training.checkpoints import Checkpoint
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, weights, words
 
-DEFAULT_INTERVAL = 1000
-UPDATES = 1100
-KILLED_AFTER = 1040
-NEVER = 10**9
+INTERVAL, UPDATES, KILLED_AFTER = 60, 75, 70
 
 KILLED = """
 import json, os, signal, sys
@@ -73,16 +70,17 @@ def untimed(line: dict[str, Any]) -> dict[str, Any]:
 def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_path: Path, kind: str) -> None:
     if kind == "rows":
         data = words(tmp_path / "words.tsv")
-        recipe = with_training(ROWS, updates=UPDATES, report_every=250, average=2, scheduled_sampling=0.5)
+        recipe = with_training(ROWS, average=2, scheduled_sampling=0.5)
     else:
         data = text(tmp_path / "text.txt")
-        recipe = with_training(TEXT, updates=UPDATES, report_every=250)
-    run_until_signal(recipe, data, tmp_path / "whole", after=NEVER, number=signal.SIGKILL)
+        recipe = TEXT
+    recipe = with_training(recipe, updates=UPDATES, report_every=25, checkpoint_every=INTERVAL)
+    run(recipe, data, tmp_path / "whole")
 
     folder = tmp_path / "killed"
     code, _ = run_until_signal(recipe, data, folder, after=KILLED_AFTER, number=signal.SIGKILL)
     assert code == -signal.SIGKILL
-    assert last_checkpoint(folder).state.updates == DEFAULT_INTERVAL
+    assert last_checkpoint(folder).state.updates == INTERVAL
     run(recipe, None, folder, resume=True)
 
     assert same(weights(folder), weights(tmp_path / "whole"))
@@ -95,7 +93,7 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     assert bool(resumed.carried) == (kind == "stream")
     assert [untimed(line) for line in journal(folder)] == [untimed(line) for line in journal(tmp_path / "whole")]
     reports = [line["update"] for line in journal(folder) if not line["averaged"]]
-    assert reports == [250, 500, 750, 1000, 1100]
+    assert reports == [25, 50, 75]
 
 
 @pytest.mark.parametrize("kind", ["rows", "stream"])
