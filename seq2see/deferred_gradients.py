@@ -80,13 +80,13 @@ class DeferredProduct:
         if key not in self.weights:
             inputs: list[Tensor] = []
             slots: Tensor = _Slots.apply(weight, inputs, len(x), self.steps)
-            self.weights[key] = _autocast(weight.detach()), inputs, iter(slots.unbind(1))
+            self.weights[key] = autocast_to(weight.detach()), inputs, iter(slots.unbind(1))
         fixed, inputs, free = self.weights[key]
         inputs.append(x.detach())
         return torch.addmm(next(free), x, fixed.t())
 
 
-def _autocast(weight: Tensor) -> Tensor:
+def autocast_to(weight: Tensor) -> Tensor:
     """The weight at autocast's precision where that is enabled: converted once, not at every step."""
     device = weight.device.type
     return weight.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else weight
@@ -98,7 +98,7 @@ class _Slots(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, inputs: list[Tensor], rows: int, steps: int) -> Tensor:
         ctx.inputs = inputs
-        ctx.working, ctx.dtype = _autocast(weight[:0]).dtype, weight.dtype
+        ctx.working, ctx.dtype = autocast_to(weight[:0]).dtype, weight.dtype
         return weight.new_zeros(rows, steps, weight.shape[0])
 
     @staticmethod

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout, embedding, one_hot
+from torch.nn.functional import embedding, one_hot
 
+from seq2see.dropout import dropout
 from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
 
 

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import dropout
 
 from seq2see.attention import AttentionSettings
 from seq2see.decoders.base import (
@@ -25,6 +24,7 @@ from seq2see.decoders.base import (
 )
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
+from seq2see.dropout import dropout
 from seq2see.memory import Memory
 
 

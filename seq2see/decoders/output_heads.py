@@ -10,10 +10,12 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, dropout, linear, logsigmoid, pad
+from torch.nn.functional import cross_entropy, linear, logsigmoid, pad
 
 from seq2see.data.batches import UNK
+from seq2see.decoders.cross_entropy import linear_cross_entropy
 from seq2see.decoders.records import Ready, Step
+from seq2see.dropout import dropout
 from seq2see.encoders.dense import ACTIVATIONS
 from seq2see.memory import Copyable
 from seq2see.symbols import Symbol, Symbols, default_symbols
@@ -118,9 +120,13 @@ class SoftmaxHead(Head):
         return f"softmax({'E' if self.tied else 'V'} {readout} + c)"
 
     def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
-        if self.W_o is not None:
-            features = dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)
-        return linear(features, self.V, self.c)
+        return linear(self._read_out(features), self.V, self.c)
+
+    def _read_out(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows width"]:
+        """What V is multiplied with."""
+        if self.W_o is None:
+            return features
+        return dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
         return torch.log_softmax(self.logits(step.features).float(), dim=-1)
@@ -142,13 +148,11 @@ class SoftmaxHead(Head):
         weights: Float[Tensor, " symbols"] | None = None,
     ) -> Float[Tensor, ""]:
         """-sum log P of the real targets; padding is dropped before the product with V."""
-        return cross_entropy(
-            self.logits(step.features[mask]).float(),
-            targets[mask],
-            weight=weights,
-            label_smoothing=smoothing,
-            reduction="sum",
-        )
+        features, chosen = step.features[mask], targets[mask]
+        if weights is None:
+            return linear_cross_entropy(self._read_out(features), self.V, self.c, chosen, smoothing=smoothing)
+        logits = self.logits(features).float()
+        return cross_entropy(logits, chosen, weight=weights, label_smoothing=smoothing, reduction="sum")
 
 
 LEAST = 1e-30

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import dropout
 
 from seq2see.attention import AttentionSettings
 from seq2see.decoders.base import AnswerSettings, Conditions, decoders, joined_size
 from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import DecoderEquations, Ready, State, Step
+from seq2see.dropout import dropout
 from seq2see.encoders import Dense
 from seq2see.encoders.convolutional import ConvolutionalEncoderSettings
 from seq2see.encoders.dense import DenseEncoderSettings

@@ -10,9 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
-from seq2see.attention import AttentionSettings
+from seq2see.attention import Attention, AttentionSettings, Look
 from seq2see.cells import Cell, CellSettings, CellState, build_cell
 from seq2see.decoders.base import (
     Conditions,
@@ -28,8 +27,10 @@ from seq2see.decoders.base import (
     joined_size,
 )
 from seq2see.decoders.cross_attention import Context, CrossAttention
+from seq2see.decoders.fused_loop import LoopKind, loop_kind, run_loop
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, stack, top_output
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
+from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
@@ -77,6 +78,7 @@ class RecurrentDecoder(Decoder):
         self.layers = nn.ModuleList(
             build_cell(single, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
         )
+        self.loop = loop_kind(self.cells, list(self.looking.over.values()), current=self.current)
         self.start = InitialState(
             conditions.start,
             size=settings.size,
@@ -148,6 +150,8 @@ class RecurrentDecoder(Decoder):
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)[:, None]
+        if self.loop is not None and state.width == 1 and tokens.shape[1]:
+            return self._teach_fused(self.loop, ready, state, projected, embedded)
         product = DeferredProduct(tokens.shape[1])
         outputs: list[Tensor] = []
         looks: list[Context] = []
@@ -157,6 +161,23 @@ class RecurrentDecoder(Decoder):
             looks.append(context.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
         return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
+
+    def _teach_fused(
+        self,
+        kind: LoopKind,
+        ready: Ready,
+        state: State,
+        projected: Float[Tensor, "rows steps gates"],
+        embedded: Float[Tensor, "rows steps size"],
+    ) -> Step:
+        """All steps as one function, for the decoders it knows."""
+        (name, prepared), (_, attention) = next(iter(ready.looks.items())), next(iter(self.looking.over.items()))
+        assert isinstance(attention, Attention)
+        done = run_loop(kind, self.first, attention, prepared, projected, state.cells[0], state.context)
+        look = Look(done.contexts, done.weights, None, prepared.mask.shape[1])
+        last = done.contexts[:, -1] if state.context is not None else None
+        after = replace(state, cells=[done.state], position=state.position + projected.shape[1], context=last)
+        return Step(after, self._features(done.outputs, done.contexts, embedded), {name: look})
 
     def _advance(
         self,

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout, pad
+from torch.nn.functional import pad
 
 from seq2see.attention import AttentionSettings, HeadNumbers, Look, SelfAttention
 from seq2see.decoders.base import (
@@ -29,6 +29,7 @@ from seq2see.decoders.base import (
 )
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, layer_name, layered
+from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import TokenInput

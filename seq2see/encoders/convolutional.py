@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout, pad
+from torch.nn.functional import pad
 
 from seq2see.cells import CellSettings
 from seq2see.data.image_files import ImageInput
+from seq2see.dropout import dropout
 from seq2see.encoders.backbones import Backbone, BatchNorm, backbone_symbols, build_backbone, keep_statistics
 from seq2see.encoders.backbones.base import SMALL, SMALLEST, BackboneSettings, unknown_backbone
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders

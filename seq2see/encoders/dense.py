@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from seq2see.data.batches import Numbers
+from seq2see.dropout import dropout
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import numbered_symbols
 from seq2see.memory import Layout, Places

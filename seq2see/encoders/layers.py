@@ -9,11 +9,12 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import dropout, pad
+from torch.nn.functional import pad
 
 from seq2see.attention import IntraAttention
 from seq2see.cells import Cell, CellSettings, build_cell, flipped, last_real
 from seq2see.deferred_gradients import DeferredCache, DeferredProduct
+from seq2see.dropout import dropout
 from seq2see.symbols import Symbol, Symbols, prefixed, symbols_of
 
 

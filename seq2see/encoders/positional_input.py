@@ -7,8 +7,8 @@ import math
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
+from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.errors import UserError
 

@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Bool, Float, Int, Num
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout, pad
+from torch.nn.functional import pad
 
 from seq2see.data.batches import Frames, Sequences
 from seq2see.data.image_files import ImageInput
+from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from seq2see.attention import SelfAttention
 from seq2see.attention.self_attention import heads_problems
 from seq2see.cells import CellSettings
+from seq2see.dropout import dropout
 from seq2see.encoders.base import Encoded, Encoder
 from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
 from seq2see.encoders.positional_input import PositionalInput

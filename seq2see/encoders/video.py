@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d, dropout, relu
+from torch.nn.functional import adaptive_avg_pool2d, relu
 
 from seq2see.data.video_files import VideoInput
+from seq2see.dropout import dropout
 from seq2see.encoders.backbones import Backbone, backbone_symbols, build_backbone, keep_statistics
 from seq2see.encoders.backbones.base import SMALLEST, BackboneSettings, check_levels, halved, unknown_backbone
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders

@@ -1,0 +1,401 @@
+"""The loop over time of the common recurrent decoders as one function, with its gradient written by hand.
+
+Step by step autograd records some forty operations for every symbol of a target. Here the same computation needs half
+of them and keeps no graph; U s and W_q s are one product, and the gradients of all weights, and of the places, are one
+large product each after the loop. `RecurrentDecoder.teach` uses it for a GRU or LSTM of one layer with soft attention
+to all places of one input by one of the scores below; everything else goes step by step through the parts themselves.
+
+Inside, tensors are (steps, batch, ...), and "state k" is the state after k steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from seq2see.attention import Attention, Prepared
+from seq2see.attention.choices import Soft
+from seq2see.attention.normalisers import Softmax, masked_softmax
+from seq2see.attention.scopes import Global
+from seq2see.attention.scores import Additive, Dot, General, ScaledDot
+from seq2see.cells import GRU, LSTM, Cell, CellState
+from seq2see.deferred_gradients import autocast_to
+
+# --- Cells: one step forwards and backwards
+
+
+class CellLoop(Protocol):
+    """One step of a cell and its gradient; `saved` is whatever `backward` needs of `forward`."""
+
+    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
+        """The next state from W x + b (batch, gates), U s (batch, gates) and the state before."""
+
+    def backward(
+        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Write the gradients of W x + b and U s, and return those of the state before, but for the part of U s."""
+
+
+@dataclass
+class GruLoop:
+    """r, z = logistic(x + u); n = tanh(x_n + r * (u_n + bias)); s_t = n + z * (s - n)"""
+
+    bias: Tensor
+
+    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
+        (s,) = state
+        size = s.shape[1]
+        gates = torch.sigmoid(inputs[:, : 2 * size] + recurrent[:, : 2 * size])
+        r, z = gates[:, :size], gates[:, size:]
+        inner = recurrent[:, 2 * size :] + self.bias
+        n = torch.addcmul(inputs[:, 2 * size :], r, inner).tanh_()
+        return (torch.lerp(n, s, z),), (s, gates, inner, n)
+
+    def backward(
+        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
+    ) -> tuple[Tensor, ...]:
+        (grad,), (s, gates, inner, n) = grads, saved
+        size = s.shape[1]
+        r, z = gates[:, :size], gates[:, size:]
+        kept = grad * z
+        new = torch.ops.aten.tanh_backward(grad - kept, n)
+        from_gates = torch.cat([new * inner, grad * (s - n)], dim=1)
+        inputs[:, : 2 * size] = torch.ops.aten.sigmoid_backward(from_gates, gates)
+        inputs[:, 2 * size :] = new
+        recurrent[:, : 2 * size] = inputs[:, : 2 * size]
+        recurrent[:, 2 * size :] = new * r
+        return (kept,)
+
+
+@dataclass
+class LstmLoop:
+    """i, f, g, o = x + u; m_t = logistic(f) * m + logistic(i) * tanh(g); s_t = logistic(o) * tanh(m_t)"""
+
+    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
+        s, m = state
+        total = inputs + recurrent
+        first, g, o = total.split([2 * s.shape[1], s.shape[1], s.shape[1]], dim=1)
+        gates, g, o = torch.sigmoid(first), torch.tanh(g), torch.sigmoid(o)
+        i, f = gates.chunk(2, dim=1)
+        after = torch.addcmul(f * m, i, g)
+        squashed = torch.tanh(after)
+        return (o * squashed, after), (m, gates, g, o, squashed)
+
+    def backward(
+        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
+    ) -> tuple[Tensor, ...]:
+        (grad, memory), (m, gates, g, o, squashed) = grads, saved
+        size = m.shape[1]
+        i, f = gates.chunk(2, dim=1)
+        memory = memory + torch.ops.aten.tanh_backward(grad * o, squashed)
+        inputs[:, : 2 * size] = torch.ops.aten.sigmoid_backward(torch.cat([memory * g, memory * m], dim=1), gates)
+        inputs[:, 2 * size : 3 * size] = torch.ops.aten.tanh_backward(memory * i, g)
+        inputs[:, 3 * size :] = torch.ops.aten.sigmoid_backward(grad * squashed, o)
+        recurrent.copy_(inputs)
+        return (torch.zeros_like(grad), memory * f)
+
+
+# --- Scores: the energies of one query for each row, forwards and backwards
+
+
+class ScoreLoop(Protocol):
+    """Energies (batch, places) of a query and their gradient; gradients of keys and weights are collected."""
+
+    keys: Tensor
+
+    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The energies, and what `backward` needs."""
+
+    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+        """The gradient of the query."""
+
+    def gradients(self) -> tuple[Tensor, Tensor | None]:
+        """Those of the keys, and of v where there is one, summed over all steps of `backward`."""
+
+
+@dataclass
+class AdditiveLoop:
+    """e_j = v' tanh(q + k_j), q being W_q s"""
+
+    keys: Tensor
+    v: Tensor
+    grads: dict[str, Tensor] = field(default_factory=dict)
+
+    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        hidden = torch.add(self.keys, query[:, None].to(self.keys.dtype)).tanh_()
+        return torch.matmul(hidden, self.v.to(hidden.dtype)), (hidden,)
+
+    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+        (hidden,) = saved
+        grad = grad.to(hidden.dtype)
+        inner = torch.ops.aten.tanh_backward(grad[..., None] * self.v.to(hidden.dtype), hidden)
+        v = torch.mv(hidden.flatten(0, 1).t(), grad.flatten()).to(self.v.dtype)
+        if not self.grads:
+            self.grads = {"keys": inner.to(self.v.dtype), "v": v}
+        else:
+            self.grads["keys"].add_(inner)
+            self.grads["v"].add_(v)
+        query: Tensor = inner.sum(1)
+        return query
+
+    def gradients(self) -> tuple[Tensor, Tensor | None]:
+        return self.grads["keys"], self.grads["v"]
+
+
+@dataclass
+class DotLoop:
+    """e_j = scale q . k_j, q being s"""
+
+    keys: Float[Tensor, "batch places size"]
+    scale: float = 1.0
+    grads: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        query = query.to(self.keys.dtype)
+        return torch.bmm(self.keys, query[..., None]).squeeze(2) * self.scale, (query,)
+
+    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+        (query,) = saved
+        grad = (grad * self.scale).to(query.dtype)
+        self.grads.append((grad, query))
+        return torch.bmm(grad[:, None], self.keys).squeeze(1)
+
+    def gradients(self) -> tuple[Tensor, Tensor | None]:
+        grads, queries = (torch.stack(parts, dim=1) for parts in zip(*self.grads, strict=True))
+        return torch.bmm(grads.transpose(1, 2), queries), None
+
+
+# --- The whole loop
+
+
+@dataclass
+class LoopKind:
+    """What the loop needs to know beside its tensors. current: a look follows the step, and enters the next one."""
+
+    cell: type[GRU] | type[LSTM]
+    current: bool
+    scale: float = 1.0
+    temperature: float = 1.0
+
+
+def loop_kind(cells: list[Cell], attentions: Sequence[object], *, current: bool) -> LoopKind | None:
+    """Of a decoder with these cells and attentions to its inputs; None where the loop cannot run it."""
+    if len(cells) != 1 or len(attentions) != 1 or type(attentions[0]) is not Attention:
+        return None
+    cell, attention = cells[0], attentions[0]
+    score = attention.score
+    if not (isinstance(attention.scope, Global) and type(attention.normalise) is Softmax):
+        return None
+    if type(attention.choice) is not Soft or type(score) not in (Additive, Dot, General, ScaledDot):
+        return None
+    scale = score.scale if isinstance(score, ScaledDot) else 1.0
+    if type(cell) is LSTM:
+        return LoopKind(LSTM, current, scale, attention.temperature)
+    if type(cell) is GRU and not cell.before and not cell.logistic:
+        return LoopKind(GRU, current, scale, attention.temperature)
+    return None
+
+
+@dataclass
+class LoopOutput:
+    """outputs: (batch, steps, size); contexts: (batch, steps, value); weights: (batch, steps, places); state: the
+    last."""
+
+    outputs: Float[Tensor, "batch steps size"]
+    contexts: Float[Tensor, "batch steps value"]
+    weights: Float[Tensor, "batch steps places"]
+    state: CellState
+
+
+def run_loop(
+    kind: LoopKind,
+    cell: Cell,
+    attention: Attention,
+    prepared: Prepared,
+    projected: Float[Tensor, "batch steps gates"],
+    start: CellState,
+    context: Float[Tensor, "batch value"] | None = None,
+) -> LoopOutput:
+    """All steps; projected: W_y y_t + b (and what enters every step); context: the one before the first step, where
+    looks follow steps."""
+    score = attention.score
+    W_q, v = (score.W_q.weight, score.v.weight) if isinstance(score, Additive) else (None, None)
+    outputs, contexts, weights, *last = _Loop.apply(
+        kind,
+        prepared.mask,
+        projected,
+        prepared.keys,
+        prepared.values,
+        cell.W["c"],
+        cell.U,
+        cell.b_U if isinstance(cell, GRU) else None,
+        W_q,
+        v,
+        context,
+        *start,
+    )
+    return LoopOutput(outputs.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1), tuple(last))
+
+
+@dataclass
+class _Looks:
+    """Looks of one query for each row, forwards and backwards."""
+
+    score: ScoreLoop
+    values: Float[Tensor, "batch places value"]
+    mask: Bool[Tensor, "batch places"]
+    temperature: float
+
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """(context, weights, what `backward` needs)"""
+        energies, saved = self.score.forward(query)
+        weights = masked_softmax((energies / self.temperature)[:, None], self.mask)
+        return torch.bmm(weights.to(self.values.dtype), self.values).squeeze(1), weights.squeeze(1), saved
+
+    def backward(self, context: Tensor, by_weight: Tensor, weights: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+        """The gradient of the query, from those of the context and of the weights."""
+        grad = torch.bmm(self.values, context.to(self.values.dtype)[..., None]).squeeze(2) + by_weight
+        grad = weights * (grad - (weights * grad).sum(1, keepdim=True))
+        return self.score.backward(grad / self.temperature, saved)
+
+
+class _Loop(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: LoopKind,
+        mask: Bool[Tensor, "batch places"],
+        projected: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        W_c: Tensor,
+        U: Tensor,
+        b_U: Tensor | None,
+        W_q: Tensor | None,
+        v: Tensor | None,
+        context: Tensor | None,
+        *start: Tensor,
+    ) -> tuple[Tensor, ...]:
+        gates, exact = len(U), start[0].dtype
+        joint = autocast_to(U if W_q is None else torch.cat([U, W_q]))  # U s and W_q s are one product
+        by_context, low = autocast_to(W_c), joint.dtype
+        cell = _cell_loop(b_U)
+        looks = _looks(kind, autocast_to(keys), v, autocast_to(values), mask)
+        state: CellState = start
+        product = state[0].to(low) @ joint.t()
+        fed = None if context is None else context.to(low)
+        outputs, contexts, weights, steps = [start[0]], [], [], list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]()
+        entered = []
+        for projection in projected.to(low).transpose(0, 1).contiguous():
+            if not kind.current:
+                fed, weight, seen = looks.forward(_query(product, state[0], gates))
+            assert fed is not None
+            entered.append(fed)
+            inputs = torch.addmm(projection, fed, by_context.t())
+            state, saved = cell.forward(inputs.to(exact), product[:, :gates].to(exact), state)
+            product = state[0].to(low) @ joint.t()
+            if kind.current:
+                fed, weight, seen = looks.forward(_query(product, state[0], gates))
+            outputs.append(state[0])
+            contexts.append(fed)
+            weights.append(weight)
+            steps.append((saved, seen))
+        ctx.kind, ctx.gates, ctx.has_context, ctx.steps = kind, gates, context is not None, steps
+        ctx.outputs, ctx.entered, ctx.weights = outputs, entered, weights
+        ctx.keys_type, ctx.values_type, ctx.projected_type = keys.dtype, values.dtype, projected.dtype
+        ctx.save_for_backward(mask, looks.values, looks.score.keys, joint, by_context, b_U, v)
+        last = (part.clone() for part in state)  # no output may be kept by its own graph
+        return torch.stack(outputs[1:]), torch.stack(contexts).to(exact), torch.stack(weights), *last
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, by_output: Tensor, by_context: Tensor, by_weight: Tensor, *state: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        kind, gates, number = ctx.kind, ctx.gates, len(ctx.steps)
+        mask, values, keys, joint, W_c, b_U, v = ctx.saved_tensors
+        low, exact, batch = joint.dtype, by_output.dtype, len(mask)
+        cell, looks = _cell_loop(b_U), _looks(kind, keys, v, values, mask)
+        inputs = by_output.new_empty(number, batch, gates)
+        products = by_output.new_zeros(number + 1, batch, len(joint))
+        contexts = by_context.clone()
+        for step in reversed(range(number)):
+            saved, seen = ctx.steps[step]
+            if kind.current:  # the look follows the step: its query is state step + 1
+                query = looks.backward(contexts[step], by_weight[step], ctx.weights[step], seen)
+                state = (_through(products[step + 1], query, state[0], joint, gates), *state[1:])
+            state = (state[0] + by_output[step], *state[1:])
+            state = cell.backward(state, saved, inputs[step], products[step, :, :gates])
+            fed = (inputs[step].to(low) @ W_c).to(exact)
+            if not kind.current:
+                contexts[step] += fed
+                query = looks.backward(contexts[step], by_weight[step], ctx.weights[step], seen)
+                state = (_through(products[step], query, state[0], joint, gates), *state[1:])
+            elif step:
+                contexts[step - 1] += fed
+        if kind.current:
+            state = (state[0] + (products[0].to(low) @ joint).to(exact), *state[1:])
+        return _collect(ctx, looks, inputs, products, contexts, state, fed)
+
+
+def _query(product: Tensor, output: Tensor, gates: int) -> Tensor:
+    """W_q s, which stands behind U s; s itself for a score without W_q."""
+    return product[:, gates:] if product.shape[1] > gates else output
+
+
+def _through(product: Tensor, query: Tensor, output: Tensor, joint: Tensor, gates: int) -> Tensor:
+    """The gradient of a state: what it had, and what comes through its query and through U s and W_q s."""
+    if len(joint) > gates:
+        product[:, gates:] = query
+    else:
+        output = output + query
+    return output + (product.to(joint.dtype) @ joint).to(output.dtype)
+
+
+def _cell_loop(b_U: Tensor | None) -> CellLoop:
+    return LstmLoop() if b_U is None else GruLoop(b_U)
+
+
+def _looks(kind: LoopKind, keys: Tensor, v: Tensor | None, values: Tensor, mask: Tensor) -> _Looks:
+    score = DotLoop(keys, kind.scale) if v is None else AdditiveLoop(keys, v[0])
+    return _Looks(score, values, mask, kind.temperature)
+
+
+def _collect(
+    ctx: Any,
+    looks: _Looks,
+    inputs: Float[Tensor, "steps batch gates"],
+    products: Float[Tensor, "states batch products"],
+    contexts: Float[Tensor, "steps batch value"],
+    state: CellState,
+    fed: Tensor,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of everything that all steps share: one product each."""
+    exact, gates = inputs.dtype, ctx.gates
+    low = ctx.entered[0].dtype
+    W_c = (inputs.flatten(0, 1).to(low).t() @ torch.cat(ctx.entered)).to(exact)
+    joint = (products.flatten(0, 1).to(low).t() @ torch.cat(ctx.outputs).to(low)).to(exact)
+    b_U = products[:, :, 2 * gates // 3 : gates].sum((0, 1)) if ctx.kind.cell is GRU else None
+    keys, v = looks.score.gradients()
+    weights = torch.stack(ctx.weights, dim=2).to(looks.values.dtype)
+    values = torch.bmm(weights, contexts.transpose(0, 1).to(weights.dtype))
+    return (
+        None,
+        None,
+        inputs.transpose(0, 1).to(ctx.projected_type),
+        keys.to(ctx.keys_type),
+        values.to(ctx.values_type),
+        W_c,
+        joint[:gates],
+        b_U,
+        joint[gates:] if len(joint) > gates else None,
+        None if v is None else v[None],
+        fed if ctx.has_context else None,
+        *state,
+    )
