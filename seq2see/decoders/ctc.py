@@ -10,11 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
 from seq2see.attention.scopes import WINDOWED
+from seq2see.data.batches import BLANK
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
-
-BLANK = 0
-"""The id of the blank: that of `<pad>`, which no output contains."""
 
 
 @dataclass

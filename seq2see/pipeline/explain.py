@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from seq2see.pipeline.five_answers import step_equations
 from seq2see.pipeline.predictor import place_names
 from seq2see.search import evaluating
 from seq2see.search.constraints import Oracle
-from seq2see.search.hypotheses import joint_places
+from seq2see.search.models import joint_places
 from seq2see.search.options import Weights
 
 LIKELIEST = 5
@@ -138,14 +139,18 @@ def _explain(
     ids = [numbers[symbol] for symbol in outputs]
     reached = {number: weights for number, weights in (oracle or {}).items() if number < len(outputs)}
     forced = Oracle(reached, joint_places([ready]), rows=1, max_length=len(outputs))
-    first_row = torch.zeros(1, dtype=torch.long, device=bundle.device)
+
+    def weights_at(number: int) -> dict[str, torch.Tensor] | None:
+        weights = forced.at(number, np.zeros(1, dtype=np.int64), width=1)
+        return None if weights is None else {k: torch.from_numpy(v).to(bundle.device) for k, v in weights.items()}
+
     first = state = network.begin(ready)
     for number in range(step):
         before = torch.tensor([SOS if number == 0 else ids[number - 1]], device=bundle.device)
-        state = network.step(ready, state, before, forced=forced.at(number, first_row, width=1)).state
+        state = network.step(ready, state, before, forced=weights_at(number)).state
     read = [] if one_step else [vocabulary.symbols[SOS], *outputs[:step]]
     token = torch.tensor([ids[step - 1] if step else SOS], device=bundle.device) if read else None
-    last = network.step(replace(ready, maps=True), state, token, forced=forced.at(step, first_row, width=1))
+    last = network.step(replace(ready, maps=True), state, token, forced=weights_at(step))
     probabilities = network.log_probs(last, ready)[0].double().exp()
     best = probabilities.topk(min(LIKELIEST, len(probabilities)))
     texts = vocabulary.decode(best.indices.tolist(), words)

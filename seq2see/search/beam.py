@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from numpy import ndarray
 
 from seq2see.data.batches import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions
 from seq2see.search.stepper import Stepper
+from seq2see.search.top import Likeliest, likeliest
 
 
 class BestOutputs:
     """The best outputs of each input so far: their scores, best first (-inf: none), and where each ended."""
 
-    def __init__(self, rows: int, *, best: int, device: torch.device):
-        self.scores: Float[Tensor, "batch best"] = torch.full((rows, best), -torch.inf, device=device)
-        self._steps = torch.zeros((rows, best), dtype=torch.long, device=device)
-        self._candidates = torch.zeros((rows, best), dtype=torch.long, device=device)
+    def __init__(self, rows: int, *, best: int):
+        self.scores: Float[ndarray, "batch best"] = np.full((rows, best), -np.inf, dtype=np.float32)
+        self._steps = np.zeros((rows, best), dtype=np.int64)
+        self._candidates = np.zeros((rows, best), dtype=np.int64)
 
-    def add(self, inputs: Int[Tensor, " inputs"], scores: Float[Tensor, "inputs candidates"], *, step: int) -> None:
+    def add(self, inputs: Int[ndarray, " inputs"], scores: Float[ndarray, "inputs candidates"], *, step: int) -> None:
         """Add the candidates of a step that ended: those whose score is not -inf."""
-        numbers = torch.arange(scores.shape[1], device=scores.device).expand_as(scores)
-        merged = torch.cat([self.scores[inputs], scores], 1).topk(self.scores.shape[1], dim=1)
-        self.scores[inputs] = merged.values
-        self._steps[inputs] = _merge(self._steps[inputs], torch.full_like(numbers, step), merged.indices)
-        self._candidates[inputs] = _merge(self._candidates[inputs], numbers, merged.indices)
+        some = np.flatnonzero((scores > -np.inf).any(1))
+        if not len(some):
+            return
+        inputs, scores = inputs[some], scores[some]
+        both = np.concatenate([self.scores[inputs], scores], axis=1)
+        order = np.argsort(-both, axis=1, kind="stable")[:, : self.scores.shape[1]]
+        numbers = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+        self.scores[inputs] = np.take_along_axis(both, order, 1)
+        self._steps[inputs] = _merge(self._steps[inputs], np.full_like(numbers, step), order)
+        self._candidates[inputs] = _merge(self._candidates[inputs], numbers, order)
 
     def endings(self, *, finished: bool) -> Endings:
         """The endings of all outputs."""
-        there = self.scores > -torch.inf
-        inputs = torch.arange(len(there), device=there.device)[:, None].expand_as(there)[there]
-        return Endings(inputs, self._steps[there], self._candidates[there], torch.full_like(inputs, finished).bool())
+        there = self.scores > -np.inf
+        inputs = np.nonzero(there)[0]
+        return Endings(inputs, self._steps[there], self._candidates[there], np.full(len(inputs), finished))
 
 
-def _merge(old: Tensor, new: Tensor, order: Tensor) -> Tensor:
-    return torch.cat([old, new], 1).gather(1, order)
+def _merge(old: ndarray, new: ndarray, order: ndarray) -> ndarray:
+    return np.take_along_axis(np.concatenate([old, new], axis=1), order, 1)
 
 
 def finished(
-    live: Float[Tensor, " inputs"],
-    kept: Float[Tensor, "inputs n_best"],
-    count: Int[Tensor, " inputs"],
+    live: Float[ndarray, " inputs"],
+    kept: Float[ndarray, "inputs n_best"],
+    count: Int[ndarray, " inputs"],
     options: SearchOptions,
     *,
     length: int,
-) -> Bool[Tensor, " inputs"]:
+) -> Bool[ndarray, " inputs"]:
     """Whether the search for each input can stop.
 
     live: the log-probability of the likeliest live hypothesis, of `length` symbols, -inf where none is left; kept: the
@@ -55,7 +61,35 @@ def finished(
     """
     hopeless = kept[:, -1] >= best_attainable(live, options)
     behind = kept[:, 0] >= normalised(live, length, options)
-    return hopeless | (behind & (count >= options.beam * options.patience)) | (live == -torch.inf)
+    return np.asarray(hopeless | (behind & (count >= options.beam * options.patience)) | (live == -np.inf))
+
+
+def continuations(
+    live: Float[ndarray, "inputs slots"],
+    log_probs: Float[ndarray, "rows symbols"],
+    allowed: Constraints,
+    *,
+    step: int,
+    inputs: Int[ndarray, " inputs"],
+    runners_up: int,
+) -> tuple[Likeliest, ndarray, Likeliest]:
+    """(the likeliest continuations of each input, twice as many as slots; the slot that each continues; the likeliest
+    symbols of each slot, forbidden ones included)."""
+    slots, symbols = live.shape[1], log_probs.shape[1]
+    if allowed.forced(step, inputs) is not None:
+        scores = allowed.forbid(live[..., None] + log_probs.reshape(*live.shape, symbols), step, inputs)
+        best = likeliest(scores.reshape(len(live), -1), 2 * slots)
+        return Likeliest(best.ids % symbols, best.log_probs), best.ids // symbols, likeliest(log_probs, runners_up)
+    never = allowed.never(step)
+    hidden = log_probs[:, never]
+    log_probs[:, never] = -np.inf
+    each = likeliest(log_probs, max(2 * slots, runners_up))
+    log_probs[:, never] = hidden
+    scores = (live[..., None] + each.log_probs.reshape(*live.shape, -1)).reshape(len(live), -1)
+    best = likeliest(scores, 2 * slots)
+    symbols_of = np.take_along_axis(each.ids.reshape(len(live), -1), best.ids, 1)
+    parents = best.ids // each.ids.shape[1]
+    return Likeliest(symbols_of, best.log_probs), parents, each.merged(np.array(never), hidden).first(runners_up)
 
 
 def beam_search(
@@ -67,40 +101,47 @@ def beam_search(
     finished, and the first `beam` of the others continue. Live hypotheses all have the same length, so they are
     compared by log-probability; scores are for outputs of different lengths.
     """
-    width, device = options.beam, stepper.device
-    inputs = torch.arange(history.rows, device=device)
-    live: Float[Tensor, "inputs slots"] = torch.full((history.rows, width), -torch.inf, device=device)
+    width = options.beam
+    inputs = np.arange(history.rows)
+    live: Float[ndarray, "inputs slots"] = np.full((history.rows, width), -np.inf, dtype=np.float32)
     live[:, 0] = 0.0
-    count = torch.zeros(history.rows, dtype=torch.long, device=device)
-    tokens = torch.full((history.rows * width,), SOS, device=device)
-    done, cut = (BestOutputs(history.rows, best=options.kept, device=device) for _ in range(2))
+    count = np.zeros(history.rows, dtype=np.int64)
+    tokens = np.full(history.rows * width, SOS)
+    done, cut = (BestOutputs(history.rows, best=options.kept) for _ in range(2))
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
     for step in range(options.max_length):
         raw, looks = stepper.step(tokens, oracle.at(step, inputs, width=width))
-        log_probs = raw.view(len(inputs), width, stepper.symbols)
-        penalty = coverage.look(looks, inputs).expand(len(inputs), width)
-        best = allowed.forbid(live[..., None] + log_probs, step, inputs).flatten(1).topk(2 * width, dim=1)
-        parents, symbols = best.indices // stepper.symbols, best.indices % stepper.symbols
-        scores = normalised(best.values, step + 1, options) + penalty.gather(1, parents)
+        penalty = np.broadcast_to(coverage.look(looks, inputs), (len(inputs), width))
+        best, parents, likely = continuations(
+            live, raw, allowed, step=step, inputs=inputs, runners_up=history.runners_up
+        )
+        symbols, values = best.ids, best.log_probs
+        scores = normalised(values, step + 1, options) + np.take_along_axis(penalty, parents, 1)
 
-        ends = (symbols == EOS) & (torch.arange(2 * width, device=device) < width)
-        done.add(inputs, scores.masked_fill(~ends, -torch.inf), step=step)
-        count = count + (ends & best.values.isfinite()).sum(1)
-        carried = (symbols == EOS).long().argsort(dim=1, stable=True)[:, :width]
-        live = best.values.gather(1, carried)
-        history.add(inputs, tokens=symbols, parents=parents, carried=carried, log_probs=log_probs, looks=looks)
+        ends = (symbols == EOS) & (np.arange(symbols.shape[1]) < width)
+        done.add(inputs, np.where(ends, scores, -np.inf), step=step)
+        count = count + (ends & np.isfinite(values)).sum(1)
+        carried = np.argsort(symbols == EOS, axis=1, kind="stable")[:, :width]
+        live = np.take_along_axis(values, carried, 1)
+        history.add(
+            inputs,
+            tokens=symbols,
+            parents=parents,
+            carried=carried,
+            log_probs=raw.reshape(len(inputs), width, -1),
+            likeliest=likely,
+            looks=looks,
+        )
 
         if step == options.max_length - 1:
-            cut.add(inputs, scores.masked_fill(symbols == EOS, -torch.inf), step=step)
+            cut.add(inputs, np.where(symbols == EOS, -np.inf, scores), step=step)
         going = ~finished(live[:, 0], done.scores[inputs], count, options, length=step + 1)
         if not going.any():
             break
-        rows = torch.arange(len(inputs), device=device)[:, None] * width + parents.gather(1, carried)
-        stepper.select(rows.flatten(), width)
-        if not going.all():
-            stepper.compact(going.nonzero().squeeze(1))
-        coverage.select(rows[going].flatten())
-        tokens = symbols.gather(1, carried)[going].flatten()
+        rows = np.arange(len(inputs))[:, None] * width + np.take_along_axis(parents, carried, 1)
+        stepper.select(rows[going].reshape(-1), np.flatnonzero(going))
+        coverage.select(rows[going].reshape(-1))
+        tokens = np.take_along_axis(symbols, carried, 1)[going].reshape(-1)
         inputs, live, count = inputs[going], live[going], count[going]
     return Endings.joined([done.endings(finished=True), cut.endings(finished=False)])

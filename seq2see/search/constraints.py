@@ -7,16 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
+import numpy as np
 from jaxtyping import Float, Int
+from numpy import ndarray
 from numpy.typing import NDArray
-from torch import Tensor
 
 from seq2see.data.batches import EOS, PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.search.hypotheses import JointPlaces
 from seq2see.search.options import Real, SearchOptions, Weights
-from seq2see.search.stepper import CopyVocabulary
 
 # ---------------- Symbols
 
@@ -26,36 +25,41 @@ FREE = -1
 class Constraints:
     """Which symbols are allowed at each step; prefixes: the ids that the outputs of each input begin with."""
 
-    def __init__(self, options: SearchOptions, *, writable: CopyVocabulary, device: torch.device):
-        limits = writable.limits.tolist()
+    def __init__(self, options: SearchOptions, limits: Int[ndarray, " batch"]):
+        """limits: the number of ids that can be generated for each input."""
         rows = len(limits)
         self.prefixes = _prefixes(options.prefix, rows)
-        for row, (ids, limit) in enumerate(zip(self.prefixes, limits, strict=True)):
+        for row, (ids, limit) in enumerate(zip(self.prefixes, limits.tolist(), strict=True)):
             _check_prefix(ids, row, symbols=limit, longest=options.max_length)
         self.longest = max(map(len, self.prefixes), default=0)
         padded = [ids + [FREE] * (self.longest - len(ids)) for ids in self.prefixes]
-        self._wanted = torch.tensor(padded, dtype=torch.long, device=device).view(rows, self.longest)
+        self._wanted = np.array(padded, dtype=np.int64).reshape(rows, self.longest)
         self._min_length = options.min_length
         self._never = [PAD, SOS, UNK] if options.avoid_unknown else [PAD, SOS]
 
+    def never(self, step: int) -> list[int]:
+        """The symbols that no output may have at this step."""
+        return [*self._never, EOS] if step < self._min_length else self._never
+
+    def forced(self, step: int, inputs: Int[ndarray, " inputs"]) -> Int[ndarray, " inputs"] | None:
+        """The symbols of the prefixes at this step, -1 where an input is free; None where all are."""
+        if step >= self.longest:
+            return None
+        wanted: ndarray = self._wanted[inputs, step]
+        return wanted if (wanted != FREE).any() else None
+
     def forbid(
-        self, scores: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
-    ) -> Float[Tensor, "inputs width symbols"]:
+        self, scores: Float[ndarray, "inputs width symbols"], step: int, inputs: Int[ndarray, " inputs"]
+    ) -> Float[ndarray, "inputs width symbols"]:
         """Set the scores of forbidden symbols to -inf, in place; inputs: their numbers in the whole batch."""
-        wanted = self._wanted[inputs, step] if step < self.longest else None
-        kept = None if wanted is None else _at(scores, wanted.clamp(min=0))
-        scores[..., self._never] = -torch.inf
-        if step < self._min_length:
-            scores[..., EOS] = -torch.inf
-        if wanted is not None and kept is not None:
-            forced = wanted != FREE
-            scores[forced] = -torch.inf
-            scores[forced, :, wanted[forced]] = kept[forced]
+        wanted = self.forced(step, inputs)
+        rows = None if wanted is None else np.flatnonzero(wanted != FREE)
+        kept = None if rows is None or wanted is None else scores[rows, :, wanted[rows]]
+        scores[..., self.never(step)] = -np.inf
+        if rows is not None and wanted is not None:
+            scores[rows] = -np.inf
+            scores[rows, :, wanted[rows]] = kept
         return scores
-
-
-def _at(scores: Float[Tensor, "inputs width symbols"], ids: Int[Tensor, " inputs"]) -> Float[Tensor, "inputs width"]:
-    return scores.gather(2, ids[:, None, None].expand(-1, scores.shape[1], 1)).squeeze(-1)
 
 
 def _prefixes(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list[list[int]]:
@@ -95,7 +99,7 @@ class Oracle:
         rows: int,
         max_length: int,
     ):
-        self._steps: dict[int, dict[str, Tensor]] = {}
+        self._steps: dict[int, dict[str, ndarray]] = {}
         for row, steps in enumerate(_oracles(weights, rows)):
             for step, maps in steps.items():
                 if not 0 <= step < max_length:
@@ -103,11 +107,13 @@ class Oracle:
                 for name, look in maps.items():
                     self._place(step, name, places, row=row, weights=look)
 
-    def at(self, step: int, inputs: Int[Tensor, " inputs"], *, width: int) -> dict[str, Float[Tensor, "rows _"]] | None:
+    def at(
+        self, step: int, inputs: Int[ndarray, " inputs"], *, width: int
+    ) -> dict[str, Float[ndarray, "rows _"]] | None:
         """The weights at this step for `width` hypotheses of each input (by its number in the whole batch), if any."""
         if step not in self._steps:
             return None
-        return {name: rows[inputs].repeat_interleave(width, 0) for name, rows in self._steps[step].items()}
+        return {name: rows[inputs].repeat(width, 0) for name, rows in self._steps[step].items()}
 
     def _place(
         self,
@@ -139,9 +145,9 @@ class Oracle:
             raise UserError(f"{where}: the weights for '{name}' must sum to 1, got {total:g}")
         maps = self._steps.setdefault(step, {})
         if name not in maps:
-            maps[name] = torch.full(mask.shape, torch.nan, device=mask.device)
+            maps[name] = np.full(mask.shape, np.nan, dtype=np.float32)
         maps[name][row] = 0.0
-        maps[name][row, mask[row]] = torch.as_tensor(weights, dtype=torch.float32, device=mask.device)
+        maps[name][row, mask[row]] = weights
 
 
 def _oracles(weights: Weights | Sequence[Weights] | None, rows: int) -> list[Weights]:

@@ -4,58 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
 
 from seq2see.data.batches import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
 from seq2see.search.stepper import Stepper
+from seq2see.search.top import likeliest
 
-Choose = Callable[[Tensor, int, Tensor], Tensor]
+Choose = Callable[[ndarray, int, ndarray], ndarray]
 """(log_probs (inputs, width, symbols), -inf where forbidden; step; numbers of the inputs) -> ids (inputs, width)."""
 
 
 def search_greedily(
     stepper: Stepper,
     history: History,
-    choose: Choose,
+    choose: Choose | None,
     *,
     allowed: Constraints,
     oracle: Oracle,
     width: int,
     max_length: int,
 ) -> Endings:
-    """The endings of `width` outputs for each input; an input leaves the batch when all its outputs have ended."""
-    device = stepper.device
-    inputs = torch.arange(history.rows, device=device)
-    slots = torch.arange(width, device=device)
-    ends = torch.full((history.rows, width), max_length, device=device)
-    tokens = torch.full((history.rows * width,), SOS, device=device)
+    """The endings of `width` outputs for each input; an input leaves the batch when all its outputs have ended.
+
+    choose: None takes the likeliest symbol.
+    """
+    inputs, slots = np.arange(history.rows), np.arange(width)
+    ends = np.full((history.rows, width), max_length)
+    tokens = np.full(history.rows * width, SOS)
     stepper.begin(width)
     for step in range(max_length):
         raw, looks = stepper.step(tokens, oracle.at(step, inputs, width=width))
-        log_probs: Float[Tensor, "inputs width symbols"] = raw.view(len(inputs), width, -1)
-        chosen: Int[Tensor, "inputs width"] = choose(allowed.forbid(log_probs.clone(), step, inputs), step, inputs)
-        parents = slots.expand_as(chosen)
-        history.add(inputs, tokens=chosen, parents=parents, carried=parents, log_probs=log_probs, looks=looks)
-        ends[inputs] = torch.where(chosen == EOS, ends[inputs].clamp(max=step), ends[inputs])
+        log_probs = raw.reshape(len(inputs), width, -1)
+        best = likeliest(raw, history.runners_up)
+        chosen: Int[ndarray, "inputs width"]
+        if choose is None and allowed.forced(step, inputs) is None:
+            never = allowed.never(step)
+            hidden = raw[:, never]
+            raw[:, never] = -np.inf
+            chosen = raw.argmax(1).reshape(len(inputs), width)
+            raw[:, never] = hidden
+        else:
+            rest = allowed.forbid(log_probs.copy(), step, inputs)
+            chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
+        parents = np.broadcast_to(slots, chosen.shape)
+        history.add(
+            inputs, tokens=chosen, parents=parents, carried=parents, log_probs=log_probs, likeliest=best, looks=looks
+        )
+        ends[inputs] = np.where(chosen == EOS, np.minimum(ends[inputs], step), ends[inputs])
         going = (ends[inputs] > step).any(1)
         if not going.any():
             break
-        tokens = chosen[going].flatten()
+        tokens = chosen[going].reshape(-1)
         if not going.all():
-            stepper.compact(going.nonzero().squeeze(1))
+            kept = np.flatnonzero(going)
+            stepper.select((kept[:, None] * width + slots).reshape(-1), kept)
             inputs = inputs[going]
     finished = ends < max_length
-    rows = torch.arange(history.rows, device=device)[:, None].expand_as(ends)
-    last = ends.clamp(max=max_length - 1)
-    return Endings(rows.flatten(), last.flatten(), slots.expand_as(ends).flatten(), finished.flatten())
-
-
-def likeliest(
-    log_probs: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
-) -> Int[Tensor, "inputs width"]:
-    """The choice of greedy search."""
-    return log_probs.argmax(-1)
+    rows = np.broadcast_to(np.arange(history.rows)[:, None], ends.shape)
+    last = np.minimum(ends, max_length - 1)
+    return Endings(rows.reshape(-1), last.reshape(-1), np.tile(slots, history.rows), finished.reshape(-1))

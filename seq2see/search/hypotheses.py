@@ -1,22 +1,20 @@
-"""Hypotheses: one output with its probabilities and looks, and the history of a search as tensors."""
+"""Hypotheses: one output with its probabilities and looks, and the history of a search as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
+from numpy import ndarray
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import pad
 
-from seq2see.decoders import Ready
 from seq2see.errors import UserError
-from seq2see.memory import EncoderMap, Layout, Memory, Places
+from seq2see.memory import Layout
 from seq2see.search.options import SearchOptions
+from seq2see.search.top import Likeliest
 
 
 @dataclass
@@ -67,7 +65,7 @@ class Hypothesis:
     numbers: NDArray[np.floating] | None = None
 
 
-# --- Looks of an ensemble
+# --- Places of an input
 
 
 @dataclass
@@ -80,68 +78,18 @@ class JointPlaces:
     lower: the looks of that name are those of a layer below the last one, which do not count as the decoder's.
     """
 
-    mask: Bool[Tensor, "batch places"]
-    agreed: Bool[Tensor, " batch"]
+    mask: Bool[ndarray, "batch places"]
+    agreed: Bool[ndarray, " batch"]
     layout: Layout
     tokens: list[list[str]] | None = None
     lower: bool = False
-    parent: Int[Tensor, "batch places"] | None = None
+    parent: Int[ndarray, "batch places"] | None = None
 
     def layout_of(self, row: int) -> dict[str, Any]:
         """How the real places of a row lie; `parts`: how many of them each larger place has, where there are any."""
         real = self.mask[row]
         layout = self.layout.to_dict(int(real.sum()))
-        return layout if self.parent is None else layout | {"parts": self.parent[row, real].bincount().tolist()}
-
-
-def joint_places(readies: Sequence[Ready]) -> dict[str, JointPlaces]:
-    """The places of every input that any of the models attends to; `agreed` is decided for each row alone."""
-    layers = [ready.by_layer() for ready in readies]
-    names = dict.fromkeys(name for looks in layers for name in looks)
-    joint = {name: _join([looks[name].places for looks in layers if name in looks]) for name in names}
-    for name, places in joint.items():
-        places.lower = not any(name in ready.looks for ready in readies)
-    return joint
-
-
-def _join(models: Sequence[Places]) -> JointPlaces:
-    masks = _same_width([places.mask for places in models])
-    agreed = torch.stack([(mask == masks[0]).all(-1) for mask in masks]).all(0)
-    tokens = [places.tokens for places in models if places.tokens is not None]
-    if len(tokens) > 1:
-        same = [all(row == other for other in rest) for row, *rest in zip(*tokens, strict=True)]
-        agreed = agreed & torch.tensor(same, device=agreed.device)
-    return JointPlaces(masks[0], agreed, models[0].layout, tokens[0] if tokens else None, parent=models[0].parent)
-
-
-def mean_looks(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Float[Tensor, "rows *heads places"]]:
-    """{name: (rows, places)}: the mean over the models that attend to that input."""
-    if len(looks) == 1:
-        return dict(looks[0])
-    names = dict.fromkeys(name for model in looks for name in model)
-    return {name: torch.stack(_same_width([model[name] for model in looks if name in model])).mean(0) for name in names}
-
-
-def resized(weights: Float[Tensor, "rows _"], places: int) -> Float[Tensor, "rows places"]:
-    """The same weights for so many places: padding is added or removed at the end."""
-    return pad(weights, (0, places - weights.shape[-1]))
-
-
-def _same_width(parts: list[Tensor]) -> list[Tensor]:
-    width = max(part.shape[-1] for part in parts)
-    return [part if part.shape[-1] == width else pad(part, (0, width - part.shape[-1])) for part in parts]
-
-
-# --- Self-attention of encoders and decoders
-
-
-def encoder_looks(readies: Sequence[Ready]) -> list[dict[str, EncoderLook]]:
-    """For each input {name: its encoder's own attention}; nothing for an ensemble, whose encoders differ."""
-    rows = readies[0].rows
-    if len(readies) > 1:
-        return [{} for _ in range(rows)]
-    memory = readies[0].memory
-    return [{name: _encoder_look(name, each, memory, row) for name, each in memory.maps.items()} for row in range(rows)]
+        return layout if self.parent is None else layout | {"parts": np.bincount(self.parent[row, real]).tolist()}
 
 
 def self_attention_name(layer: int) -> str:
@@ -149,24 +97,7 @@ def self_attention_name(layer: int) -> str:
     return f"output.self-{layer}"
 
 
-def _encoder_look(name: str, maps: EncoderMap, memory: Memory, row: int) -> EncoderLook:
-    """The real rows and places of a map.
-
-    Its rows are the places it is named after (`document`, of a map `document.words` or `document.self-1`), its columns
-    the further places of the map's own name, or the same places.
-    """
-    weights = maps.weights[row][..., maps.rows[row], :][..., maps.places[row]].float().cpu().numpy()
-    asking = memory.places[name.rpartition(".")[0]]
-    over = memory.places.get(name, asking)
-    layout = JointPlaces(over.mask, over.mask.any(-1), maps.layout, parent=over.parent).layout_of(row)
-    return EncoderLook(weights, layout, _tokens(over, row), _tokens(asking, row))
-
-
-def _tokens(places: Places, row: int) -> list[str]:
-    return [] if places.tokens is None else places.tokens[row]
-
-
-# --- The history of a search, as tensors with back-pointers
+# --- The history of a search, as arrays with back-pointers
 
 
 @dataclass
@@ -182,32 +113,32 @@ class SearchStep:
     position: (batch,), the row of each input of the whole batch in these tensors.
     """
 
-    tokens: Int[Tensor, "inputs candidates"]
-    log_probs: Float[Tensor, "inputs candidates"]
-    parents: Int[Tensor, "inputs candidates"]
-    carried: Int[Tensor, "inputs slots"]
-    runners_up: Int[Tensor, "inputs slots likeliest"]
-    chances: Float[Tensor, "inputs slots likeliest"]
-    looks: dict[str, Tensor]
-    position: Int[Tensor, " batch"]
+    tokens: Int[ndarray, "inputs candidates"]
+    log_probs: Float[ndarray, "inputs candidates"]
+    parents: Int[ndarray, "inputs candidates"]
+    carried: Int[ndarray, "inputs slots"]
+    runners_up: Int[ndarray, "inputs slots likeliest"]
+    chances: Float[ndarray, "inputs slots likeliest"]
+    looks: dict[str, ndarray]
+    position: Int[ndarray, " batch"]
 
 
 @dataclass
 class Endings:
     """Where outputs ended: their input, step and candidate, and whether with `<eos>`."""
 
-    inputs: Int[Tensor, " outputs"]
-    steps: Int[Tensor, " outputs"]
-    candidates: Int[Tensor, " outputs"]
-    finished: Bool[Tensor, " outputs"]
+    inputs: Int[ndarray, " outputs"]
+    steps: Int[ndarray, " outputs"]
+    candidates: Int[ndarray, " outputs"]
+    finished: Bool[ndarray, " outputs"]
 
     @classmethod
     def joined(cls, parts: list[Endings]) -> Endings:
         return cls(
-            torch.cat([part.inputs for part in parts]),
-            torch.cat([part.steps for part in parts]),
-            torch.cat([part.candidates for part in parts]),
-            torch.cat([part.finished for part in parts]),
+            np.concatenate([part.inputs for part in parts]),
+            np.concatenate([part.steps for part in parts]),
+            np.concatenate([part.candidates for part in parts]),
+            np.concatenate([part.finished for part in parts]),
         )
 
 
@@ -219,11 +150,11 @@ class Paths:
     looks: {name: (outputs, steps, places)}, with heads (outputs, steps, heads, places).
     """
 
-    tokens: Int[Tensor, "outputs steps"]
-    log_probs: Float[Tensor, "outputs steps"]
-    runners_up: Int[Tensor, "outputs steps likeliest"]
-    chances: Float[Tensor, "outputs steps likeliest"]
-    looks: dict[str, Float[Tensor, "outputs steps *heads _"]] = field(default_factory=dict)
+    tokens: Int[ndarray, "outputs steps"]
+    log_probs: Float[ndarray, "outputs steps"]
+    runners_up: Int[ndarray, "outputs steps likeliest"]
+    chances: Float[ndarray, "outputs steps likeliest"]
+    looks: dict[str, Float[ndarray, "outputs steps *heads _"]] = field(default_factory=dict)
 
 
 @dataclass
@@ -236,39 +167,42 @@ class History:
 
     def add(
         self,
-        inputs: Int[Tensor, " inputs"],
+        inputs: Int[ndarray, " inputs"],
         *,
-        tokens: Int[Tensor, "inputs candidates"],
-        parents: Int[Tensor, "inputs candidates"],
-        carried: Int[Tensor, "inputs slots"],
-        log_probs: Float[Tensor, "inputs slots symbols"],
-        looks: dict[str, Float[Tensor, "rows *heads _"]],
+        tokens: Int[ndarray, "inputs candidates"],
+        parents: Int[ndarray, "inputs candidates"],
+        carried: Int[ndarray, "inputs slots"],
+        log_probs: Float[ndarray, "inputs slots symbols"],
+        likeliest: Likeliest,
+        looks: dict[str, Float[ndarray, "rows *heads _"]],
     ) -> None:
-        """Add a step; inputs: the numbers of those still searched; log_probs: the model's own."""
-        count, slots, symbols = log_probs.shape
-        likeliest = log_probs.topk(min(self.runners_up, symbols), dim=-1)
-        position = torch.zeros(self.rows, dtype=torch.long, device=inputs.device)
-        position[inputs] = torch.arange(count, device=inputs.device)
-        chosen = log_probs.flatten(1).gather(1, parents * symbols + tokens)
-        maps = {name: weights.unflatten(0, (count, slots)) for name, weights in looks.items()}
-        self.steps.append(
-            SearchStep(tokens, chosen, parents, carried, likeliest.indices, likeliest.values, maps, position)
-        )
+        """Add a step; inputs: the numbers of those still searched; log_probs: the model's own; likeliest: the
+        `runners_up` likeliest symbols of each slot."""
+        count, slots, _ = log_probs.shape
+        position = np.zeros(self.rows, dtype=np.int64)
+        position[inputs] = np.arange(count)
+        chosen = log_probs[np.arange(count)[:, None], parents, tokens]
+        ids, chances = (part.reshape(count, slots, -1) for part in (likeliest.ids, likeliest.log_probs))
+        maps = {name: weights.reshape(count, slots, *weights.shape[1:]) for name, weights in looks.items()}
+        self.steps.append(SearchStep(tokens, chosen, parents, carried, ids, chances, maps, position))
 
     def backtrack(self, endings: Endings) -> Paths:
         """Follow the back-pointers of all outputs together, from the last step to the first."""
         outputs, length = len(endings.inputs), len(self.steps)
         first = self.steps[0]
         paths = Paths(
-            first.tokens.new_zeros(outputs, length),
-            first.log_probs.new_zeros(outputs, length),
-            first.runners_up.new_zeros(outputs, length, first.runners_up.shape[-1]),
-            first.chances.new_zeros(outputs, length, first.chances.shape[-1]),
-            {name: look.new_zeros(outputs, length, *look.shape[2:]) for name, look in self.steps[-1].looks.items()},
+            np.zeros((outputs, length), dtype=np.int64),
+            np.zeros((outputs, length), dtype=first.log_probs.dtype),
+            np.zeros((outputs, length, first.runners_up.shape[-1]), dtype=np.int64),
+            np.zeros((outputs, length, first.chances.shape[-1]), dtype=first.chances.dtype),
+            {
+                name: np.zeros((outputs, length, *look.shape[2:]), dtype=look.dtype)
+                for name, look in self.steps[-1].looks.items()
+            },
         )
-        candidates = endings.candidates.clone()
+        candidates = endings.candidates.copy()
         for step in reversed(range(length)):
-            there = endings.steps >= step
+            there = np.flatnonzero(endings.steps >= step)
             inputs, record = endings.inputs[there], self.steps[step]
             at = record.position[inputs]
             slots = record.parents[at, candidates[there]]
@@ -289,7 +223,7 @@ class History:
 OVERLOOKED = 1e-6
 """The least total weight of a place: one that got none (with oracle weights) costs much, but not infinitely much."""
 
-Number = TypeVar("Number", float, Tensor)
+Number = TypeVar("Number", float, ndarray)
 
 
 def normalised(log_probability: Number, length: int, options: SearchOptions) -> Number:
@@ -297,7 +231,7 @@ def normalised(log_probability: Number, length: int, options: SearchOptions) -> 
     return log_probability / float(length**options.length_penalty)
 
 
-def best_attainable(log_probability: Tensor, options: SearchOptions) -> Tensor:
+def best_attainable(log_probability: ndarray, options: SearchOptions) -> ndarray:
     """The highest score of any continuation: all further symbols have probability 1, up to the maximum length.
 
     The coverage penalty is at most 0, so it cannot raise a score above this.
@@ -305,15 +239,15 @@ def best_attainable(log_probability: Tensor, options: SearchOptions) -> Tensor:
     return normalised(log_probability, options.max_length, options)
 
 
-def covered(total: Float[Tensor, "*rows places"], mask: Bool[Tensor, "*#rows places"]) -> Float[Tensor, "*rows"]:
+def covered(total: Float[ndarray, "*rows places"], mask: Bool[ndarray, "*#rows places"]) -> Float[ndarray, "*rows"]:
     """sum_j log(min(sum_t a_tj, 1)) over real places: 0 where each got a total weight of 1, below 0 otherwise."""
-    return (total.clamp(OVERLOOKED, 1.0).log() * mask).sum(-1)
+    return np.asarray((np.log(total.clip(OVERLOOKED, 1.0)) * mask).sum(-1))
 
 
-def coverage_penalty_of(totals: dict[str, Tensor], masks: dict[str, Tensor], options: SearchOptions) -> Tensor:
+def coverage_penalty_of(totals: dict[str, ndarray], masks: dict[str, ndarray], options: SearchOptions) -> ndarray:
     """The coverage penalty over all inputs that are attended to, to be added to a score."""
     parts = [covered(total, masks[name]) for name, total in totals.items()]
-    return options.coverage_penalty * torch.stack(parts).sum(0)
+    return np.asarray(options.coverage_penalty * np.sum(parts, axis=0))
 
 
 class Coverage:
@@ -322,26 +256,27 @@ class Coverage:
     def __init__(self, places: Mapping[str, JointPlaces], options: SearchOptions):
         self._options = options
         self._masks = {name: joint.mask for name, joint in places.items() if not joint.lower}
-        self._sums: dict[str, Tensor] = {}
+        self._sums: dict[str, ndarray] = {}
 
     def look(
-        self, looks: Mapping[str, Float[Tensor, "rows *heads _"]], inputs: Int[Tensor, " inputs"]
-    ) -> Float[Tensor, "inputs slots"] | Float[Tensor, ""]:
+        self, looks: Mapping[str, Float[ndarray, "rows *heads _"]], inputs: Int[ndarray, " inputs"]
+    ) -> Float[ndarray, "inputs slots"] | float:
         """Add the looks of a step (the mean over heads) and return the penalty of each hypothesis, 0 or below."""
         if self._options.coverage_penalty == 0:
-            return torch.zeros((), device=inputs.device)
+            return 0.0
         for name in self._masks:
-            weights = looks[name] if looks[name].dim() == 2 else looks[name].mean(1)
-            now = weights.view(len(inputs), -1, weights.shape[-1])
+            weights = looks[name] if looks[name].ndim == 2 else looks[name].mean(1)
+            now = weights.reshape(len(inputs), -1, weights.shape[-1])
             self._sums[name] = now + self._sums[name] if name in self._sums else now
         return coverage_penalty_of(
-            self._sums, {name: mask[inputs, None] for name, mask in self._masks.items()}, self._options
+            self._sums, {name: mask[inputs][:, None] for name, mask in self._masks.items()}, self._options
         )
 
-    def select(self, rows: Int[Tensor, " chosen"]) -> None:
+    def select(self, rows: Int[ndarray, " chosen"]) -> None:
         """Continue with these hypotheses."""
         for name, total in self._sums.items():
-            self._sums[name] = total.flatten(0, 1)[rows].view(-1, total.shape[1], total.shape[2])
+            _, slots, places = total.shape
+            self._sums[name] = total.reshape(-1, places)[rows].reshape(-1, slots, places)
 
 
 def check_coverage(places: Mapping[str, JointPlaces], options: SearchOptions) -> None:
@@ -356,5 +291,5 @@ def check_coverage(places: Mapping[str, JointPlaces], options: SearchOptions) ->
         if not joint.agreed.all():
             raise UserError(
                 f"coverage_penalty {options.coverage_penalty} needs models that see the same places in '{name}'; "
-                f"the models of this ensemble cut input {int(joint.agreed.long().argmin())} differently: set it to 0"
+                f"the models of this ensemble cut input {int(joint.agreed.argmin())} differently: set it to 0"
             )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError
 from seq2see.search.constraints import Oracle
-from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces, encoder_looks, joint_places
+from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces
+from seq2see.search.models import ModelStepper, Source, encoder_looks, evaluating, joint_places, move_inputs
 from seq2see.search.options import SearchOptions, Weights
-from seq2see.search.run import build_hypotheses, move_inputs
-from seq2see.search.stepper import Source, Stepper, evaluating
+from seq2see.search.run import build_hypotheses
+from seq2see.search.top import likeliest
 
 
 def classify(
@@ -37,21 +39,28 @@ def classify(
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):
-        stepper = Stepper(move_inputs(sources, device), len(rows), maps=maps)
-        inputs = torch.arange(len(rows), device=stepper.device)
+        stepper = ModelStepper(move_inputs(sources, device), len(rows), maps=maps)
+        inputs = np.arange(len(rows))
         forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
         stepper.begin(1)
         log_probs, looks = stepper.step(None, forced)
-        best = log_probs.topk(min(n_best, stepper.symbols), dim=1).indices
-        first = torch.zeros_like(best)
+        best = likeliest(log_probs, n_best).ids
+        first = np.zeros_like(best)
         history = History(len(rows), runners_up)
-        history.add(inputs, tokens=best, parents=first, carried=first[:, :1], log_probs=log_probs[:, None], looks=looks)
-        numbers = torch.arange(best.shape[1], device=best.device).expand_as(best)
+        history.add(
+            inputs,
+            tokens=best,
+            parents=first,
+            carried=first[:, :1],
+            log_probs=log_probs[:, None],
+            likeliest=likeliest(log_probs, runners_up),
+            looks=looks,
+        )
         endings = Endings(
-            inputs[:, None].expand_as(best).flatten(),
-            first.flatten(),
-            numbers.flatten(),
-            torch.ones_like(best, dtype=torch.bool).flatten(),
+            inputs.repeat(best.shape[1]),
+            first.reshape(-1),
+            np.tile(np.arange(best.shape[1]), len(rows)),
+            np.ones(best.size, dtype=bool),
         )
         paths = history.backtrack(endings)
         return build_hypotheses(
@@ -83,9 +92,9 @@ def reconstruct(
     with evaluating([model]):
         ready = model.ready(inputs, len(rows), maps=maps)
         places = joint_places([ready])
-        numbers_of_rows = torch.arange(len(rows), device=model.head.device)
-        forced = Oracle(oracle, places, rows=len(rows), max_length=1).at(0, numbers_of_rows, width=1)
-        step = model.step(ready, model.begin(ready), None, forced=forced or None)
+        forced = Oracle(oracle, places, rows=len(rows), max_length=1).at(0, np.arange(len(rows)), width=1) or {}
+        weights = {name: torch.from_numpy(rows).to(model.head.device) for name, rows in forced.items()}
+        step = model.step(ready, model.begin(ready), None, forced=weights or None)
         outputs = model.numbers(step)
         if not outputs.isfinite().all():
             raise UserError("what the model gives are not numbers: its weights are damaged, or training diverged")
@@ -98,7 +107,7 @@ def _hypotheses(
     inner = encoder_looks([ready])
     hypotheses = []
     for row, numbers in enumerate(outputs):
-        real = {name: places[name].mask[row] for name in step.looks}
+        real = {name: torch.from_numpy(places[name].mask[row]) for name in step.looks}
         looks = {name: look.dense()[row : row + 1, real[name]].cpu().numpy() for name, look in step.looks.items()}
         by_head = {name: look.by_head()[row][..., real[name]] for name, look in step.looks.items()} if maps else {}
         hypotheses.append(

@@ -1,22 +1,18 @@
-"""Search: inputs in, hypotheses out, by greedy search, beam search or sampling; and the scores of given outputs."""
+"""Search: a stepper in, hypotheses out, by greedy search, beam search or sampling."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
-from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.errors import UserError
-from seq2see.model import EncoderDecoder
 from seq2see.search.beam import beam_search
 from seq2see.search.constraints import Constraints, Oracle
-from seq2see.search.greedy import likeliest, search_greedily
+from seq2see.search.greedy import search_greedily
 from seq2see.search.hypotheses import (
     EncoderLook,
     Endings,
@@ -30,47 +26,7 @@ from seq2see.search.hypotheses import (
 )
 from seq2see.search.options import SearchOptions
 from seq2see.search.sampling import Sampler
-from seq2see.search.stepper import LEAST, CopyVocabulary, Source, Stepper, evaluating
-
-# --- The probability of given outputs
-
-
-@dataclass
-class TargetScore:
-    """log_probs: of each token of a given output, `<eos>` included, or of its label."""
-
-    log_probs: list[float]
-
-    @property
-    def total(self) -> float:
-        return sum(self.log_probs)
-
-
-def score_targets(
-    model: EncoderDecoder, batch: Batch, *, device: torch.device | str | None = None
-) -> list[TargetScore]:
-    """log P of each row's target, token by token: what a search would report of it."""
-    if not batch.rows:
-        return []
-    with evaluating([model]):
-        batch = batch if device is None else batch.to(device)
-        step, ready = model.forward_batch(batch)
-        ids, real = _targets(batch)
-        chosen = model.head.target_scores(step, ready, ids, mask=real).clamp(min=LEAST)
-        return [
-            TargetScore(row.double().tolist()) for row in chosen.split(real.view(len(batch.rows), -1).sum(1).tolist())
-        ]
-
-
-def _targets(batch: Batch) -> tuple[Int[Tensor, "*shape"], Bool[Tensor, "*shape"]]:
-    """Ids and which of them are real; a label is one target for each row."""
-    if isinstance(batch.target, Sequences):
-        return batch.target.ids, batch.target.mask
-    if isinstance(batch.target, Labels):
-        ids = batch.target.ids
-        return ids, torch.ones_like(ids, dtype=torch.bool)
-    raise ValueError("a batch without targets has nothing to score")
-
+from seq2see.search.stepper import CopyVocabulary, Stepper
 
 # --- Ranking by agreement (minimum Bayes risk)
 
@@ -133,17 +89,17 @@ def build_hypotheses(
 ) -> list[list[Hypothesis]]:
     """At most `n_best` hypotheses of each input, finished ones first, by score or by agreement, highest first."""
     rows, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
-    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.cpu().double().tolist()
-    likeliest, chances = paths.runners_up.tolist(), paths.chances.cpu().double().exp().tolist()
-    looks = {name: look.cpu() for name, look in paths.looks.items()}
-    masks = {name: joint.mask.cpu() for name, joint in places.items()}
+    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.astype(np.float64).tolist()
+    likeliest, chances = paths.runners_up.tolist(), np.exp(paths.chances.astype(np.float64)).tolist()
+    looks = paths.looks
+    masks = {name: joint.mask for name, joint in places.items()}
     limits = writable.limits.tolist()
     hypotheses: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(rows):
         length = steps[output] + 1
         inward = [name for name in looks if name not in places]
         shared = [name for name in looks if name in places and places[name].agreed[row]]
-        apart = {name: looks[name][output, :length][..., masks[name][row]].float() for name in shared}
+        apart = {name: looks[name][output, :length][..., masks[name][row]].astype(np.float32) for name in shared}
         looked = {name: _mean_of_heads(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output][:length]
         total = sum(each)
@@ -158,17 +114,18 @@ def build_hypotheses(
                     [(token, share) for token, share in zip(ids, shares, strict=True) if token < limits[row]]
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
-                looks={name: weights.numpy() for name, weights in looked.items()},
+                looks=looked,
                 maps={
-                    name: weights.transpose(0, -2).numpy()
+                    name: np.swapaxes(weights, 0, -2)
                     for name, weights in apart.items()
-                    if weights.dim() > 2 or places[name].lower
+                    if weights.ndim > 2 or places[name].lower
                 },
                 places={name: known[row] for name in shared if (known := places[name].tokens) is not None},
                 layouts={name: places[name].layout_of(row) for name in apart},
                 inner=dict(inner[row]) if inner else {},
                 inward={
-                    name: looks[name][output, :length, ..., :length].float().transpose(0, 1).numpy() for name in inward
+                    name: looks[name][output, :length, ..., :length].astype(np.float32).swapaxes(0, 1)
+                    for name in inward
                 },
                 words=writable.words[row],
                 forced=min(len(prefixes[row]), length),
@@ -177,17 +134,17 @@ def build_hypotheses(
     return [_best(row, options) for row in hypotheses]
 
 
-def _mean_of_heads(weights: Float[Tensor, "steps *heads places"]) -> Float[Tensor, "steps places"]:
+def _mean_of_heads(weights: Float[ndarray, "steps *heads places"]) -> Float[ndarray, "steps places"]:
     """One look for each step: the mean over heads, where there are any."""
-    return weights if weights.dim() == 2 else weights.mean(1)
+    return weights if weights.ndim == 2 else weights.mean(1)
 
 
-def _score(log_probability: float, length: int, looks: dict[str, Tensor], options: SearchOptions) -> float:
+def _score(log_probability: float, length: int, looks: dict[str, ndarray], options: SearchOptions) -> float:
     score = normalised(log_probability, length, options)
     if options.coverage_penalty == 0:
         return score
     totals = {name: weights.sum(0) for name, weights in looks.items()}
-    real = {name: torch.ones_like(total, dtype=torch.bool) for name, total in totals.items()}
+    real = {name: np.ones_like(total, dtype=bool) for name, total in totals.items()}
     return score + float(coverage_penalty_of(totals, real, options))
 
 
@@ -198,59 +155,34 @@ def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothes
     return ranked[: options.n_best]
 
 
-def search(
-    sources: Sequence[Source],
-    rows: Sequence[int],
-    options: SearchOptions | None = None,
-    *,
-    device: torch.device | str | None = None,
-    maps: bool = False,
-) -> list[list[Hypothesis]]:
+def run_search(stepper: Stepper, rows: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them.
 
-    sources: one model with its inputs, or several that form an ensemble over one output vocabulary;
-    rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled;
-    device: where the models are, if the inputs are still elsewhere;
-    maps: also tell heads and layers apart (of a single model).
+    rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled.
     What is found for an input does not depend on the other inputs of the batch.
     """
-    options = options if options is not None else SearchOptions()
-    if any(model.decoder.one_step for model, _ in sources):
-        raise UserError("this model gives labels or numbers, which are classified or reconstructed, not searched for")
-    if not rows:
-        return []
-    with evaluating([model for model, _ in sources]):
-        stepper = Stepper(move_inputs(sources, device), len(rows), maps=maps, ctc=options.ctc)
-        check_coverage(stepper.places, options)
-        allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
-        oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
-        history = History(len(rows), options.runners_up)
-        if options.beam > 1:
-            endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
-        else:
-            endings = search_greedily(
-                stepper,
-                history,
-                Sampler(options, rows, device=stepper.device) if options.sample else likeliest,
-                allowed=allowed,
-                oracle=oracle,
-                width=options.n_best,
-                max_length=options.max_length,
-            )
-        paths = history.backtrack(endings)
-        return build_hypotheses(
-            paths,
-            endings,
-            places=stepper.places,
-            inner=stepper.inner,
-            writable=stepper.writable,
-            prefixes=allowed.prefixes,
-            options=options,
+    check_coverage(stepper.places, options)
+    allowed = Constraints(options, stepper.writable.limits)
+    oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
+    history = History(len(rows), options.runners_up)
+    if options.beam > 1:
+        endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
+    else:
+        endings = search_greedily(
+            stepper,
+            history,
+            Sampler(options, rows) if options.sample else None,
+            allowed=allowed,
+            oracle=oracle,
+            width=options.n_best,
+            max_length=options.max_length,
         )
-
-
-def move_inputs(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:
-    """The sources with their inputs on the device; None: where they are."""
-    if device is None:
-        return list(sources)
-    return [(model, {name: column.to(device) for name, column in inputs.items()}) for model, inputs in sources]
+    return build_hypotheses(
+        history.backtrack(endings),
+        endings,
+        places=stepper.places,
+        inner=stepper.inner,
+        writable=stepper.writable,
+        prefixes=allowed.prefixes,
+        options=options,
+    )

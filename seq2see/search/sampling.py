@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from numpy import ndarray
 
 from seq2see.search.options import SearchOptions
 
@@ -21,7 +20,7 @@ class Sampler:
     depend on the batch, on the number of samples or on the maximum length.
     """
 
-    def __init__(self, options: SearchOptions, rows: Sequence[int], *, device: torch.device):
+    def __init__(self, options: SearchOptions, rows: Sequence[int]):
         self._options = options
         drawn = [
             [
@@ -30,32 +29,42 @@ class Sampler:
             ]
             for row in rows
         ]
-        self._drawn = torch.from_numpy(np.array(drawn)).clamp(max=BELOW_ONE).to(device)
+        self._drawn = np.minimum(drawn, BELOW_ONE)
 
     def __call__(
-        self, log_probs: Float[Tensor, "inputs width symbols"], step: int, inputs: Int[Tensor, " inputs"]
-    ) -> Int[Tensor, "inputs width"]:
+        self, log_probs: Float[ndarray, "inputs width symbols"], step: int, inputs: Int[ndarray, " inputs"]
+    ) -> Int[ndarray, "inputs width"]:
         kept = shaped(log_probs, self._options)
-        running = torch.softmax(kept.double(), -1).cumsum(-1)
+        running = _softmax(kept).cumsum(-1)
         sought = self._drawn[inputs, :, step, None] * running[..., -1:]
-        return torch.searchsorted(running, sought, right=True).squeeze(-1)
+        return np.asarray((running <= sought).sum(-1))
 
 
-def shaped(log_probs: Float[Tensor, "*rows symbols"], options: SearchOptions) -> Float[Tensor, "*rows symbols"]:
+def shaped(log_probs: Float[ndarray, "*rows symbols"], options: SearchOptions) -> Float[ndarray, "*rows symbols"]:
     """The logits to sample from: divided by the temperature, then cut to the `top_k` likeliest, then to the nucleus."""
     logits = log_probs / options.temperature
     if 0 < options.top_k < logits.shape[-1]:
-        best = logits.topk(options.top_k, dim=-1)
-        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
+        best = np.argpartition(logits, -options.top_k, axis=-1)[..., -options.top_k :]
+        cut = np.full_like(logits, -np.inf)
+        np.put_along_axis(cut, best, np.take_along_axis(logits, best, -1), -1)
+        logits = cut
     if options.top_p < 1:
         logits = _nucleus(logits, options.top_p)
-    return logits
+    return np.asarray(logits)
 
 
-def _nucleus(logits: Float[Tensor, "*rows symbols"], share: float) -> Float[Tensor, "*rows symbols"]:
+def _nucleus(logits: Float[ndarray, "*rows symbols"], share: float) -> Float[ndarray, "*rows symbols"]:
     """The smallest set of likeliest symbols whose probabilities reach the share (nucleus sampling)."""
-    ordered = logits.sort(dim=-1, descending=True)
-    probabilities = torch.softmax(ordered.values.double(), -1)
+    order = np.argsort(-logits, axis=-1, kind="stable")
+    ordered = np.take_along_axis(logits, order, -1)
+    probabilities = _softmax(ordered)
     before = probabilities.cumsum(-1) - probabilities
-    cut = ordered.values.masked_fill(before >= share, -torch.inf)
-    return torch.empty_like(logits).scatter(-1, ordered.indices, cut)
+    cut = np.empty_like(logits)
+    np.put_along_axis(cut, order, np.where(before >= share, -np.inf, ordered), -1)
+    return cut
+
+
+def _softmax(logits: Float[ndarray, "*rows symbols"]) -> Float[ndarray, "*rows symbols"]:
+    """In double precision."""
+    exponentials = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))

@@ -9,7 +9,7 @@ import torch
 
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search import SearchOptions, Stepper
+from seq2see.search import ModelStepper, SearchOptions
 from seq2see.search.beam import beam_search
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import History
@@ -65,8 +65,8 @@ def test_a_beam_of_one_is_greedy(seed: int) -> None:
     """The options send a beam of 1 to the greedy walk, so the beam itself is called here."""
     model, rows, options = build(seed=seed), len(INPUTS), SearchOptions(max_length=7)
     with torch.no_grad():
-        stepper, history = Stepper([(model, padded(INPUTS))], rows), History(rows, runners_up=0)
-        allowed = Constraints(options, writable=stepper.writable, device=stepper.device)
+        stepper, history = ModelStepper([(model, padded(INPUTS))], rows), History(rows, runners_up=0)
+        allowed = Constraints(options, stepper.writable.limits)
         oracle = Oracle(None, stepper.places, rows=rows, max_length=7)
         endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
         paths = history.backtrack(endings)

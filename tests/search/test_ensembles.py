@@ -9,7 +9,7 @@ import torch
 from seq2see.data.batches import Sequences
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
-from seq2see.search import Hypothesis, SearchOptions, Stepper, search
+from seq2see.search import Hypothesis, ModelStepper, SearchOptions, search
 from tests.search.helpers import INPUTS, SYMBOLS, build, found, ids_of, padded
 
 ROWS = list(range(len(INPUTS)))
@@ -31,19 +31,22 @@ def test_a_model_with_itself_is_the_model(mode: dict[str, int]) -> None:
             np.testing.assert_allclose(one.looks["source"], two.looks["source"], atol=1e-6)
 
 
+@torch.no_grad()
 def test_probabilities_are_averaged() -> None:
     models = [build(seed=1), build(seed=2, cell="lstm"), build(seed=3, score="none")]
-    steppers = [Stepper([(model, padded(INPUTS))], len(INPUTS)) for model in models]
-    joint = Stepper([(model, padded(INPUTS)) for model in models], len(INPUTS))
-    tokens = torch.full((len(INPUTS),), 2)
+    steppers = [ModelStepper([(model, padded(INPUTS))], len(INPUTS)) for model in models]
+    joint = ModelStepper([(model, padded(INPUTS)) for model in models], len(INPUTS))
+    tokens = np.full(len(INPUTS), 2)
     for stepper in [*steppers, joint]:
         stepper.begin(1)
     for _ in range(3):
         alone = [stepper.step(tokens) for stepper in steppers]
         log_probs, looks = joint.step(tokens)
-        mean = torch.stack([one.exp() for one, _ in alone]).mean(0)
-        torch.testing.assert_close(log_probs.exp(), mean, atol=1e-6, rtol=1e-5)
-        torch.testing.assert_close(looks["source"], (alone[0][1]["source"] + alone[1][1]["source"]) / 2)
+        mean = np.mean([np.exp(one) for one, _ in alone], axis=0)
+        np.testing.assert_allclose(np.exp(log_probs), mean, atol=1e-6, rtol=1e-5)
+        np.testing.assert_allclose(
+            looks["source"], (alone[0][1]["source"] + alone[1][1]["source"]) / 2, atol=1e-6, rtol=1e-5
+        )
         tokens = log_probs.argmax(-1)
 
 

@@ -1,0 +1,69 @@
+"""The likeliest symbols of each row, without sorting a vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+DEEP = 16
+"""How many symbols share a column of the table of maxima, see `likeliest`."""
+
+
+@dataclass
+class Likeliest:
+    """ids, log_probs: (rows, number), the likeliest symbols of each row, best first."""
+
+    ids: Int[ndarray, "rows number"]
+    log_probs: Float[ndarray, "rows number"]
+
+    def first(self, number: int) -> Likeliest:
+        return Likeliest(self.ids[:, :number], self.log_probs[:, :number])
+
+    def merged(self, ids: Int[ndarray, " more"], log_probs: Float[ndarray, "rows more"]) -> Likeliest:
+        """The same number of the likeliest, where these may be among them."""
+        number = self.ids.shape[1]
+        both = np.concatenate([self.log_probs, log_probs], axis=1)
+        order = np.argsort(-both, axis=1, kind="stable")[:, :number]
+        every = np.concatenate([self.ids, np.broadcast_to(ids, log_probs.shape)], axis=1)
+        return Likeliest(np.take_along_axis(every, order, 1), np.take_along_axis(both, order, 1))
+
+
+def likeliest(log_probs: Float[ndarray, "rows symbols"], number: int) -> Likeliest:
+    """The likeliest symbols of each row.
+
+    The symbols are written line by line into a table of 16 lines. The `number` largest are in the columns with the
+    `number` largest maxima, which are much fewer than the symbols.
+
+    >>> likeliest(np.log(np.array([[0.1, 0.6, 0.3]])), 2).ids
+    array([[1, 2]])
+    """
+    rows, symbols = log_probs.shape
+    number = min(number, symbols)
+    columns = symbols // DEEP
+    if not number or columns <= 2 * number:
+        return _sorted(np.broadcast_to(np.arange(symbols), log_probs.shape), log_probs, number)
+    table = log_probs[:, : columns * DEEP].reshape(rows, DEEP, columns)
+    rest = log_probs[:, columns * DEEP :]
+    best = _largest(table.max(axis=1), number)
+    ids = (best[:, :, None] + columns * np.arange(DEEP)).reshape(rows, -1)
+    if rest.shape[1]:
+        ids = np.concatenate([ids, np.broadcast_to(np.arange(columns * DEEP, symbols), rest.shape)], axis=1)
+    return _sorted(ids, np.take_along_axis(log_probs, ids, 1), number)
+
+
+def _sorted(ids: ndarray, values: ndarray, number: int) -> Likeliest:
+    """The largest of these values, best first; of equal ones that with the lower id."""
+    chosen = _largest(values, number)
+    ids, values = np.take_along_axis(ids, chosen, 1), np.take_along_axis(values, chosen, 1)
+    order = np.lexsort((ids, -values), axis=1)
+    return Likeliest(np.take_along_axis(ids, order, 1), np.take_along_axis(values, order, 1))
+
+
+def _largest(values: Float[ndarray, "rows _"], number: int) -> Int[ndarray, "rows number"]:
+    """The columns of the largest values of each row, in any order."""
+    if number >= values.shape[1]:
+        return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    return np.argpartition(values, -number, axis=1)[:, values.shape[1] - number :]
