@@ -40,6 +40,7 @@ from seq2see.embeddings import Embedding, OneHot, build_embedding
 from seq2see.encoders import ByInput, Encoder, InputInfo, build_encoder, check_encoded
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory, View
+from seq2see.packed_weights import PackedWeights
 from seq2see.recipe import Recipe
 from seq2see.symbols import Symbols, prefixed, symbols_of
 
@@ -106,9 +107,13 @@ class EncoderDecoder(nn.Module):
             memory.maps |= {f"{name}.{key}": encoder_map for key, encoder_map in encoded.maps.items()}
         return memory
 
-    def ready(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Ready:
-        """Encode every input and prepare for decoding; maps: also the self-attention of encoders and decoder."""
-        return replace(self.decoder.prepare(self.encode(inputs, rows, maps=maps)), maps=maps)
+    def ready(
+        self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False, packed: PackedWeights | None = None
+    ) -> Ready:
+        """Encode every input and prepare for decoding; maps: also the self-attention of encoders and decoder; packed:
+        weights for the steps of a prediction."""
+        prepared = self.decoder.prepare(self.encode(inputs, rows, maps=maps))
+        return replace(prepared, maps=maps).with_packed(packed)
 
     def ctc_log_probs(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
         """log P of every symbol (or blank) at each place in order, and which places are real: see `loss.ctc`."""

@@ -88,7 +88,8 @@ class Attention(nn.Module):
     def _look_everywhere(
         self, query: Tensor, prepared: Prepared, *, past: Tensor | None, generator: torch.Generator | None
     ) -> Look:
-        energies = compute_energies(self.score, query, Candidates(prepared.keys, prepared.layout, past=past))
+        candidates = Candidates(prepared.keys, prepared.layout, past=past, product=prepared.product)
+        energies = compute_energies(self.score, query, candidates)
         weights = self.weigh(energies, prepared.mask[:, None])
         chosen: Chosen = self.choice(weights, generator=generator)
         return Look(
@@ -114,7 +115,7 @@ class Attention(nn.Module):
         batch, queries, width = window.numbers.shape
         keys, values = fold(prepared, window)
         folded_past = None if past is None else past.reshape(batch * queries, 1, -1)
-        candidates = Candidates(keys, prepared.layout, window.numbers.flatten(0, 1), folded_past)
+        candidates = Candidates(keys, prepared.layout, window.numbers.flatten(0, 1), folded_past, prepared.product)
         energies = compute_energies(self.score, query.reshape(batch * queries, 1, -1), candidates)
         energies = energies.view(batch, queries, width)
         if window.bias is not None:

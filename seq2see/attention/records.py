@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2see.deferred_gradients import DeferredGather
+from seq2see.deferred_gradients import DeferredGather, Product, plain_product
 from seq2see.memory import Layout, Places
 
 
@@ -22,7 +22,7 @@ class Prepared:
     far real places reach along each axis; folded: where there are heads, the same with heads as rows of the batch;
     larger: the places that contain these, for two-level attention.
     key_gather, value_gather: take windows of keys and values, so that a loop over time costs its windows and not all
-    places.
+    places; product: multiplies queries with weights.
     """
 
     keys: Float[Tensor, "batch *heads places size"]
@@ -33,6 +33,7 @@ class Prepared:
     value_gather: DeferredGather
     folded: Prepared | None = None
     larger: LargerPlaces | None = None
+    product: Product = plain_product
 
     @classmethod
     def of(
@@ -65,6 +66,7 @@ class Prepared:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
         chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
+        chosen.product = self.product
         return chosen if self.larger is None else chosen.with_larger(self.larger.select(rows))
 
 
@@ -110,13 +112,15 @@ class Candidates:
 
     keys: (batch, places, size); past: (batch, queries, all places), the sum of earlier looks, for a score that
     remembers them; numbers: (batch, places), the number of each candidate in the input, None: all places in order;
-    layout: that of the whole input. With windows the queries are folded into the batch, so that there is one per row.
+    layout: that of the whole input; product: multiplies queries with weights. With windows the queries are folded into
+    the batch, so that there is one per row.
     """
 
     keys: Float[Tensor, "batch places size"]
     layout: Layout
     numbers: Int[Tensor, "batch places"] | None = None
     past: Float[Tensor, "batch queries _"] | None = None
+    product: Product = plain_product
 
 
 @dataclass

@@ -303,7 +303,16 @@ class Additive(Score):
     def energies(
         self, query: Float[Tensor, "batch queries query"], keys: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "batch queries places"]:
-        return linear(torch.tanh(self.W_q(query)[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
+        return self._compared(self.W_q(query), keys)
+
+    def forward(
+        self, query: Float[Tensor, "batch queries query"], candidates: Candidates
+    ) -> Float[Tensor, "batch queries places"]:
+        projected = candidates.product(query.flatten(0, 1), self.W_q.weight, f"{id(self)}.W_q")
+        return self._compared(projected.view(*query.shape[:2], -1), candidates.keys)
+
+    def _compared(self, query: Tensor, keys: Tensor) -> Float[Tensor, "batch queries places"]:
+        return linear(torch.tanh(query[:, :, None] + keys[:, None]), self.v.weight).squeeze(-1)
 
 
 @register("concat")

@@ -119,17 +119,24 @@ class SoftmaxHead(Head):
         readout = features if self.W_o is None else f"tanh(W_o {features} + b_o)"
         return f"softmax({'E' if self.tied else 'V'} {readout} + c)"
 
-    def logits(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows symbols"]:
-        return linear(self._read_out(features), self.V, self.c)
+    def logits(
+        self, features: Float[Tensor, "*rows size"], ready: Ready | None = None
+    ) -> Float[Tensor, "*rows symbols"]:
+        """ready: with weights that may be packed."""
+        multiply = linear if ready is None else ready.linear
+        return multiply(self._read_out(features, ready), self.V, self.c)
 
-    def _read_out(self, features: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows width"]:
+    def _read_out(
+        self, features: Float[Tensor, "*rows size"], ready: Ready | None = None
+    ) -> Float[Tensor, "*rows width"]:
         """What V is multiplied with."""
         if self.W_o is None:
             return features
-        return dropout(torch.tanh(self.W_o(features)), self.dropout, self.training)
+        multiply = linear if ready is None else ready.linear
+        return dropout(torch.tanh(multiply(features, self.W_o.weight, self.W_o.bias)), self.dropout, self.training)
 
     def log_probs(self, step: Step, ready: Ready) -> Float[Tensor, "rows *steps symbols"]:
-        return torch.log_softmax(self.logits(step.features).float(), dim=-1)
+        return torch.log_softmax(self.logits(step.features, ready).float(), dim=-1)
 
     def target_scores(
         self, step: Step, ready: Ready, targets: Int[Tensor, "*rows"], *, mask: Bool[Tensor, "*rows"]

@@ -12,10 +12,13 @@ from typing import TypeVar
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import linear
 
 from seq2see.attention import HeadNumbers, Look, LookEquations, Prepared
 from seq2see.cells import CellState
+from seq2see.deferred_gradients import Product, plain_product
 from seq2see.memory import Memory
+from seq2see.packed_weights import PackedWeights
 
 T = TypeVar("T")
 
@@ -27,7 +30,7 @@ class Ready:
     looks: {input name: prepared places} of the last layer's attention; lower: the same for each layer below it, where
     every layer has its own; start: per layer the first cell state (batch, size); every: (batch, gates), the product of
     the summary that enters every step; memory: what was prepared; maps: whether a step also returns self-attention over
-    the symbols so far, which costs extra.
+    the symbols so far, which costs extra; packed: weights packed for predictions.
     """
 
     rows: int
@@ -37,6 +40,28 @@ class Ready:
     every: Float[Tensor, "batch gates"] | None = None
     lower: list[dict[str, Prepared]] = field(default_factory=list)
     maps: bool = False
+    packed: PackedWeights | None = None
+
+    @property
+    def product(self) -> Product:
+        """Multiplies with weights at a single step."""
+        return plain_product if self.packed is None else self.packed
+
+    def linear(
+        self, x: Float[Tensor, "*rows width"], weight: Float[Tensor, "out width"], bias: Tensor | None = None
+    ) -> Float[Tensor, "*rows out"]:
+        """x weight' + bias, at a single step."""
+        return linear(x, weight, bias) if self.packed is None else self.packed.linear(x, weight, bias)
+
+    def with_packed(self, packed: PackedWeights | None) -> Ready:
+        """The same with packed weights, for all products of a step."""
+        if packed is None:
+            return self
+        looks, *lower = (
+            {name: replace(prepared, product=packed) for name, prepared in layer.items()}
+            for layer in (self.looks, *self.lower)
+        )
+        return replace(self, packed=packed, looks=looks, lower=lower)
 
     def by_layer(self) -> dict[str, Prepared]:
         """The prepared places of every layer, by the names of its looks."""
@@ -51,6 +76,7 @@ class Ready:
             every=None if self.every is None else self.every[rows],
             lower=[{name: prepared.select(rows) for name, prepared in layer.items()} for layer in self.lower],
             maps=self.maps,
+            packed=self.packed,
         )
 
 

@@ -29,7 +29,7 @@ from seq2see.decoders.base import (
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.fused_loop import LoopKind, loop_kind, run_loop
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, stack, top_output
-from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
+from seq2see.deferred_gradients import DeferredProduct, Product
 from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, OneHot
 from seq2see.memory import Memory
@@ -131,10 +131,12 @@ class RecurrentDecoder(Decoder):
         if token is None:
             raise TypeError("this decoder reads a symbol at each step, got None")
         embedded = self.embedding(token)
-        projected = self.first.project("y", embedded, bias=True)
+        projected = ready.linear(embedded, self.first.W["y"], self.first.b)
         if ready.every is not None:
             projected = projected + ready.every.repeat_interleave(state.width, 0)
-        after, context = self._advance(ready, state, projected, forced=forced, generator=generator)
+        after, context = self._advance(
+            ready, state, projected, forced=forced, generator=generator, product=ready.product
+        )
         output = top_output(after.cells)
         features = self._features(output, context.context if context else None, embedded)
         layers = [LayerStep(cell[0]) for cell in after.cells]
@@ -187,7 +189,7 @@ class RecurrentDecoder(Decoder):
         *,
         forced: Mapping[str, Float[Tensor, "rows places"]] | None = None,
         generator: torch.Generator | None = None,
-        product: Product = plain_product,
+        product: Product,
     ) -> tuple[State, Context | None]:
         """One transition from the projected embedding (and summary): what `step` and `teach` share."""
 

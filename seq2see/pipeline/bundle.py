@@ -23,6 +23,7 @@ from seq2see.evaluation import Baseline, baseline_from_dict
 from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
 from seq2see.modalities.files import MediaField
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.packed_weights import PackedWeights
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
 from seq2see.pipeline.trained_rows import TrainedRows
@@ -56,7 +57,7 @@ class Bundle:
     """A model with what it needs to read its inputs and write its outputs.
 
     baselines: trivial models, whose metrics are printed beside the model's; notes: messages about how it was created;
-    trained: hashes of the rows it was trained on, None if that is not known.
+    trained: hashes of the rows it was trained on, None if that is not known; packed: weights for predictions.
     """
 
     recipe: Recipe
@@ -65,6 +66,7 @@ class Bundle:
     baselines: list[Baseline] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     trained: TrainedRows | None = None
+    packed: PackedWeights = field(default_factory=PackedWeights)
 
     @classmethod
     def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:

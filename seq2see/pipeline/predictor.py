@@ -159,7 +159,9 @@ def predict(
         elif first.recipe.output.one_step:
             hypotheses = classify(sources, batch.rows, options.n_best, oracle=row_options.oracle, maps=maps)
         else:
-            hypotheses = search(sources, batch.rows, row_options, maps=maps)
+            hypotheses = search(
+                sources, batch.rows, row_options, maps=maps, packed=[bundle.packed for bundle in bundles]
+            )
         for number, best in zip(numbers, hypotheses, strict=True):
             predictions[number] = assemble(
                 first, rows[number], best, replace_unknown=replace_unknown, alone=len(bundles) == 1

@@ -20,6 +20,7 @@ from seq2see.decoders import Ready, State
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Memory, Places
 from seq2see.model import EncoderDecoder
+from seq2see.packed_weights import PackedWeights
 from seq2see.search.ctc_prefix import CtcPrefixScorer
 from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces, self_attention_name
 from seq2see.search.options import SearchOptions
@@ -36,12 +37,24 @@ class ModelStepper:
     The probabilities of an ensemble are the mean of its models'.
     """
 
-    def __init__(self, sources: Sequence[Source], rows: int, *, maps: bool = False, ctc: float = 0.0):
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        rows: int,
+        *,
+        maps: bool = False,
+        ctc: float = 0.0,
+        packed: Sequence[PackedWeights] | None = None,
+    ):
         """maps: also return the looks of each head and layer, and self-attention (of a single model);
-        ctc: the share of the CTC prefix score in the probabilities of each model."""
+        ctc: the share of the CTC prefix score in the probabilities of each model; packed: the models' weights."""
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
-        self._ready = [model.ready(inputs, rows, maps=self._apart) for model, inputs in sources]
+        weights: Sequence[PackedWeights | None] = packed or [None] * len(sources)
+        self._ready = [
+            model.ready(inputs, rows, maps=self._apart, packed=own)
+            for (model, inputs), own in zip(sources, weights, strict=True)
+        ]
         self.writable = _copy_vocabulary(self._models, self._ready)
         self._inputs = np.arange(rows)
         self._states: list[State] = []
@@ -181,12 +194,14 @@ def search(
     *,
     device: torch.device | str | None = None,
     maps: bool = False,
+    packed: Sequence[PackedWeights] | None = None,
 ) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them (`run_search`).
 
     sources: one model with its inputs, or several that form an ensemble over one output vocabulary;
     device: where the models are, if the inputs are still elsewhere;
-    maps: also tell heads and layers apart (of a single model).
+    maps: also tell heads and layers apart (of a single model);
+    packed: the models' weights, packed for many searches.
     """
     options = options if options is not None else SearchOptions()
     if any(model.decoder.one_step for model, _ in sources):
@@ -194,7 +209,7 @@ def search(
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):
-        stepper = ModelStepper(move_inputs(sources, device), len(rows), maps=maps, ctc=options.ctc)
+        stepper = ModelStepper(move_inputs(sources, device), len(rows), maps=maps, ctc=options.ctc, packed=packed)
         return run_search(stepper, rows, options)
 
 

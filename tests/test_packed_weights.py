@@ -1,0 +1,61 @@
+"""Packed weights multiply as plain ones do, and follow what happens to the weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import linear
+
+from seq2see.packed_weights import FEWEST, PackedWeights, is_packable
+
+torch_packs = pytest.mark.skipif(not is_packable(torch.randn(64, 64)), reason="this torch cannot pack weights")
+
+
+@pytest.mark.parametrize("rows", [(1,), (5,), (64,), (3, 4)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_products_are_the_usual_ones(rows: tuple[int, ...], bias: bool) -> None:
+    weight, added = torch.randn(101, 64), torch.randn(101) if bias else None
+    x = torch.randn(*rows, 64)
+    with torch.inference_mode():
+        torch.testing.assert_close(PackedWeights().linear(x, weight, added), linear(x, weight, added))
+
+
+@torch_packs
+def test_a_weight_that_was_trained_on_is_packed_anew() -> None:
+    packed, x = PackedWeights(), torch.randn(2, 64)
+    weight = torch.nn.Parameter(torch.randn(64, 64))
+    with torch.no_grad():
+        before = packed(x, weight)
+    (x @ weight.t()).sum().backward()
+    torch.optim.SGD([weight], lr=0.5).step()
+    with torch.no_grad():
+        after = packed(x, weight)
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, linear(x, weight))
+
+
+@torch_packs
+def test_a_slice_is_not_taken_for_the_whole() -> None:
+    packed, weight, x = PackedWeights(), torch.randn(128, 64), torch.randn(2, 64)
+    with torch.no_grad():
+        assert packed(x, weight).shape == (2, 128)
+        torch.testing.assert_close(packed(x, weight[:96]), linear(x, weight[:96]))
+
+
+def test_what_cannot_be_packed_is_multiplied_all_the_same() -> None:
+    packed, small = PackedWeights(), torch.randn(3, 5)
+    assert small.numel() < FEWEST
+    with torch.no_grad():
+        torch.testing.assert_close(packed(torch.ones(2, 5), small), linear(torch.ones(2, 5), small))
+        wide = torch.randn(64, 64, dtype=torch.float64)
+        torch.testing.assert_close(packed(torch.ones(2, 64).double(), wide), linear(torch.ones(2, 64).double(), wide))
+    x = torch.ones(2, 64, requires_grad=True)
+    packed(x, torch.randn(64, 64)).sum().backward()
+    assert x.grad is not None
+
+
+def test_where_torch_cannot_pack_products_are_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2see.packed_weights.is_packable", lambda weight: False)
+    weight, x = torch.randn(64, 64), torch.randn(2, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(PackedWeights()(x, weight), linear(x, weight), rtol=0, atol=0)
