@@ -95,6 +95,11 @@ BOXES = """() => [...document.querySelectorAll("body *")].map((one) => {
 })"""
 """Where every element of a page stands."""
 KEEP = f"() => {{ window.boxes = ({BOXES})(); }}"
+CENTRE = """(one) => {
+  one.scrollIntoViewIfNeeded();
+  const box = one.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}"""
 MOVED = f"""() => {{
   const before = window.boxes, after = ({BOXES})();
   if (before.length !== after.length) return [`${{before.length}} elements, then ${{after.length}}`];
@@ -112,10 +117,13 @@ def moved(page: Any, *selectors: str, most: int = 3) -> list[str]:
         count = every.count()
         assert count, selector
         for number in range(0, count, max(1, count // most)):
-            every.nth(number).scroll_into_view_if_needed()
+            one = every.nth(number)
+            at = one.evaluate(CENTRE)
             page.mouse.move(1, 1)
             page.evaluate(KEEP)
-            every.nth(number).hover()
+            page.mouse.move(*at)
+            if not one.evaluate("(one, [x, y]) => one.contains(document.elementFromPoint(x, y))", at):
+                one.hover()  # there is something before it: some other point of it will do
             found += [f"{selector} {number}: {name}" for name in page.evaluate(MOVED)]
     return found
 
