@@ -34,9 +34,7 @@ EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.s
 """All bodies are sent by `make slow`."""
 
 
-def failures(
-    app: Any, *, phases: Sequence[str], examples: int, every: int = 1, token: str | None = None
-) -> list[str]:
+def failures(app: Any, *, phases: Sequence[str], examples: int, every: int = 1, token: str | None = None) -> list[str]:
     """What schemathesis finds, with all of its checks as they are by default, in this process.
 
     every: of the bodies that it makes for each key and kind of mistake, each so many-th is sent."""

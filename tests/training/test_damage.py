@@ -24,6 +24,7 @@ from seq2see.training.reports import UpdateStatus
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with two checkpoints, made once."""
