@@ -36,6 +36,13 @@ class EmbeddingSettings(Settings):
     dropout: Share = Field(0.0, description="on the vectors")
 
 
+def normal(*shape: int, times: float = 1.0, over: float = 1.0) -> Tensor:
+    """Normal numbers, multiplied and divided; none on the meta device, where torch would import its compiler to draw
+    them, which takes longer than all the rest of loading a small model."""
+    made = torch.empty(*shape)
+    return made if made.is_meta else made.normal_().mul_(times).div_(over)
+
+
 class Embedding(nn.Module):
     """e(y) = the row of E that belongs to the symbol y.
 
@@ -47,7 +54,7 @@ class Embedding(nn.Module):
         self.size = size
         self.dropout = dropout
         self.origin = origin
-        self.E = nn.Parameter(torch.randn(symbols, size) / size**0.5)
+        self.E = nn.Parameter(normal(symbols, size, over=size**0.5))
 
     def forward(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
         return dropout(embedding(ids, self.E), self.dropout, self.training)

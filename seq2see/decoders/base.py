@@ -15,7 +15,7 @@ from seq2see.attention import AttentionSettings
 from seq2see.cells import CellSettings
 from seq2see.decoders.cross_attention import CrossAttention
 from seq2see.decoders.records import DecoderEquations, Ready, State, Step
-from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, normal
 from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
@@ -414,7 +414,7 @@ class InitialState(nn.Module):
         self.copied = bool(sizes) and by == "copy"
         if not sizes:
             # Not zeros: as the first query these would give all places the same energy, and W_q no gradient.
-            self.s_0 = nn.Parameter(0.1 * torch.randn(layers * states * size))
+            self.s_0 = nn.Parameter(normal(layers * states * size, times=0.1))
             return
         width = joined_size(list(sizes.values()), join)
         if self.copied and (message := check_copied_size(size, width)):

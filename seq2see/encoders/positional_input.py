@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2see.dropout import dropout
-from seq2see.embeddings import Embedding, OneHot
+from seq2see.embeddings import Embedding, OneHot, normal
 from seq2see.errors import UserError
 
 ADDED = ("sinusoidal", "learned")
@@ -40,7 +40,7 @@ class PositionalInput(nn.Module):
         self.limit, self.scale = limit, scale
         self.W_e = nn.Linear(width, size, bias=False) if width != size else None
         if positions == "learned":
-            self.P = nn.Parameter(torch.randn(longest, size) / size**0.5)
+            self.P = nn.Parameter(normal(longest, size, over=size**0.5))
 
     def forward(self, vectors: Float[Tensor, "rows steps _"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
         """The inputs at the positions first, first + 1, ..."""

@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 from seq2see.data.batches import Frames, Sequences
 from seq2see.data.image_files import ImageInput
 from seq2see.dropout import dropout
-from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
+from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding, normal
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import flip_columns, grid_mask
 from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
@@ -244,8 +244,8 @@ class GridPositions(nn.Module):
         if positions not in GRID_POSITIONS:
             raise UserError(f"encoder.positions: {positions} goes along a line; allowed: {', '.join(GRID_POSITIONS)}")
         if positions == "learned":
-            self.P_r = nn.Parameter(torch.randn(longest, size) / size**0.5)
-            self.P_c = nn.Parameter(torch.randn(longest, size) / size**0.5)
+            self.P_r = nn.Parameter(normal(longest, size, over=size**0.5))
+            self.P_c = nn.Parameter(normal(longest, size, over=size**0.5))
 
     def forward(self, vectors: Float[Tensor, "batch rows columns size"]) -> Float[Tensor, "batch rows columns size"]:
         if self.positions != "none":

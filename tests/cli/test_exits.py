@@ -26,10 +26,10 @@ def test_results_on_stdout_alone(speller: Path) -> None:
     assert len(run.stdout.splitlines()) == 2
 
 
-def test_a_mistake_is_one_message_and_exit_2(tmp_path: Path) -> None:
-    run = shell("predict", tmp_path / "nowhere", "x")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == f"error: {tmp_path}/nowhere: no such folder; a model is a folder that `seq2see train` wrote\n"
+def test_a_mistake_is_one_message_and_exit_2(call: Call, tmp_path: Path) -> None:
+    run = call("predict", tmp_path / "nowhere", "x")
+    assert (run.code, run.out) == (2, "")
+    assert run.err == f"error: {tmp_path}/nowhere: no such folder; a model is a folder that `seq2see train` wrote\n"
 
 
 def test_a_reader_that_has_enough_is_no_error(speller: Path) -> None:

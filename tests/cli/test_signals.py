@@ -51,12 +51,20 @@ def test_any_command_ends_with_the_code_of_the_signal(number: int, code: int) ->
 @pytest.fixture
 def recipe(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.yaml"
-    path.write_text(yaml.safe_dump(tiny.ROWS), encoding="utf-8")
+    often = {**tiny.ROWS["training"], "report_every": 5}  # training is stopped after its first report
+    path.write_text(yaml.safe_dump({**tiny.ROWS, "training": often}), encoding="utf-8")
     return path
 
 
-@pytest.mark.parametrize(("number", "code"), CODES)
-@pytest.mark.parametrize("command", ["train", "compare"])
+@pytest.mark.parametrize(
+    ("command", "number", "code"),
+    [
+        ("train", signal.SIGTERM, 143),
+        ("compare", signal.SIGINT, 130),
+        pytest.param("train", signal.SIGINT, 130, marks=pytest.mark.slow),
+        pytest.param("compare", signal.SIGTERM, 143, marks=pytest.mark.slow),
+    ],
+)
 def test_training_stops_with_a_checkpoint_and_says_how_to_go_on(
     call: Call, recipe: Path, tmp_path: Path, command: str, number: int, code: int
 ) -> None:

@@ -307,7 +307,7 @@ def load_mutated(copy_of: Callable[[str], Path], kinds: list[str], number: int, 
 
 
 def test_mutated_folders(copy_of: Callable[[str], Path], models: dict[str, Path]) -> None:
-    assert 0 < load_mutated(copy_of, sorted(models), 100, seed=1) < 100
+    assert 0 < load_mutated(copy_of, sorted(models), 40, seed=1) < 40
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_mutated_hashes_of_rows(copy_of: Callable[[str], Path], table: Path, cal
 
 def test_mutated_folders_on_the_command_line(copy_of: Callable[[str], Path], call: Call) -> None:
     draw, codes = random.Random(4), []
-    for _ in range(20):
+    for _ in range(10):
         folder = copy_of("bpe")
         path = draw.choice(sorted(path for path in folder.iterdir() if path.is_file()))
         path.write_bytes(mutate_bytes(path.read_bytes(), draw))

@@ -192,13 +192,14 @@ def test_sizes_no_machine_has_are_refused_by_every_command(table: Path, tmp_path
         assert "too large for this machine" in err
 
 
-def test_a_hundred_thousand_unknown_keys_are_counted(tmp_path: Path) -> None:
-    message = refused({f"key{number}": 1 for number in range(100_000)})
-    assert message.startswith("recipe: 100,000 problems")
+@pytest.mark.parametrize(("count", "lines"), [(5_000, 800), pytest.param(100_000, 16_000, marks=pytest.mark.slow)])
+def test_a_great_many_unknown_keys_are_counted(tmp_path: Path, count: int, lines: int) -> None:
+    message = refused({f"key{number}": 1 for number in range(count)})
+    assert message.startswith(f"recipe: {count:,} problems")
     assert message.count("unknown key") == 20
-    assert message.endswith("and 99,980 more")
+    assert message.endswith(f"and {count - 20:,} more")
     path = tmp_path / "mine.yaml"
-    path.write_text("".join(f"key{number}: 1\n" for number in range(16_000)), encoding="utf-8")
+    path.write_text("".join(f"key{number}: 1\n" for number in range(lines)), encoding="utf-8")
     assert refused(path).count("unknown key") == 20
 
 
@@ -245,7 +246,7 @@ def read_mutated(folder: Path, number: int, seed: int) -> int:
 
 
 def test_mutated_recipes(tmp_path: Path) -> None:
-    assert 0 < read_mutated(tmp_path, 300, seed=1) < 300
+    assert 0 < read_mutated(tmp_path, 100, seed=1) < 100
 
 
 @pytest.mark.slow

@@ -11,16 +11,17 @@ from starlette.testclient import TestClient
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import load_models
-from tests.studio.test_openapi import QUIET, SMALL, failures, outside
+from tests.studio.test_openapi import EVERY, QUIET, SMALL, failures, outside
 
 
 @QUIET
 @pytest.mark.timeout(600)
+@EVERY
 @pytest.mark.parametrize("kind", ["set", "vector", "label"])
-def test_models_of_lists_are_as_the_document_says(models: dict[str, Path], kind: str) -> None:
+def test_models_of_lists_are_as_the_document_says(models: dict[str, Path], kind: str, every: int) -> None:
     repository = load_models([str(models[kind])], SMALL, ServerMetrics())
     try:
-        assert failures(outside(repository), phases=["coverage", "fuzzing"], examples=1) == []
+        assert failures(outside(repository), phases=["coverage", "fuzzing"], examples=1, every=every) == []
     finally:
         repository.close()
 

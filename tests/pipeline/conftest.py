@@ -37,7 +37,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Model:
     out = tmp_path_factory.mktemp("runs") / "pairs"
-    return seq2see.train(PAIRS, table, out=out, overrides=SMALL, updates=400, listeners=[])
+    return seq2see.train(PAIRS, table, out=out, overrides=SMALL, updates=240, listeners=[])
 
 
 @pytest.fixture(scope="session")
@@ -52,4 +52,4 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Model:
         "decoder": {"start": ["one", "two"], "join": "compare"},
     }
     small = [line for line in SMALL if "decoder.embedding" not in line]
-    return seq2see.train(recipe, path, out=folder / "run", overrides=small, updates=400, listeners=[])
+    return seq2see.train(recipe, path, out=folder / "run", overrides=small, updates=200, listeners=[])

@@ -25,7 +25,7 @@ RECIPE = {
     "output": {"column": "colour"},
     "attention": {"over": "image", "size": 16},
     "decoder": {"size": 24, "start": "none", "embedding": {"size": 8}},
-    "training": {"epochs": 0, "updates": 150, "learning_rate": 0.01, "batch_rows": 24, "dev_rows": 10, "threads": 1},
+    "training": {"epochs": 0, "updates": 80, "learning_rate": 0.01, "batch_rows": 24, "dev_rows": 10, "threads": 1},
 }
 
 

@@ -94,6 +94,18 @@ BOXES = """() => [...document.querySelectorAll("body *")].map((one) => {
   return {name, box: drawn ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : []};
 })"""
 """Where every element of a page stands."""
+KEEP = f"() => {{ window.boxes = ({BOXES})(); }}"
+CENTRE = """(one) => {
+  one.scrollIntoViewIfNeeded();
+  const box = one.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}"""
+MOVED = f"""() => {{
+  const before = window.boxes, after = ({BOXES})();
+  if (before.length !== after.length) return [`${{before.length}} elements, then ${{after.length}}`];
+  const same = (one, other) => one.length === other.length && one.every((x, at) => Math.abs(x - other[at]) <= 0.02);
+  return before.filter((one, at) => one.name !== "i.cell" && !same(one.box, after[at].box)).map((one) => one.name);
+}}"""
 
 
 def moved(page: Any, *selectors: str, most: int = 3) -> list[str]:
@@ -102,35 +114,59 @@ def moved(page: Any, *selectors: str, most: int = 3) -> list[str]:
     found = []
     for selector in selectors:
         every = page.locator(selector)
-        assert every.count(), selector
-        for number in range(0, every.count(), max(1, every.count() // most)):
-            every.nth(number).scroll_into_view_if_needed()
+        count = every.count()
+        assert count, selector
+        for number in range(0, count, max(1, count // most)):
+            one = every.nth(number)
+            at = one.evaluate(CENTRE)
             page.mouse.move(1, 1)
-            before = page.evaluate(BOXES)
-            every.nth(number).hover()
-            after = page.evaluate(BOXES)
-            found += [
-                f"{selector} {number}: {one['name']}"
-                for one, other in zip(before, after, strict=True)
-                if one["name"] != "i.cell" and one["box"] != pytest.approx(other["box"], abs=0.02)
-            ]
+            page.evaluate(KEEP)
+            page.mouse.move(*at)
+            if not one.evaluate("(one, [x, y]) => one.contains(document.elementFromPoint(x, y))", at):
+                one.hover()  # there is something before it: some other point of it will do
+            found += [f"{selector} {number}: {name}" for name in page.evaluate(MOVED)]
     return found
 
 
 @contextmanager
 def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visit]:
-    """A fresh page; afterwards it must have asked nobody else, and complained of nothing."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    visit = Visit(page, address)
-    page.on("console", lambda message: visit.faults.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: visit.faults.append(str(error)))
-    allowed = (address, "data:", f"blob:{address}")
-    page.on("request", lambda one: None if one.url.startswith(allowed) else visit.faults.append(f"asked {one.url}"))
-    yield visit
-    context.close()
-    assert visit.faults == []
+    """A page with nothing kept from the visit before; afterwards it must have asked nobody else, and complained of
+    nothing."""
+    with _blank_page(browser, **options) as page:
+        visit = Visit(page, address)
+        allowed = (address, "data:", f"blob:{address}")
+        heard = {
+            "console": lambda message: visit.faults.append(message.text) if message.type == "error" else None,
+            "pageerror": lambda error: visit.faults.append(str(error)),
+            "request": lambda one: None if one.url.startswith(allowed) else visit.faults.append(f"asked {one.url}"),
+        }
+        for event, listener in heard.items():
+            page.on(event, listener)
+        yield visit
+        page.mouse.move(0, 0)
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        for event, listener in heard.items():
+            page.remove_listener(event, listener)
+        assert visit.faults == []
+
+
+@contextmanager
+def _blank_page(browser: Any, *, viewport: Any = None, color_scheme: str = "light", **options: Any) -> Iterator[Any]:
+    """The one page of a browser, since another takes long to open; with options that cannot change, one of its own."""
+    shared = browser.contexts[0] if browser.contexts and not options else None
+    context = shared or browser.new_context(**options)
+    try:
+        context.set_default_timeout(PATIENCE)
+        page = context.pages[0] if context.pages else context.new_page()
+        page.set_viewport_size(viewport or {"width": 1280, "height": 900})
+        page.emulate_media(color_scheme=color_scheme)
+        yield page
+        page.goto("about:blank")
+    except BaseException:
+        context.close()
+        raise
+    if options:
+        context.close()
 
 
 def predicted(capsys: pytest.CaptureFixture[str], folder: Path, given: object, *options: object) -> dict[str, Any]:

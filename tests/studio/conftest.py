@@ -121,10 +121,21 @@ def repository(
 
 
 @pytest.fixture(scope="session")
-def client(repository: ModelRepository, metrics: ServerMetrics) -> TestClient:
-    """A client in this process (without the server's end, so that all tests share the models)."""
+def client(repository: ModelRepository, metrics: ServerMetrics) -> Iterator[TestClient]:
+    """A client in this process, with one loop for all requests (and without the server's end, so that all tests share
+    the models)."""
     app = create_app(repository, LIMITS, metrics)
-    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        for _ in ("startup", "shutdown"):
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+
+    with TestClient(endless, base_url="http://127.0.0.1:8000", raise_server_exceptions=False) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,7 @@ def answered(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
 def eventually(true: Callable[[], bool]) -> bool:
     until = monotonic() + 60
     while not true() and monotonic() < until:
-        sleep(0.02)
+        sleep(0.002)
     return true()
 
 
@@ -110,15 +110,22 @@ def test_a_multitude_of_slow_headers_locks_nobody_out() -> None:
                 assert client.get(f"http://127.0.0.1:{port}/").text == "ok"
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All connections are looked at ten times in a second."""
+    monkeypatch.setattr("seq2see.studio.connections.TICK", 0.1)
+
+
+@pytest.mark.usefixtures("often")
 def test_a_header_has_its_seconds() -> None:
-    with serving(Small(), Limits(header_timeout=0.5)) as (port, connections):
-        for content in (b"", HALF_A_HEADER, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
-            with connected(port, content) as slow:
-                if content.endswith(b"\r\n\r\n"):  # the second request of a connection has them too
-                    assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
-                    slow.sendall(HALF_A_HEADER)
-                status, headers, record = answered(slow)
-                assert (status, headers["connection"], record.keys()) == (408, "close", {"error"})
+    with serving(Small(), Limits(header_timeout=0.5)) as (port, connections), ExitStack() as stack:
+        silent, half = (stack.enter_context(connected(port, content)) for content in (b"", HALF_A_HEADER))
+        second = stack.enter_context(connected(port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
+        assert second.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        second.sendall(HALF_A_HEADER)  # the second request of a connection has them too
+        for slow in (silent, half, second):
+            status, headers, record = answered(slow)
+            assert (status, headers["connection"], record.keys()) == (408, "close", {"error"})
         assert eventually(lambda: len(connections) == 0)
 
 
@@ -149,10 +156,12 @@ def test_a_body_that_does_not_come_makes_room() -> None:
         assert get(port).text == "ok"
 
 
-def test_who_never_reads_is_cut_off() -> None:
+@pytest.mark.usefixtures("often")
+def test_who_never_reads_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Small(), Limits(send_timeout=0.5)) as (port, connections):
-        with connected(port, b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as lazy:
-            assert eventually(lambda: len(connections) == 1)
+        with monkeypatch.context() as sooner, small_window(port) as lazy:
+            sooner.setattr("seq2see.studio.connections.SPANS", 1)
+            assert begun(lazy)
             assert eventually(lambda: len(connections) == 0)
             assert sum(len(part) for part in iter(lambda: lazy.recv(1 << 20), b"")) < LARGE
         assert len(get(port, "/large").content) == LARGE
@@ -168,20 +177,27 @@ def small_window(port: int) -> socket.socket:
     return made
 
 
+def begun(connection: socket.socket) -> bool:
+    """Wait for the beginning of an answer, and leave it unread."""
+    return eventually(lambda: len(connection.recv(1000, socket.MSG_PEEK)) == 1000)
+
+
 def test_who_reads_slowly_but_fast_enough_is_not_cut_off() -> None:
-    """16 KB are to be read in each second, and five times as much is; the kernels at both ends take more at once."""
-    with serving(Small(), Limits(send_timeout=1.0)) as (port, connections), small_window(port) as slow:
-        until, read = monotonic() + 5, 0
+    """16 KB are to be read in half a second, and five times as much is; the kernels at both ends take more at once."""
+    with serving(Small(), Limits(send_timeout=0.5)) as (port, connections), small_window(port) as slow:
+        until, read = monotonic() + 2.5, 0  # longer than what is read at once is enough for
         while monotonic() < until:
             read += len(slow.recv(1 << 14))
             assert len(connections) == 1, f"cut off after {read:,} bytes"
-            sleep(0.2)
+            sleep(0.1)
         assert any(one.transport.get_write_buffer_size() for one in connections), "this was not slow"
 
 
-def test_who_reads_too_little_is_cut_off() -> None:
+@pytest.mark.usefixtures("often")
+def test_who_reads_too_little_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2see.studio.connections.SPANS", 1)
     with serving(Small(), Limits(send_timeout=0.5)) as (port, connections), small_window(port) as slow:
-        assert eventually(lambda: len(connections) == 1)
+        assert begun(slow)
 
         def gone() -> bool:
             with suppress(ConnectionError):
@@ -195,11 +211,9 @@ def test_answers_that_wait_to_be_read_are_bounded_and_the_slowest_goes() -> None
     limits = Limits(send_timeout=600, unread_bytes=LARGE * 3 // 2)
     with serving(Small(), limits) as (port, connections), ExitStack() as stack:
         for _ in range(3):
-            stack.enter_context(small_window(port))
-            assert eventually(lambda: any(one.unsent_bytes for one in connections))
-            sleep(1.0)
-            assert sum(one.unsent_bytes for one in connections) <= limits.unread_bytes
-        assert eventually(lambda: len(connections) == 1)
+            assert begun(stack.enter_context(small_window(port)))
+            assert eventually(lambda: len(connections) == 1)
+            assert eventually(lambda: 0 < sum(one.unsent_bytes for one in connections) <= limits.unread_bytes)
         assert len(get(port, "/large").content) == LARGE, "who reads is not cut off for those who do not"
 
 
@@ -311,7 +325,7 @@ def test_a_header_has_its_size_in_whatever_pieces_it_comes(
                 client.sendall(piece)
             except ConnectionError:
                 break  # refused already
-            sleep(0.05)
+            sleep(0.01)
         try:
             found, headers, record = answered(client)
         except ConnectionError:

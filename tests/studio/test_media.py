@@ -90,21 +90,43 @@ def listener(home: Path) -> Path:
 Serving = Callable[..., tuple[TestClient, ModelRepository]]
 
 
+def served(*folders: Path, limits: Limits = LIMITS, **pooled: Any) -> tuple[TestClient, ModelRepository]:
+    """Serve models with decoders that may misbehave."""
+    media = MediaDecoder(limits, pool(**{"processes": 1, "queue_size": limits.decode_queue, **pooled}))
+    metrics = ServerMetrics()
+    models = [serve_model(one.name, api.load(one), limits, metrics, media=media) for one in folders]
+    repository = ModelRepository(models, media)
+    app = create_app(repository, limits, metrics)
+    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False), repository
+
+
 @pytest.fixture
 def serving() -> Iterator[Serving]:
-    """Serve models with decoders that may misbehave; all of it ends with the test."""
-    shelves: list[ModelRepository] = []
+    """Servers that end with the test."""
+    repositories: list[ModelRepository] = []
 
-    def made(*folders: Path, limits: Limits = LIMITS, **pooled: Any) -> tuple[TestClient, ModelRepository]:
-        media = MediaDecoder(limits, pool(**{"processes": 1, "queue_size": limits.decode_queue, **pooled}))
-        metrics = ServerMetrics()
-        models = [serve_model(one.name, api.load(one), limits, metrics, media=media) for one in folders]
-        shelves.append(ModelRepository(models, media))
-        app = create_app(shelves[-1], limits, metrics)
-        return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False), shelves[-1]
+    def made(*folders: Path, **how: Any) -> tuple[TestClient, ModelRepository]:
+        client, repository = served(*folders, **how)
+        repositories.append(repository)
+        return client, repository
 
     yield made
-    for repository in shelves:
+    for repository in repositories:
+        repository.close()
+
+
+@pytest.fixture(scope="module")
+def sharing() -> Iterator[Serving]:
+    """Servers of one model with the usual limits, each started once for all tests that change nothing about it."""
+    made: dict[Path, tuple[TestClient, ModelRepository]] = {}
+
+    def share(folder: Path) -> tuple[TestClient, ModelRepository]:
+        if folder not in made:
+            made[folder] = served(folder)
+        return made[folder]
+
+    yield share
+    for _, repository in made.values():
         repository.close()
 
 
@@ -146,8 +168,8 @@ def reached(state: Callable[[], bool]) -> bool:
     return state()
 
 
-def test_a_playlist_that_is_sent_shows_nothing_of_the_server(watcher: Path, serving: Serving, tmp_path: Path) -> None:
-    client, _ = serving(watcher)
+def test_a_playlist_that_is_sent_shows_nothing_of_the_server(watcher: Path, sharing: Serving, tmp_path: Path) -> None:
+    client, _ = sharing(watcher)
     for ended in (True, False):
         content = playlist(tmp_path, "list.m3u8", ended=ended).read_bytes()
         for suffix in ("m3u8", "mp4"):
@@ -158,8 +180,8 @@ def test_a_playlist_that_is_sent_shows_nothing_of_the_server(watcher: Path, serv
     assert client.post("/api/predict", **sent(secret, "video", "ts")).status_code == 200, "which is a video like others"
 
 
-def test_a_film_of_huge_frames_is_refused(watcher: Path, serving: Serving, tmp_path: Path) -> None:
-    client, _ = serving(watcher)
+def test_a_film_of_huge_frames_is_refused(watcher: Path, sharing: Serving, tmp_path: Path) -> None:
+    client, _ = sharing(watcher)
     content = film(tmp_path / "film.mkv", 1500, 4096).read_bytes()
     answer = client.post("/api/predict", **sent(content, "video", "mkv"))
     assert answer.status_code == 409
@@ -177,16 +199,16 @@ def damaged(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield suffix, whole[:40]
 
 
-def test_damaged_videos_are_the_clients_fault(watcher: Path, serving: Serving, tmp_path: Path) -> None:
-    client, _ = serving(watcher)
+def test_damaged_videos_are_the_clients_fault(watcher: Path, sharing: Serving, tmp_path: Path) -> None:
+    client, _ = sharing(watcher)
     for suffix, content in damaged(tmp_path):
         answer = client.post("/api/predict", **sent(content, "video", suffix))
         assert answer.status_code in (200, 409), (suffix, len(content), answer.text)
     assert client.post("/api/predict", **sent(png(), "video")).status_code == 409
 
 
-def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving: Serving) -> None:
-    client, _ = serving(captions)
+def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, sharing: Serving) -> None:
+    client, _ = sharing(captions)
     avif = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + struct.pack(">I4s", 300, b"meta") + bytes(296)
     for content in (DDS, EPS, PSD, avif, b"", b"GIF89a", png()[:-30], b"RIFF\0\0\0\0WEBPVP8 "):
         answer = client.post("/api/predict", **sent(content))
@@ -196,8 +218,8 @@ def test_pictures_of_other_formats_are_the_clients_fault(captions: Path, serving
 
 
 @pytest.mark.parametrize("content", [b"crash", b"exit", b"bug", b"grow"])
-def test_a_decoder_that_breaks_down_is_no_fault_of_the_server(captions: Path, serving: Serving, content: bytes) -> None:
-    client, _ = serving(captions)
+def test_a_decoder_that_breaks_down_is_no_fault_of_the_server(captions: Path, sharing: Serving, content: bytes) -> None:
+    client, _ = sharing(captions)
     assert client.post("/api/predict", **sent(content)).status_code == 409
     assert client.post("/api/predict", **sent(png())).status_code == 200
 
@@ -270,9 +292,9 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 
 
 def test_a_file_is_decoded_once_for_the_model_and_the_page(
-    captions: Path, serving: Serving, decoded: list[Job]
+    captions: Path, sharing: Serving, decoded: list[Job]
 ) -> None:
-    client, repository = serving(captions)
+    client, repository = sharing(captions)
     url = "data:image/png;base64," + base64.b64encode(png()).decode()
     first = client.post("/api/predict", json={"input": url}).json()["predictions"][0]
     weights = first["looks"]["weights"][-1]
@@ -293,10 +315,10 @@ def test_a_file_is_decoded_once_for_the_model_and_the_page(
 
 @pytest.mark.parametrize(("name", "field"), [("captions", "image"), ("listener", "sound"), ("watcher", "video")])
 def test_an_upload_that_is_predicted_and_shown_is_decoded_once(
-    request: pytest.FixtureRequest, serving: Serving, decoded: list[Job], tmp_path: Path, name: str, field: str
+    request: pytest.FixtureRequest, sharing: Serving, decoded: list[Job], tmp_path: Path, name: str, field: str
 ) -> None:
     folder: Path = request.getfixturevalue(name)
-    client, _ = serving(folder)
+    client, _ = sharing(folder)
     if field == "image":
         content, suffix = png(size=(40, 30)), "png"
     else:
@@ -311,8 +333,8 @@ def test_an_upload_that_is_predicted_and_shown_is_decoded_once(
     assert len(decoded) == 1
 
 
-def test_answers_are_those_of_the_model_itself(captions: Path, serving: Serving, tmp_path: Path) -> None:
-    client, _ = serving(captions)
+def test_answers_are_those_of_the_model_itself(captions: Path, sharing: Serving, tmp_path: Path) -> None:
+    client, _ = sharing(captions)
     (tmp_path / "a.png").write_bytes(png("green", (33, 47)))
     told = client.post("/api/predict", **sent((tmp_path / "a.png").read_bytes())).json()["predictions"][0]
     own = api.load(captions).predict(str(tmp_path / "a.png"))

@@ -130,13 +130,16 @@ def test_heatmaps_of_a_run_are_whole_at_1280_pixels(browser: Any, site: str) -> 
         assert heatmaps.evaluate_all("all => all.filter(one => one.scrollHeight > one.clientHeight + 1).length") == 0
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_page_is_wider_than_the_window(browser: Any, site: str, width: int) -> None:
-    with visiting(browser, site, viewport={"width": width, "height": 900}) as visit:
+def check_widths(browser: Any, site: str, *widths: int) -> None:
+    """All pages, opened in a window of the first width, which is made as wide as the others."""
+    with visiting(browser, site, viewport={"width": widths[0], "height": 900}) as visit:
         page = visit.page
 
         def check(where: str) -> None:
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, where
+            for width in (*widths[1:], widths[0]):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.wait_for_function("width => window.innerWidth === width", arg=width)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, where
 
         visit.open("scribe")
         visit.type("سلامبتنسلامبتن")
@@ -152,3 +155,13 @@ def test_no_page_is_wider_than_the_window(browser: Any, site: str, width: int) -
         page.goto(f"{site}docs")
         page.wait_for_selector("#routes section")
         check("docs")
+
+
+def test_no_page_is_wider_than_the_window(browser: Any, site: str) -> None:
+    check_widths(browser, site, *reversed(WIDTHS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_is_wider_than_the_window_it_is_opened_in(browser: Any, site: str, width: int) -> None:
+    check_widths(browser, site, width)

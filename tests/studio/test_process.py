@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -21,17 +22,28 @@ from seq2see.cli import main
 FIFTY = 50_000_000
 
 
+@contextmanager
+def serving(names: str, *command: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server's process, and the address that it says for the models of these names."""
+    given = [sys.executable, *map(str, command), "--port", "0"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(given, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        said, found = list[str](), None
+        for line in iter(server.stderr.readline, ""):
+            said.append(line)
+            if found := re.match(rf"{names}: (http://127\.0\.0\.1:\d+)/", line):
+                break
+        assert found, "".join(said)
+        yield server, found[1]
+
+
 @pytest.fixture(scope="module")
 def address(speller: Path) -> Iterator[str]:
     """http://127.0.0.1:PORT of a server that takes bodies of 8 MB."""
-    command = [sys.executable, "-m", "seq2see", "serve", str(speller), "--port", "0", "--max-upload", "8"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with serving("speller", "-m", "seq2see", "serve", speller, "--max-upload", 8) as (server, made):
+        yield made
         assert server.stderr is not None
-        line = server.stderr.readline()
-        found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", line)
-        assert found, line + server.stderr.read()
-        yield found[1]
         server.send_signal(signal.SIGINT)
         assert server.wait(60) == 130
         assert "Traceback" not in server.stderr.read()
@@ -101,29 +113,35 @@ def test_mistakes_on_the_command_line(
     assert said in capsys.readouterr().err
 
 
+def decode(server: subprocess.Popen[str], address: str, content: bytes) -> list[int]:
+    """Have a picture captioned; the processes that decode."""
+    with httpx.Client(base_url=address, trust_env=False, timeout=60) as client:
+        sent = {"image": ("a.png", content)}
+        assert client.post("/api/predict", data={"model": "captions"}, files=sent).status_code == 200
+        assert client.get("/health").json()["decoding"] == {"waiting": 0, "running": 0, "processes": 1}
+    return decoders_of(server.pid)
+
+
+def ended(children: list[int]) -> bool:
+    until = monotonic() + 60
+    while any(Path(f"/proc/{child}/cmdline").exists() for child in children) and monotonic() < until:
+        sleep(0.02)
+    return not any(Path(f"/proc/{child}/cmdline").exists() for child in children)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["told", "killed"])
+@pytest.mark.parametrize(
+    "end", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL], ids=["told", "killed"]
+)
 def test_files_are_decoded_by_processes_that_end_with_the_server(
     captions: Path, home: Path, end: signal.Signals
 ) -> None:
-    command = [sys.executable, "-m", "seq2see", "serve", str(captions), "--port", "0", "--decoders", "1"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stderr is not None
-        lines = iter(server.stderr.readline, "")
-        found = next(match for line in lines if (match := re.search(r"captions: (http://127\.0\.0\.1:\d+)/", line)))
-        with httpx.Client(base_url=found[1], trust_env=False, timeout=60) as client:
-            sent = {"image": ("a.png", (home / "0.png").read_bytes())}
-            assert client.post("/api/predict", files=sent).status_code == 200
-            assert client.get("/health").json()["decoding"] == {"waiting": 0, "running": 0, "processes": 1}
-        children = decoders_of(server.pid)
+    with serving("captions", "-m", "seq2see", "serve", captions, "--decoders", 1) as (server, address):
+        children = decode(server, address, (home / "0.png").read_bytes())
         assert len(children) == 1
         server.send_signal(end)
         server.wait(60)
-    until = monotonic() + 60
-    while any(Path(f"/proc/{child}/cmdline").exists() for child in children) and monotonic() < until:
-        sleep(0.05)
-    assert not any(Path(f"/proc/{child}/cmdline").exists() for child in children)
+    assert ended(children)
 
 
 def decoders_of(pid: int) -> list[int]:
@@ -146,32 +164,33 @@ SLOW = """
 import sys, time
 from seq2see.studio import app, dynamic_batching, server
 real = dynamic_batching.predict
-def slow(*given, **options):
-    print("begun", file=sys.stderr, flush=True)
-    time.sleep(600)
-    return real(*given, **options)
+def slow(bundles, rows, *given, **options):
+    if "source" in rows[0]:
+        print("begun", file=sys.stderr, flush=True)
+        time.sleep(600)
+    return real(bundles, rows, *given, **options)
 dynamic_batching.predict, server.SHUTDOWN_GRACE, app.SHUTDOWN_GRACE = slow, 1, 0.1
 from seq2see.cli import main
-main(["serve", sys.argv[1], "--port", "0"])
+main(["serve", *sys.argv[1:]])
 """
 
 
-def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(speller: Path) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-c", SLOW, str(speller)]
+def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(
+    speller: Path, captions: Path, home: Path
+) -> None:
     with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server,
+        serving("speller, captions", "-c", SLOW, speller, captions, "--decoders", 1) as (server, address),
         ThreadPoolExecutor(1) as pool,
     ):
         assert server.stderr is not None
-        found = re.search(r"speller: (http://127\.0\.0\.1:\d+)/", server.stderr.readline())
-        assert found
-        answer = pool.submit(
-            httpx.post, f"{found[1]}/api/predict", json={"input": "face"}, timeout=300, trust_env=False
-        )
+        children = decode(server, address, (home / "0.png").read_bytes()) if sys.platform == "linux" else []
+        body = {"model": "speller", "input": "face"}
+        answer = pool.submit(httpx.post, f"{address}/api/predict", json=body, timeout=300, trust_env=False)
         assert server.stderr.readline() == "begun\n"
         server.send_signal(signal.SIGTERM)
         assert answer.result(300).json() == {"error": "the server is closing"}
         assert answer.result().status_code == 503
         assert server.wait(300) == 143  # it does not wait for the batch, which takes 10 minutes
         assert server.stderr.read() == ""
+    assert len(children) == (sys.platform == "linux")
+    assert ended(children), "its decoders end with it"

@@ -126,7 +126,10 @@ class Onlooker:
     def close(self) -> None: ...
 
 
-def test_a_run_is_watched_while_it_goes_and_does_not_notice(home: Path, speller: Path, tmp_path: Path) -> None:
+def test_a_run_is_watched_while_it_goes_and_does_not_notice(
+    home: Path, speller: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_runs, "LAST_REQUEST", 0.0)  # nobody asks for the end
     recipe = {"task": "spelling", **SMALL, **SPELLING}
     given: dict[str, Any] = {"updates": 30, "overrides": ["training.report_every=15", "training.threads=1"]}
     with serve_training_run(tmp_path / "seen", 0) as (address, live):

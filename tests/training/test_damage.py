@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
+import resource
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,28 +24,6 @@ from seq2see.training.reports import UpdateStatus
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, same, weights, words
 
-LIMITED = """
-import json, resource, sys
-import seq2see
-from pathlib import Path
-
-class Limiter:
-    def on_update(self, status):
-        if status.updates == 20:
-            size = max(path.stat().st_size for path in Path(sys.argv[2], "checkpoints").glob("*"))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, resource.RLIM_INFINITY))
-    def on_report(self, report, metric): pass
-    def on_message(self, message): pass
-    def close(self): pass
-
-try:
-    seq2see.train(json.loads(sys.argv[1]), out=sys.argv[2], data=sys.argv[3], listeners=[Limiter()],
-                  overrides=["training.checkpoint_every=15", "training.report_every=1000", "training.updates=60"])
-except seq2see.errors.UserError as error:
-    print(error)
-    sys.exit(2)
-"""
-
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -63,17 +39,29 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "model"))
 
 
+class Limiter(RecordingListener):
+    """After 20 updates, no file may be larger than half a checkpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def on_update(self, status: UpdateStatus) -> None:
+        super().on_update(status)
+        if status.updates == 20:
+            size = max(path.stat().st_size for path in (self.folder / "checkpoints").glob("*"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
 def test_a_checkpoint_that_does_not_fit_leaves_the_old_one(tmp_path: Path) -> None:
     data, folder = words(tmp_path / "words.tsv"), tmp_path / "model"
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, json.dumps(ROWS), str(folder), str(data)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert "update-000000030.safetensors: cannot be written: File too large" in done.stdout
+    settings = ["training.checkpoint_every=15", "training.report_every=1000", "training.updates=60"]
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(UserError, match=r"update-000000030\.safetensors: cannot be written: File too large"):
+            run(ROWS, data, folder, settings, listeners=[Limiter(folder)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == [
         "update-000000000.safetensors",
         "update-000000015.safetensors",

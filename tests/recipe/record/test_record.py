@@ -14,7 +14,7 @@ from tests.recipe.record.changes import Change
 from tests.recipe.record.comparing import compared, difference, rare, read_again, told
 from tests.recipe.record.storage import Case, Outcome, Record, sampled
 
-SAMPLE = 0.04
+SAMPLE = 0.01
 """Share of the cases in the default suite; one of each sort of message is added."""
 AGAIN = 0.02
 """Share of the accepted ones whose dump is read again there."""
@@ -105,7 +105,7 @@ def test_what_is_meant_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "record.json.gz"
-    chosen = sorted(sampled(list(record().outcomes), 0.05), key=lambda case: -len(case.overrides))
+    chosen = sorted(sampled(list(record().outcomes), 0.02), key=lambda case: -len(case.overrides))
     plain = [case for case in record().outcomes if not case.overrides]
     part = Record(record().keys, record().sources, {case: record().outcomes[case] for case in [*chosen, *plain]})
     part.write(path)
