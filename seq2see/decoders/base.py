@@ -311,6 +311,11 @@ class Decoder(nn.Module):
         """
         raise NotImplementedError
 
+    @property
+    def way_of_teaching(self) -> str:
+        """How `teach` goes through a target, for `show`."""
+        return "step by step"
+
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target (teacher forcing): the same function as `step`, which a kind may compute faster."""
         if self.one_step:

@@ -60,6 +60,12 @@ class CrossAttention(nn.Module):
     def __bool__(self) -> bool:
         return len(self.over) > 0
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a look depends on earlier ones, by its score."""
+        inner = [one.inner if isinstance(one, MultiHead) else one for _, one in self.over.items()]
+        return any(attention.score.remembers for attention in inner)
+
     def prepare(self, memory: Memory) -> dict[str, Prepared]:
         return {name: attention.prepare(memory.places[name]) for name, attention in self.over.items()}
 

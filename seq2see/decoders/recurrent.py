@@ -78,7 +78,9 @@ class RecurrentDecoder(Decoder):
         self.layers = nn.ModuleList(
             build_cell(single, inputs if number == 0 else {"x": settings.size}) for number in range(settings.layers)
         )
-        self.loop = loop_kind(self.cells, list(self.looking.over.values()), current=self.current)
+        changed = type(self)._advance is not RecurrentDecoder._advance
+        attentions = list(self.looking.over.values())
+        self.loop = None if changed else loop_kind(self.cells, attentions, current=self.current)
         self.start = InitialState(
             conditions.start,
             size=settings.size,
@@ -143,6 +145,14 @@ class RecurrentDecoder(Decoder):
         if self.looking:
             layers[-1].query = output if self.current else top_output(state.cells)
         return Step(after, features, context.looks if context else {}, layers=layers, output=output)
+
+    @property
+    def way_of_teaching(self) -> str:
+        if type(self).teach is not RecurrentDecoder.teach:
+            return super().way_of_teaching
+        if not self.feeds and not self.looking.remembers:
+            return "all steps at once"
+        return super().way_of_teaching if self.loop is None else "one fused loop over the steps"
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target: the same function as `step`, with all products that can be moved out of the loop."""

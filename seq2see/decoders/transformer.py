@@ -331,6 +331,12 @@ class TransformerDecoder(Decoder):
         padded = [_padded(each, after.position) for each in own]
         return Step(after, features[:, 0], last, lower, self_weights=padded, layers=layers)
 
+    @property
+    def way_of_teaching(self) -> str:
+        remembers = any(layer.looking.remembers for layer in self.blocks)
+        changed = type(self).teach is not TransformerDecoder.teach
+        return super().way_of_teaching if remembers or changed else "all steps at once"
+
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target at once, each seeing those before it; step by step where a score remembers looks."""
         if state.past or self.one_step:

@@ -211,7 +211,9 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
-        lines.append(forced + (f", the model's own in a share growing to {share:.0%}" if share else ""))
+        way = "step by step" if share else network.decoder.way_of_teaching
+        own = f", the model's own in a share growing to {share:.0%}" if share else ""
+        lines.append(f"{forced}{own}; computed: {way}")
     lines.append(_minimised(recipe))
     dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
     if dropped:

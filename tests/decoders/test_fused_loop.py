@@ -13,6 +13,7 @@ from seq2see.data.batches import Sequences
 from seq2see.decoders import Ready, RecurrentDecoder, State, Step
 from seq2see.decoders.fused_loop import run_loop
 from seq2see.model import EncoderDecoder, Sizes
+from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import load_recipe
 
 SYMBOLS, ROWS, PLACES, STEPS, SIZE = 11, 4, 5, 6, 8
@@ -142,3 +143,18 @@ def test_at_half_precision_values_and_gradients_are_close() -> None:
 )
 def test_other_attentions_go_step_by_step(attention: dict[str, object]) -> None:
     assert decoder_of(build("gru", "additive", "previous", **attention)).loop is None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "way"),
+    [
+        ([], "one fused loop over the steps"),
+        (["decoder.layers=2"], "step by step"),
+        (["attention.score=coverage"], "step by step"),
+        (["attention.query=current", "attention.input_feeding=false"], "all steps at once"),
+        (["training.scheduled_sampling=0.5"], "step by step"),
+    ],
+)
+def test_show_says_how_targets_are_gone_through(overrides: list[str], way: str) -> None:
+    shown = answers_of(load_recipe("translation", overrides=overrides)).text()
+    assert f"; computed: {way}" in shown
