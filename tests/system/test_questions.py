@@ -109,7 +109,7 @@ def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
     ]
     overrides = [*SMALL, *history, "training.report_every=400"]
     trained = learn(
-        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=260, overrides=overrides, kind="jsonl"
+        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=340, overrides=overrides, kind="jsonl"
     )
     assert len(trained.rows) == 120
     first = [row for row in trained.rows if not row["history"]]
