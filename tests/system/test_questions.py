@@ -107,9 +107,9 @@ def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
         "inputs.history.encoder={kind: hierarchical, cell: gru, size: 16, embedding: {size: 16}}",
         "decoder.start=[question, history]",
     ]
-    overrides = [*SMALL, *history, "training.report_every=400"]
+    overrides = [*SMALL, *history, "training.report_every=400", "training.learning_rate=0.005"]
     trained = learn(
-        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=340, overrides=overrides, kind="jsonl"
+        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=280, overrides=overrides, kind="jsonl"
     )
     assert len(trained.rows) == 120
     first = [row for row in trained.rows if not row["history"]]
