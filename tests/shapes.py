@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import jaxtyping
 from beartype import beartype
 
-FIRST, EVERY = 5, 20
+FIRST, EVERY = 5, 100
 """Which calls of a function a test checks: the first few, where a wrong signature shows, and then one in so many, where
 a shape does that changes on the way. Checking all of a training run's would take most of its time."""
 

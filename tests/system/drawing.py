@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 220)}
-SHAPES = ("square", "circle")
+SHAPES = ("square", "ring")
 SIDE = 16
 
 Thing = tuple[str, str]
@@ -26,5 +26,9 @@ def draw_things(path: Path, things: list[Thing], draw: random.Random) -> None:
     brush = ImageDraw.Draw(picture)
     for number, (colour, shape) in enumerate(things):
         x, y = SIDE * number + draw.randint(1, 4), draw.randint(1, 4)
-        (brush.rectangle if shape == "square" else brush.ellipse)((x, y, x + 10, y + 10), fill=COLOURS[colour])
+        box = (x, y, x + 10, y + 10)
+        if shape == "square":
+            brush.rectangle(box, fill=COLOURS[colour])
+        else:
+            brush.ellipse(box, outline=COLOURS[colour], width=3)
     picture.save(path)

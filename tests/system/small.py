@@ -26,8 +26,8 @@ SMALL_TEXT = (
     "training.threads=1",
     "training.precision=float32",
     "training.batch_tokens=600",
-    "training.dev_rows=40",
-    "training.report_every=150",
+    "training.dev_rows=20",
+    "training.report_every=600",
 )
 """Sizes at which a test learns in seconds; all else is as the recipe says."""
 

@@ -92,7 +92,7 @@ def test_words_are_shown_inside_their_sentences(reviews: tuple[Trained, list[int
 
 def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
     draw = random.Random(8)
-    foods, areas = ["thai", "french", "greek", "polish", "cuban", "irish"], ["north", "south", "west", "east"]
+    foods, areas = ["thai", "french", "greek", "polish"], ["north", "south", "west", "east"]
     chat = ["hello", "good day", "yes please", "thank you", "that is fine", "let me see"]
 
     def turn(food: str, area: str) -> dict[str, object]:
@@ -105,10 +105,16 @@ def test_a_reply_takes_up_what_was_said_long_before(tmp_path: Path) -> None:
         ]
         return {"history": history, "response": f"There is {food} food in the {area}."}
 
-    turns = [turn(food, area) for food in foods for area in areas for _ in range(6)]
+    turns = [turn(food, area) for food in foods for area in areas for _ in range(9)]
     draw.shuffle(turns)
     rows, held_out = split(turns, held_out=20)
-    small = [*SMALL_TEXT, *SMALL_WRITER, "attention.size=32", "training.batch_tokens=800"]
+    small = [
+        *SMALL_TEXT,
+        *SMALL_WRITER,
+        "attention.size=32",
+        "training.batch_tokens=800",
+        "training.learning_rate=0.01",
+    ]
     small.append("inputs.history.max_sentences=5")
     trained = learn("dialog-history", rows, held_out, tmp_path, updates=130, overrides=small, kind="jsonl")
 

@@ -27,7 +27,7 @@ def test_entailment_compares_words_and_minds_negation(tmp_path: Path) -> None:
         return {"premise": premise, "hypothesis": hypothesis, "label": label}
 
     rows, held_out = split([pair() for _ in range(900)], held_out=80)
-    trained = learn("entailment", rows, held_out, tmp_path, updates=200, overrides=SMALL_TEXT)
+    trained = learn("entailment", rows, held_out, tmp_path, updates=100, overrides=SMALL_TEXT)
 
     assert trained.model.evaluate(trained.rows).metrics["accuracy"] >= 0.9
     assert trained.untrained.evaluate(trained.rows).metrics["accuracy"] <= 0.6
@@ -76,8 +76,8 @@ def test_question_answering_finds_the_answer_in_the_passage(tmp_path: Path) -> N
         rows,
         held_out,
         tmp_path,
-        updates=500,
-        overrides=[*SMALL, "training.batch_tokens=1200"],
+        updates=350,
+        overrides=[*SMALL, "training.batch_tokens=1200", "training.learning_rate=0.01"],
     )
 
     assert trained.model.evaluate(trained.rows).metrics["em"] >= 0.85

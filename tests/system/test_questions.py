@@ -61,7 +61,7 @@ def question_of(row: Mapping[str, str]) -> dict[str, str]:
 
 def test_the_answer_needs_the_picture_and_the_question(tmp_path: Path) -> None:
     rows = questions(tmp_path, 220)
-    trained = learn("visual-question-answering", rows[120:], rows[:120], tmp_path, updates=200, overrides=SMALL)
+    trained = learn("visual-question-answering", rows[120:], rows[:120], tmp_path, updates=120, overrides=SMALL)
     assert accuracy(trained) >= 0.9
     assert accuracy(trained, "image") <= 0.65  # one of three colours, one of two shapes
     assert accuracy(trained, "question") <= 0.65  # half of them ask for something else
@@ -77,7 +77,7 @@ def test_answers_may_be_written_word_by_word(tmp_path: Path) -> None:
     longer = [{**row, "answer": f"it is {row['answer']}"} for row in rows]
     words = ["output.kind=text", "decoder.embedding.size=16", "evaluation.metrics=[exact]", "search.max_length=6"]
     overrides = [*SMALL, *words]
-    trained = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=260, overrides=overrides)
+    trained = learn("visual-question-answering", longer[120:], longer[:120], tmp_path, updates=150, overrides=overrides)
     assert trained.model.recipe.decoder.kind == "recurrent"
     assert accuracy(trained) >= 0.9
     assert accuracy(trained, "image") <= 0.65
@@ -107,9 +107,9 @@ def test_a_history_says_what_is_spoken_of(tmp_path: Path) -> None:
         "inputs.history.encoder={kind: hierarchical, cell: gru, size: 16, embedding: {size: 16}}",
         "decoder.start=[question, history]",
     ]
-    overrides = [*SMALL, *history, "training.report_every=400"]
+    overrides = [*SMALL, *history, "training.report_every=400", "training.learning_rate=0.005"]
     trained = learn(
-        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=400, overrides=overrides, kind="jsonl"
+        "visual-question-answering", rows[120:], rows[:120], tmp_path, updates=280, overrides=overrides, kind="jsonl"
     )
     assert len(trained.rows) == 120
     first = [row for row in trained.rows if not row["history"]]

@@ -24,7 +24,7 @@ def test_translation_puts_words_where_the_other_language_has_them(tmp_path: Path
         return {"en": f"the {a} {b} {deed} a {c} {d}.", "de": there}
 
     rows, held_out = split([pair() for _ in range(600)])
-    trained = learn("translation", rows, held_out, tmp_path, updates=220, overrides=SMALL)
+    trained = learn("translation", rows, held_out, tmp_path, updates=140, overrides=SMALL)
 
     assert trained.model.evaluate(trained.rows).metrics["bleu"] >= 85
     assert trained.untrained.evaluate(trained.rows).metrics["bleu"] <= 5
@@ -44,7 +44,7 @@ def test_entailment_generation_keeps_what_follows(tmp_path: Path) -> None:
 
     rows, held_out = split([pair() for _ in range(500)])
     sharp = [*SMALL, "loss.label_smoothing=0", "training.learning_rate=0.01"]
-    trained = learn("entailment-generation", rows, held_out, tmp_path, updates=250, overrides=sharp)
+    trained = learn("entailment-generation", rows, held_out, tmp_path, updates=180, overrides=sharp)
 
     report = trained.model.evaluate(trained.rows)
     assert report.metrics["bleu_lc"] >= 90
@@ -69,7 +69,7 @@ def test_summarisation_finds_what_a_document_is_about(tmp_path: Path) -> None:
 
     rows, held_out = split([pair() for _ in range(600)])
     trained = learn(
-        "summarisation", rows, held_out, tmp_path, updates=180, overrides=[*SMALL, "training.batch_tokens=1200"]
+        "summarisation", rows, held_out, tmp_path, updates=80, overrides=[*SMALL, "training.batch_tokens=1200"]
     )
 
     report = trained.model.evaluate(trained.rows)
@@ -91,7 +91,7 @@ def test_dialog_takes_up_what_was_said_last(tmp_path: Path) -> None:
     turns = [turn(food, area, asked) for food in foods for area in areas for asked in asking]
     draw.shuffle(turns)
     rows, held_out = split(turns, held_out=16)
-    trained = learn("dialog", rows, held_out, tmp_path, updates=250, overrides=SMALL, kind="jsonl")
+    trained = learn("dialog", rows, held_out, tmp_path, updates=90, overrides=SMALL, kind="jsonl")
 
     report = trained.model.evaluate(trained.rows)
     assert report.metrics["perplexity"] <= 1.4

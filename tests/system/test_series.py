@@ -20,7 +20,7 @@ from seq2see.samples.series import EVENTS, write_motions, write_tides
 QUICK = ["training.threads=1", "training.precision=float32", "training.average=1"]
 SHORT = ["training.epochs=0", "training.updates=160", "training.report_every=160"]
 LABEL = [*QUICK, *SHORT, "inputs.series.stride=2", "encoder.size=48"]
-FORECAST = [*QUICK, "training.epochs=0", "training.updates=100", "training.report_every=100", "encoder.size=32"]
+FORECAST = [*QUICK, "training.epochs=0", "training.updates=80", "training.report_every=80", "encoder.size=32"]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def motions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tides")
-    write_tides(folder, {"train": 4000, "dev": 700})
+    write_tides(folder, {"train": 1500, "dev": 250})
     return folder
 
 
@@ -121,8 +121,9 @@ def test_a_series_can_be_described_in_words(motions: Path) -> None:
         "decoder={kind: recurrent, size: 64, start: none, embedding: {size: 16}}",
         "evaluation={metrics: [exact]}",
         "training.epochs=0",
-        "training.updates=120",
-        "training.report_every=120",
+        "training.updates=110",
+        "training.report_every=110",
+        "encoder.size=48",
         "inputs.series.stride=2",
     ]
     data, dev = motions / "train.tsv", motions / "dev.tsv"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.system.small import SMALL_TEXT, SMALL_WRITER, learn, split
 
+FAST = [*SMALL_TEXT, *SMALL_WRITER, "training.learning_rate=0.01"]
 LETTERS = {"a": "а", "e": "е", "i": "и", "o": "о", "u": "у", "s": "с", "h": "х", "c": "ц", "z": "з", "t": "т"}
 PAIRS = {"sh": "ш", "ch": "ч", "zh": "ж", "ts": "ц"}
 PHONEMES = {"a": "AE", "e": "EH", "i": "IH", "o": "AA", "p": "P", "t": "T", "c": "K", "n": "N", "s": "S", "h": "HH"}
@@ -32,7 +35,7 @@ def test_transliteration_reads_two_letters_as_one_where_they_are_one(tmp_path: P
     words = [random_word(draw, vowels="aeiou", consonants=["s", "h", "c", "z", "t", *PAIRS]) for _ in range(600)]
     table = [{"latin": word, "native": "".join(spell(word, LETTERS, PAIRS)), "count": 1} for word in words]
     rows, held_out = split(table)
-    trained = learn("transliteration", rows, held_out, tmp_path, updates=350, overrides=[*SMALL_TEXT, *SMALL_WRITER])
+    trained = learn("transliteration", rows, held_out, tmp_path, updates=240, overrides=FAST)
 
     assert trained.model.evaluate(trained.rows).metrics["exact"] >= 0.9
     assert trained.untrained.evaluate(trained.rows).metrics["exact"] == 0
@@ -43,6 +46,7 @@ def test_transliteration_reads_two_letters_as_one_where_they_are_one(tmp_path: P
     assert prediction.looks.weights.shape == (7, 8)
 
 
+@pytest.mark.slow
 def test_grapheme_to_phoneme_knows_silent_letters(tmp_path: Path) -> None:
     draw = random.Random(2)
     consonants = ["p", "t", "c", "n", "s", *PHONEME_PAIRS]
