@@ -18,7 +18,7 @@ SEEN = 2
 def data_folder(named: str | None) -> Path:
     """multi30k in the folder that was named, in SEQ2SEE_DATA, or beside the project."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    folder = Path(named or os.environ.get("SEQ2SEE_DATA", beside)) / "multi30k"
+    folder = Path(named or os.environ.get("SEQ2SEE_DATA") or beside) / "multi30k"
     if not (folder / "train.tsv.gz").is_file():
         raise SystemExit(f"no multi30k in {folder.parent}; name the folder of data sets with --data or SEQ2SEE_DATA")
     return folder

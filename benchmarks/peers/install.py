@@ -7,6 +7,7 @@ are installed alone, and what they import is named here.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import venv
@@ -29,22 +30,37 @@ ENVIRONMENTS: dict[str, tuple[list[str], list[str], str]] = {
 }
 """What an environment needs, what is installed without its own list of needs, and what must be importable then."""
 
+VERSIONS = """
+import importlib.metadata, json
+names = ["OpenNMT-py", "joeynmt", "ctranslate2", "torch"]
+found = {each.metadata["Name"]: each.version for each in importlib.metadata.distributions()}
+print(json.dumps({name: found[name] for name in names if name in found}))
+"""
 
-def install(folder: Path) -> None:
-    """Make what is missing; an environment that can import its toolkit is left as it is."""
+
+def install(folder: Path) -> dict[str, dict[str, str]]:
+    """Make what is missing, and tell the versions; an environment that can import its toolkit is left as it is."""
     for name, (needs, alone, check) in ENVIRONMENTS.items():
         python = folder / name / "bin" / "python"
-        if python.is_file() and subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
-            continue
-        print(f"installing into {folder / name}", flush=True)
         if not python.is_file():
             venv.create(folder / name, with_pip=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        if subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
+            continue
+        print(f"installing into {folder / name}", flush=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *needs], check=True)
         if alone:
             subprocess.run([*pip, "--no-deps", *alone], check=True)
         subprocess.run([python, "-c", check], check=True)
+    return {name: versions(folder / name / "bin" / "python") for name in ENVIRONMENTS}
+
+
+def versions(python: Path) -> dict[str, str]:
+    """The versions of the toolkits in an environment."""
+    done = subprocess.run([python, "-c", VERSIONS], capture_output=True, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
 
 
 if __name__ == "__main__":
-    install(Path(sys.argv[1] if len(sys.argv) > 1 else ".peers").resolve())
+    print(install(Path(sys.argv[1] if len(sys.argv) > 1 else ".peers").resolve()))

@@ -60,7 +60,7 @@ def configuration(folder: Path) -> dict[str, Any]:
     }
 
 
-class ManagerInTurns(TrainManager):
+class ManagerInTurns(TrainManager):  # type: ignore[misc] # untyped
     """A train manager that waits for the driver between updates.
 
     An update is over, the optimiser's step included, when the loss of the next one is asked for.

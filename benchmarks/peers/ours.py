@@ -63,7 +63,7 @@ def train() -> None:
     data, transformer = Path(config["data"]), config["model"] == "transformer"
     sizes = TRANSFORMER if transformer else RECURRENT
     overrides = [*(f"inputs.source.{key}" for key in TEXT), *(f"output.{key}" for key in TEXT), *sizes, *TRAINING]
-    run.Trainer = TrainerInTurns  # type: ignore[misc]
+    run.Trainer = TrainerInTurns  # type: ignore[attr-defined]
     seq2see.train(
         "translation-transformer" if transformer else "translation",
         data / "train.tsv",

@@ -51,12 +51,12 @@ DROPOUT, RATE, BATCH = 0.3, 0.001, 80
 class Comparison:
     """Everything that one run of the benchmark has: its options, its folders, and what it has measured."""
 
-    def __init__(self, options: argparse.Namespace):
+    def __init__(self, options: argparse.Namespace, versions: dict[str, dict[str, str]]):
         self.options = options
         self.peers = Path(options.peers).resolve()
         self.work = self.peers / "work"
         self.data = prepare(data_folder(options.data), self.work / "data")
-        self.measured: dict[str, Any] = {"conditions": conditions(options)}
+        self.measured: dict[str, Any] = {"conditions": {**conditions(options), "versions": versions}}
         self.rows: list[Row] = []
         self.notes: list[str] = []
 
@@ -118,6 +118,9 @@ class Comparison:
 
     def decode(self, model: str) -> None:
         """Rows 2 and 5: sentences and target words a second on the same sentences."""
+        missing = [engine.name for engine in TRAINED[model][1:] if not self.trained(engine, model).exists()]
+        if missing:
+            raise SystemExit(f"no weights of {', '.join(missing)} after {self.options.fit} updates: run training first")
         sources, references = self.test_sentences()
         with ExitStack() as stack:
             workers = [stack.enter_context(self.worker(engine, "decode", model)) for engine in DECODED[model]]
@@ -126,13 +129,13 @@ class Comparison:
             for search, (beam, batch) in SEARCHES.items():
                 some = len(sources) if batch > 1 else self.options.single
                 picked = range(0, len(sources), max(len(sources) // some, 1))
-                asked = {"sentences": [sources[i] for i in picked], "beam": beam, "batch": batch}
+                asked = [sources[i] for i in picked]
                 rounds: dict[str, list[dict[str, Any]]] = {worker.engine.name: [] for worker in workers}
                 for worker in workers:
-                    worker.ask("decode", **{**asked, "sentences": asked["sentences"][:batch]})
+                    worker.ask("decode", sentences=asked[:batch], beam=beam, batch=batch)  # warm-up
                 for number in range(self.options.rounds):
                     for worker in rotated(workers, number):
-                        rounds[worker.engine.name].append(worker.ask("decode", **asked))
+                        rounds[worker.engine.name].append(worker.ask("decode", sentences=asked, beam=beam, batch=batch))
                     self.say(f"{model}, {search}, round {number + 1}", rounds, "sentences")
                 self.add_decoding(f"{model}: {search}", rounds, [references[i] for i in picked])
 
@@ -237,8 +240,7 @@ def read_options() -> argparse.Namespace:
 
 def main() -> None:
     options = read_options()
-    install(Path(options.peers).resolve())
-    comparison = Comparison(options)
+    comparison = Comparison(options, install(Path(options.peers).resolve()))
     for model in options.models:
         if "training" in options.parts:
             comparison.train(model)
