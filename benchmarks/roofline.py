@@ -54,7 +54,7 @@ def whole_step(precision: str) -> Callable[[], None]:
     def run() -> None:
         with autocast(precision, torch.device("cpu")):
             step, ready = network.forward_batch(batch)
-            loss = network.head.loss(step, ready, target.ids, mask=target.mask)  # type: ignore[union-attr]
+            loss = network.head.loss(step, ready, target.ids, mask=target.mask)
         optimizer.zero_grad(set_to_none=True)
         (loss / target.ids.numel()).backward()
         nn.utils.clip_grad_norm_(network.parameters(), 5.0)

@@ -45,7 +45,8 @@ SEARCHES = {
 
 WARM_UP = 10
 BLEU_EVERY = 100
-DROPOUT, RATE, BATCH = 0.3, 0.001, 80
+DROPOUT, BATCH = 0.3, 80
+RATES = {"recurrent": 0.001, "transformer": 0.0005}
 
 
 class Comparison:
@@ -62,7 +63,7 @@ class Comparison:
 
     def worker(self, engine: Engine, mode: str, model: str, **config: Any) -> Worker:
         name = f"{mode}-{model}-{engine.name.replace(' ', '-')}"
-        settings = {"batch": BATCH, "rate": RATE, "dropout": DROPOUT, "threads": self.options.threads}
+        settings = {"batch": BATCH, "rate": RATES.get(model), "dropout": DROPOUT, "threads": self.options.threads}
         folder = self.work / "runs" / name
         return Worker(
             engine,
@@ -140,15 +141,18 @@ class Comparison:
                 self.add_decoding(f"{model}: {search}", rounds, [references[i] for i in picked])
 
     def add_decoding(self, title: str, rounds: dict[str, list[dict[str, Any]]], references: list[str]) -> None:
-        bleu = {}
+        bleu, lengths = {}, {"references": sum(len(text.split()) + 1 for text in references) / len(references)}
         for name, values in rounds.items():
             outputs = [each.pop("outputs") for each in values]
-            bleu[name] = bleu_of(outputs[-1], references)
-        self.measured[title] = {"rounds": rounds, "bleu": bleu}
+            bleu[name], lengths[name] = bleu_of(outputs[-1], references), values[-1]["tokens"] / len(references)
+        self.measured[title] = {"rounds": rounds, "bleu": bleu, "words a sentence": lengths}
         for unit in ("sentences", "tokens"):
             speed = {name: [each[unit] / each["seconds"] for each in values] for name, values in rounds.items()}
             self.rows.append(Row(f"{title}, {unit}/s", speed, digits=1, own=[DECODER.name]))
-        self.notes.append(f"{title}: BLEU " + ", ".join(f"{name} {value:.1f}" for name, value in bleu.items()))
+        said = [f"{name} {value:.1f} and {lengths[name]:.1f}" for name, value in bleu.items()]
+        self.notes.append(
+            f"{title}: BLEU and words a sentence {', '.join(said)}; references {lengths['references']:.1f} words"
+        )
 
     def test_sentences(self) -> tuple[list[str], list[str]]:
         """Test sentences of all lengths, the longest first, so that no engine pads more than it must."""
@@ -176,7 +180,10 @@ class Comparison:
         for engine, decoder in ((OURS[1], DECODER), (OPENNMT, OPENNMT)):
             curve: list[tuple[int, float, float]] = []
             path = self.work / "models" / f"{Path(engine.script).stem}-cold"
-            with self.worker(engine, "train", "recurrent") as worker, self.worker(decoder, "decode", "cold") as judge:
+            with (
+                self.worker(engine, "train", "recurrent") as worker,
+                self.worker(decoder, "decode", "recurrent") as judge,
+            ):
                 seconds, bleu = worker.start_up, 0.0
                 while bleu < self.options.bleu and len(curve) * BLEU_EVERY < self.options.bleu_updates:
                     seconds += worker.ask("train", updates=BLEU_EVERY)["seconds"]
@@ -227,9 +234,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=20, help="updates of each engine in a round")
-    parser.add_argument("--fit", type=int, default=1000, help="updates of the models that are decoded with (kept)")
-    parser.add_argument("--sentences", type=int, default=320, help="test sentences that are decoded")
-    parser.add_argument("--single", type=int, default=40, help="... and one by one")
+    parser.add_argument("--fit", type=int, default=600, help="updates of the models that are decoded with (kept)")
+    parser.add_argument("--sentences", type=int, default=192, help="test sentences that are decoded")
+    parser.add_argument("--single", type=int, default=24, help="... and one by one")
     parser.add_argument("--models", nargs="+", choices=list(TRAINED), default=list(TRAINED))
     parser.add_argument("--parts", nargs="*", choices=["training", "decoding"], default=["training", "decoding"])
     parser.add_argument("--bleu", type=float, default=0.0, help="also the time to this BLEU on dev, such as 30 (long)")
