@@ -133,7 +133,7 @@ class Decoder:
         source = here / "unused.txt"
         source.touch()
         arguments = ["-model", path, "-src", str(source), "-output", str(here / "outputs.txt"), "-gpu", "-1"]
-        self.options = translation_parser().parse_args([*arguments, "-max_length", "100", "-max_length_ratio", "2"])
+        self.options = translation_parser().parse_args([*arguments, "-max_length", "100", "-max_length_ratio", "0"])
         ArgumentParser.validate_translate_opts(self.options)
         ArgumentParser._get_all_transform_translate(self.options)
         ArgumentParser._validate_transforms_opts(self.options)
