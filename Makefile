@@ -23,10 +23,10 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow shuffled lint types check format bench clean
+.PHONY: help install demo test slow shuffled lint types check format bench bench-peers clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## set up: .venv with seq2see and everything its tests need
 
@@ -75,6 +75,9 @@ bench: $(STAMP) ## every benchmark, each with a ratio against a peer or the mach
 	  test -f "$$script" || continue; \
 	  found=yes; echo "== $$script"; $(BIN)/python "$$script" $(ARGS) || exit 1; \
 	done; test -n "$$found" || { echo "there is no benchmark in benchmarks/" >&2; exit 1; }
+
+bench-peers: $(STAMP) ## beside OpenNMT-py, Joey NMT and CTranslate2, in environments of their own (.peers); about 40 minutes
+	$(BIN)/python benchmarks/peers/run.py $(ARGS)
 
 clean: ## caches and builds; the environment stays (rm -r .venv takes that too)
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
