@@ -89,9 +89,9 @@ class Cell(nn.Module):
     ) -> tuple[Float[Tensor, "batch steps size"], CellState]:
         """The outputs of every step and the state after the last; state: the one before the first, None: zeros."""
         inputs = self._inputs(parts)
-        state = state if state is not None else self.zeros(inputs, len(inputs))
+        state = state if state is not None else self.zeros(inputs, inputs.shape[0])
         if not inputs.shape[1]:
-            return inputs.new_zeros(len(inputs), 0, self.size), state
+            return inputs.new_zeros(inputs.shape[0], 0, self.size), state
         done = self.fused(inputs, state)
         return done if done is not None else self._loop(inputs, state)
 

@@ -130,7 +130,7 @@ class DeferredGather:
 
     def take(self, numbers: Int[Tensor, "batch queries window"]) -> Float[Tensor, "batch queries window size"]:
         """The rows of the source at these numbers."""
-        index = numbers + torch.arange(len(numbers), device=numbers.device)[:, None, None] * self.source.shape[-2]
+        index = numbers + torch.arange(numbers.shape[0], device=numbers.device)[:, None, None] * self.source.shape[-2]
         if not self._defers():
             return self.source.reshape(-1, self.source.shape[-1])[index]
         rows: Tensor = _Take.apply(self.anchor, index, self)

@@ -133,7 +133,8 @@ class Memory:
     def __post_init__(self) -> None:
         """Without inputs (a language model) `rows` has to be given; otherwise it follows from them."""
         if self.rows < 0:
-            known = [len(places.mask) for places in self.places.values()] + [len(v) for v in self.summaries.values()]
+            known = [places.mask.shape[0] for places in self.places.values()]
+            known += [vector.shape[0] for vector in self.summaries.values()]
             self.rows = known[0] if known else 0
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Memory:
@@ -141,5 +142,5 @@ class Memory:
             places={name: places.select(rows) for name, places in self.places.items()},
             summaries={name: vector[rows] for name, vector in self.summaries.items()},
             maps={name: each.select(rows) for name, each in self.maps.items()},
-            rows=len(rows),
+            rows=rows.shape[0],
         )

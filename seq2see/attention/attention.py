@@ -191,7 +191,7 @@ class Pooling(nn.Module):
         self, states: Float[Tensor, "batch places size"], mask: Bool[Tensor, "batch places"]
     ) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch places"]]:
         """The pooled vector of each row, zeros where no place is real, and the weights."""
-        no_query = states.new_zeros(len(states), 1, 0)
+        no_query = states.new_zeros(states.shape[0], 1, 0)
         look = self.look(no_query, self.look.prepare(Places(states, mask)))
         return look.context.squeeze(1), look.weights.squeeze(1)
 

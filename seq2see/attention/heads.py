@@ -65,7 +65,7 @@ class MultiHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Look:
         """As in `Attention`; forced: weights of every head."""
-        batch = len(query)
+        batch = query.shape[0]
         look: Look = self.inner(
             self._split(self.W_q(query)).flatten(0, 1),
             prepared.folded,

@@ -102,7 +102,7 @@ def extent_of(mask: Bool[Tensor, "batch places"], layout: Layout) -> Int[Tensor,
     """
     if layout.kind != "grid":
         return mask.sum(1, keepdim=True)
-    grid = mask.view(len(mask), *layout.shape)
+    grid = mask.view(mask.shape[0], *layout.shape)
     return torch.stack([grid.any(2).sum(1), grid.any(1).sum(1)], dim=1)
 
 

@@ -94,7 +94,7 @@ class SelfAttention(nn.Module):
         if mask is None:
             weights = softmax(energies)
         else:
-            each = mask.expand(len(energies), -1, -1).repeat_interleave(self.heads, 0)
+            each = mask.expand(energies.shape[0], -1, -1).repeat_interleave(self.heads, 0)
             weights = masked(softmax, energies.flatten(0, 1), each).view_as(energies)
             energies = energies.masked_fill(~mask[:, None], -torch.inf)
         return HeadNumbers(queries, energies, weights, weights.to(values.dtype) @ values)

@@ -80,7 +80,7 @@ def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
     first = torch.where(opens, numbers, 0).cummax(1).values
     position = torch.where(mask, numbers - first, 0)
     width = int(position.max()) + 1 if position.numel() else 1
-    shape = (len(parent), prepared.mask.shape[1], width)
+    shape = (parent.shape[0], prepared.mask.shape[1], width)
     inside = torch.zeros(shape, dtype=torch.long, device=parent.device)
     real = torch.zeros(shape, dtype=torch.bool, device=parent.device)
     row, place = mask.nonzero(as_tuple=True)

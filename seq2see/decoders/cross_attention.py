@@ -87,7 +87,7 @@ class CrossAttention(nn.Module):
         """One look of each row at step `position`; each input has the same number of rows, one after the other."""
         looks = {}
         for name, attention in self.over.items():
-            batch = len(prepared[name].mask)
+            batch = prepared[name].mask.shape[0]
             look: Look = attention(
                 query.view(batch, -1, query.shape[-1]),
                 prepared[name],
@@ -106,7 +106,7 @@ class CrossAttention(nn.Module):
         rows, steps, size = queries.shape
         looks = {}
         for name, attention in self.over.items():
-            batch = len(prepared[name].mask)
+            batch = prepared[name].mask.shape[0]
             numbers = torch.arange(position, position + steps, device=queries.device).repeat(rows // max(batch, 1))
             look: Look = attention(queries.reshape(batch, -1, size), prepared[name], positions=numbers)
             looks[name] = look.map(lambda part: part.flatten(0, 1).unflatten(0, (rows, steps)))

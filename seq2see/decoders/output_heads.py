@@ -241,7 +241,7 @@ class CopyHead(SoftmaxHead):
         further = self.further(ready)
         most = int(further.max())
         log_probs = self._mixture(step, ready, everywhere).log_probs(most).view(*shape, -1)
-        limits = (self.symbols + further).repeat_interleave(shape[0] // max(len(further), 1))
+        limits = (self.symbols + further).repeat_interleave(shape[0] // max(further.shape[0], 1))
         numbers = torch.arange(self.symbols + most, device=self.device)
         return log_probs.masked_fill(numbers >= limits.view(-1, *[1] * len(shape)), -torch.inf)
 
@@ -281,8 +281,8 @@ class CopyHead(SoftmaxHead):
         features = step.features[mask]
         look = step.looks[self.source].dense()
         ids = self._copyable(ready).ids
-        ids = ids.repeat_interleave(len(look) // max(len(ids), 1), 0)
-        ids = ids.view(len(ids), *[1] * (look.dim() - 2), -1).expand_as(look)[mask]
+        ids = ids.repeat_interleave(look.shape[0] // max(ids.shape[0], 1), 0)
+        ids = ids.view(ids.shape[0], *[1] * (look.dim() - 2), -1).expand_as(look)[mask]
         weights = look[mask].float()
         gate = self.w_g(features).float()
         copied = torch.sigmoid(-gate) * weights

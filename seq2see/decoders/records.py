@@ -69,7 +69,7 @@ class Ready:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Ready:
         return Ready(
-            rows=len(rows),
+            rows=rows.shape[0],
             memory=self.memory.select(rows),
             looks={name: prepared.select(rows) for name, prepared in self.looks.items()},
             start=[tuple(part[rows] for part in state) for state in self.start],
@@ -109,7 +109,7 @@ class State:
 
     def select(self, rows: Int[Tensor, " chosen"], width: int) -> State:
         """The chosen rows; each row of the memory has `width` of them, one after the other."""
-        return replace(self.map(lambda part: part[rows]), width=width, rows=len(rows))
+        return replace(self.map(lambda part: part[rows]), width=width, rows=rows.shape[0])
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name: for checkpoints, and for runtimes that pass plain tensors."""
@@ -134,7 +134,7 @@ class State:
         cells, caches = (
             [tuple(parts[i] for i in sorted(parts)) for _, parts in sorted(layer.items())] for layer in layers.values()
         )
-        rows = len(next(iter(tensors.values())))
+        rows = next(iter(tensors.values())).shape[0]
         return cls(rows, cells, width, position, tensors.get("context"), past, caches)
 
     def detach(self) -> State:

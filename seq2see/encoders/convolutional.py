@@ -168,7 +168,7 @@ class ConvolutionalEncoder(Encoder):
         """pixels: (batch, channels, height, width), from 0 to 255; widths: (batch,), real pixels of each row of pixels;
         leftward: columns are counted from the right."""
         if widths is None:
-            widths = torch.full((len(pixels),), pixels.shape[-1], device=pixels.device)
+            widths = torch.full((pixels.shape[0],), pixels.shape[-1], device=pixels.device)
         lacking = max(self.backbone.least - pixels.shape[-1], 0)
         if lacking:
             pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")

@@ -141,7 +141,7 @@ class DenseEncoder(Encoder):
 
     def forward(self, numbers: Float[Tensor, "batch numbers"]) -> Encoded:
         code = self.dense(numbers)
-        mask = torch.ones(len(code), 1, dtype=torch.bool, device=code.device)
+        mask = torch.ones(code.shape[0], 1, dtype=torch.bool, device=code.device)
         return Encoded(Places(code[:, None], mask, Layout("vector")), code)
 
     def equations(self) -> list[str]:

@@ -213,7 +213,7 @@ class RecurrentLayers(nn.ModuleList):
             width = self.size
 
     def forward(self, states: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"]) -> LayerOutput:
-        last, weights = states.new_zeros(len(states), self.size), dict[str, Tensor]()
+        last, weights = states.new_zeros(states.shape[0], self.size), dict[str, Tensor]()
         for number, readers in enumerate(self.readers(), start=1):
             if number <= self.halvings:
                 states, mask = join_pairs(states, mask)

@@ -216,7 +216,7 @@ class ImageTransformer(TransformerBase):
     ) -> Encoded:
         """pixels: from 0 to 255; widths: real pixels of each row; leftward: columns are counted from the right."""
         if widths is None:
-            widths = torch.full((len(pixels),), pixels.shape[-1], device=pixels.device)
+            widths = torch.full((pixels.shape[0],), pixels.shape[-1], device=pixels.device)
         cut: Float[Tensor, "batch numbers rows columns"] = self.patches(cut_patches(pixels, widths, self.pixels))
         real = (widths + self.pixels[1] - 1) // self.pixels[1]
         if leftward:

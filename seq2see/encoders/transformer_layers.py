@@ -255,7 +255,7 @@ class TransformerLevel(nn.Module):
         states, weights = run_layers(layers, self.placing(vectors), mask, need_weights=need_weights)
         states = self.norm(states)
         lengths = mask.sum(1)
-        row = torch.arange(len(mask), device=mask.device)
+        row = torch.arange(mask.shape[0], device=mask.device)
         last = states[row, (lengths - 1).clamp(min=0)] * (lengths > 0)[:, None]
         return LayerOutput(states, last, mask, weights)
 
