@@ -109,10 +109,10 @@ class ScoreLoop(Protocol):
 
     keys: Tensor
 
-    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """The energies, and what `backward` needs."""
 
-    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+    def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
         """The gradient of the query."""
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
@@ -127,13 +127,12 @@ class AdditiveLoop:
     v: Tensor
     grads: dict[str, Tensor] = field(default_factory=dict)
 
-    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
         hidden = torch.add(self.keys, query[:, None].to(self.keys.dtype)).tanh_()
-        return torch.matmul(hidden, self.v.to(hidden.dtype)), (hidden,)
+        return torch.matmul(hidden, self.v.to(hidden.dtype)), hidden
 
-    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
-        (hidden,) = saved
-        grad = grad.to(hidden.dtype)
+    def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
+        hidden, grad = saved, grad.to(saved.dtype)
         inner = torch.ops.aten.tanh_backward(grad[..., None] * self.v.to(hidden.dtype), hidden)
         v = torch.mv(hidden.flatten(0, 1).t(), grad.flatten()).to(self.v.dtype)
         if not self.grads:
@@ -156,14 +155,13 @@ class DotLoop:
     scale: float = 1.0
     grads: list[tuple[Tensor, Tensor]] = field(default_factory=list)
 
-    def forward(self, query: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
         query = query.to(self.keys.dtype)
-        return torch.bmm(self.keys, query[..., None]).squeeze(2) * self.scale, (query,)
+        return torch.bmm(self.keys, query[..., None]).squeeze(2) * self.scale, query
 
-    def backward(self, grad: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
-        (query,) = saved
-        grad = (grad * self.scale).to(query.dtype)
-        self.grads.append((grad, query))
+    def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
+        grad = (grad * self.scale).to(saved.dtype)
+        self.grads.append((grad, saved))
         return torch.bmm(grad[:, None], self.keys).squeeze(1)
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
@@ -252,13 +250,13 @@ class _Looks:
     mask: Bool[Tensor, "batch places"]
     temperature: float
 
-    def forward(self, query: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(context, weights, what `backward` needs)"""
         energies, saved = self.score.forward(query)
         weights = masked_softmax((energies / self.temperature)[:, None], self.mask)
         return torch.bmm(weights.to(self.values.dtype), self.values).squeeze(1), weights.squeeze(1), saved
 
-    def backward(self, context: Tensor, by_weight: Tensor, weights: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+    def backward(self, context: Tensor, by_weight: Tensor, weights: Tensor, saved: Tensor) -> Tensor:
         """The gradient of the query, from those of the context and of the weights."""
         grad = torch.bmm(self.values, context.to(self.values.dtype)[..., None]).squeeze(2) + by_weight
         grad = weights * (grad - (weights * grad).sum(1, keepdim=True))
@@ -290,8 +288,7 @@ class _Loop(torch.autograd.Function):
         state: CellState = start
         product = state[0].to(low) @ joint.t()
         fed = None if context is None else context.to(low)
-        outputs, contexts, weights, steps = [start[0]], [], [], list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]()
-        entered = []
+        outputs, contexts, weights, entered, kept = [start[0]], [], [], [], list[tuple[Tensor, ...]]()
         for projection in projected.to(low).transpose(0, 1).contiguous():
             if not kind.current:
                 fed, weight, seen = looks.forward(_query(product, state[0], gates))
@@ -305,11 +302,11 @@ class _Loop(torch.autograd.Function):
             outputs.append(state[0])
             contexts.append(fed)
             weights.append(weight)
-            steps.append((saved, seen))
-        ctx.kind, ctx.gates, ctx.has_context, ctx.steps = kind, gates, context is not None, steps
-        ctx.outputs, ctx.entered, ctx.weights = outputs, entered, weights
-        ctx.keys_type, ctx.values_type, ctx.projected_type = keys.dtype, values.dtype, projected.dtype
-        ctx.save_for_backward(mask, looks.values, looks.score.keys, joint, by_context, b_U, v)
+            kept.append((weight, seen, *saved))
+        ctx.kind, ctx.gates, ctx.steps, ctx.has_context = kind, gates, len(kept), context is not None
+        ctx.types = projected.dtype, keys.dtype, values.dtype
+        shared = mask, looks.values, looks.score.keys, joint, by_context, torch.cat(entered), torch.cat(outputs), b_U, v
+        ctx.save_for_backward(*shared, *(part for step in kept for part in step))
         last = (part.clone() for part in state)  # no output may be kept by its own graph
         return torch.stack(outputs[1:]), torch.stack(contexts).to(exact), torch.stack(weights), *last
 
@@ -318,30 +315,51 @@ class _Loop(torch.autograd.Function):
     def backward(
         ctx: Any, by_output: Tensor, by_context: Tensor, by_weight: Tensor, *state: Tensor
     ) -> tuple[Tensor | None, ...]:
-        kind, gates, number = ctx.kind, ctx.gates, len(ctx.steps)
-        mask, values, keys, joint, W_c, b_U, v = ctx.saved_tensors
-        low, exact, batch = joint.dtype, by_output.dtype, len(mask)
+        kind, gates, number = ctx.kind, ctx.gates, ctx.steps
+        mask, values, keys, joint, W_c, entered, outputs, b_U, v, *kept = ctx.saved_tensors
+        low, exact, batch, each = joint.dtype, by_output.dtype, len(mask), len(kept) // number
+        steps = [kept[first : first + each] for first in range(0, len(kept), each)]
         cell, looks = _cell_loop(b_U), _looks(kind, keys, v, values, mask)
         inputs = by_output.new_empty(number, batch, gates)
         products = by_output.new_zeros(number + 1, batch, len(joint))
         contexts = by_context.clone()
         for step in reversed(range(number)):
-            saved, seen = ctx.steps[step]
+            weights, seen, *saved = steps[step]
             if kind.current:  # the look follows the step: its query is state step + 1
-                query = looks.backward(contexts[step], by_weight[step], ctx.weights[step], seen)
+                query = looks.backward(contexts[step], by_weight[step], weights, seen)
                 state = (_through(products[step + 1], query, state[0], joint, gates), *state[1:])
             state = (state[0] + by_output[step], *state[1:])
-            state = cell.backward(state, saved, inputs[step], products[step, :, :gates])
+            state = cell.backward(state, tuple(saved), inputs[step], products[step, :, :gates])
             fed = (inputs[step].to(low) @ W_c).to(exact)
             if not kind.current:
                 contexts[step] += fed
-                query = looks.backward(contexts[step], by_weight[step], ctx.weights[step], seen)
+                query = looks.backward(contexts[step], by_weight[step], weights, seen)
                 state = (_through(products[step], query, state[0], joint, gates), *state[1:])
             elif step:
                 contexts[step - 1] += fed
         if kind.current:
             state = (state[0] + (products[0].to(low) @ joint).to(exact), *state[1:])
-        return _collect(ctx, looks, inputs, products, contexts, state, fed)
+        # what all steps share: one product each
+        W_c = (inputs.flatten(0, 1).to(low).t() @ entered).to(exact)
+        joint = (products.flatten(0, 1).to(low).t() @ outputs.to(low)).to(exact)
+        by_keys, by_v = looks.score.gradients()
+        weights = torch.stack([step[0] for step in steps], dim=2).to(values.dtype)
+        by_values = torch.bmm(weights, contexts.transpose(0, 1).to(values.dtype))
+        types = iter(ctx.types)
+        return (
+            None,
+            None,
+            inputs.transpose(0, 1).to(next(types)),
+            by_keys.to(next(types)),
+            by_values.to(next(types)),
+            W_c,
+            joint[:gates],
+            products[:, :, 2 * gates // 3 : gates].sum((0, 1)) if kind.cell is GRU else None,
+            joint[gates:] if len(joint) > gates else None,
+            None if by_v is None else by_v[None],
+            fed if ctx.has_context else None,
+            *state,
+        )
 
 
 def _query(product: Tensor, output: Tensor, gates: int) -> Tensor:
@@ -365,37 +383,3 @@ def _cell_loop(b_U: Tensor | None) -> CellLoop:
 def _looks(kind: LoopKind, keys: Tensor, v: Tensor | None, values: Tensor, mask: Tensor) -> _Looks:
     score = DotLoop(keys, kind.scale) if v is None else AdditiveLoop(keys, v[0])
     return _Looks(score, values, mask, kind.temperature)
-
-
-def _collect(
-    ctx: Any,
-    looks: _Looks,
-    inputs: Float[Tensor, "steps batch gates"],
-    products: Float[Tensor, "states batch products"],
-    contexts: Float[Tensor, "steps batch value"],
-    state: CellState,
-    fed: Tensor,
-) -> tuple[Tensor | None, ...]:
-    """The gradients of everything that all steps share: one product each."""
-    exact, gates = inputs.dtype, ctx.gates
-    low = ctx.entered[0].dtype
-    W_c = (inputs.flatten(0, 1).to(low).t() @ torch.cat(ctx.entered)).to(exact)
-    joint = (products.flatten(0, 1).to(low).t() @ torch.cat(ctx.outputs).to(low)).to(exact)
-    b_U = products[:, :, 2 * gates // 3 : gates].sum((0, 1)) if ctx.kind.cell is GRU else None
-    keys, v = looks.score.gradients()
-    weights = torch.stack(ctx.weights, dim=2).to(looks.values.dtype)
-    values = torch.bmm(weights, contexts.transpose(0, 1).to(weights.dtype))
-    return (
-        None,
-        None,
-        inputs.transpose(0, 1).to(ctx.projected_type),
-        keys.to(ctx.keys_type),
-        values.to(ctx.values_type),
-        W_c,
-        joint[:gates],
-        b_U,
-        joint[gates:] if len(joint) > gates else None,
-        None if v is None else v[None],
-        fed if ctx.has_context else None,
-        *state,
-    )

@@ -158,3 +158,13 @@ def test_other_attentions_go_step_by_step(attention: dict[str, object]) -> None:
 def test_show_says_how_targets_are_gone_through(overrides: list[str], way: str) -> None:
     shown = answers_of(load_recipe("translation", overrides=overrides)).text()
     assert f"; computed: {way}" in shown
+
+
+def test_what_a_step_kept_goes_with_the_backward_pass() -> None:
+    """The gradient frees the steps, though the loss is still there: the next update needs their memory."""
+    model = build("gru", "additive", "previous")
+    ready = model.ready({"source": source()}, ROWS)
+    total = model.decoder.teach(ready, model.begin(ready), torch.randint(4, SYMBOLS, (ROWS, STEPS))).features.sum()
+    total.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        total.backward()
