@@ -119,7 +119,7 @@ def test_several_models_are_as_the_document_says(
     repository = load_models(folders, SMALL, ServerMetrics(), files=[home])
     found = failures(outside(repository, token), phases=["coverage", "fuzzing", "stateful"], examples=100, token=token)
     repository.close()
-    assert found == []
+    assert not found, "\n\n".join(found)  # whole: what random bodies find may not come again
 
 
 def references(part: Any) -> Iterator[str]:
