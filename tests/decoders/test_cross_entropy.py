@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 
-from seq2see.decoders import cross_entropy as fused
-from seq2see.decoders.cross_entropy import linear_cross_entropy
+from seq2see.decoders import output_heads
+from seq2see.decoders.output_heads import linear_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -26,7 +26,7 @@ def test_it_is_torchs(rows: int, symbols: int, smoothing: float) -> None:
 
 
 def test_the_gradient_is_the_numerical_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "BLOCK", 2)
+    monkeypatch.setattr(output_heads, "BLOCK", 2)
     parts = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 3), (7, 3), (7,))]
     targets = torch.tensor([0, 6, 2, 2, 5])
     assert torch.autograd.gradcheck(lambda *given: linear_cross_entropy(*given, targets, smoothing=0.2), parts)
