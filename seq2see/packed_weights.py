@@ -18,16 +18,19 @@ from torch.nn.functional import linear
 
 FEWEST = 64 * 64
 """Numbers in the smallest weight that is packed: below, calling costs more than multiplying."""
+SAMPLED = 1009
+"""Numbers of a weight that `refresh` compares; a prime, so that they come from all columns."""
 
 
 class PackedWeights:
     """The packed weights of one model: a `Product`, which also adds biases. It takes the memory of the weights again.
 
-    A weight that has changed since (by training, or by loading other weights) is packed anew.
+    A weight that has changed since (by training, or by loading other weights) is packed anew; one that was changed
+    behind autograd's back, through `.data`, from the next `refresh` on.
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[int, torch.Size], tuple[Tensor, int, Tensor]] = {}
+        self._packed: dict[tuple[int, torch.Size], tuple[Tensor, int, Tensor, Tensor]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
@@ -46,6 +49,13 @@ class PackedWeights:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
         return product
 
+    def refresh(self) -> None:
+        """Forget weights whose numbers are others than when they were packed, as far as a sample of them shows."""
+        with self._lock:
+            for key, (weight, _, _, sample) in list(self._packed.items()):
+                if not torch.equal(_sample(weight), sample):
+                    del self._packed[key]
+
     def _pack(self, weight: Tensor) -> Tensor | None:
         """The packed weight; None where it cannot be packed."""
         key = (weight.data_ptr(), weight.shape)
@@ -56,11 +66,17 @@ class PackedWeights:
             return None
         with self._lock:
             packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-            self._packed[key] = weight, weight._version, packed  # with the weight, so that its address stays its own
+            # with the weight, so that its address stays its own
+            self._packed[key] = weight, weight._version, packed, _sample(weight).clone()
         return packed
 
     def __deepcopy__(self, memo: Any) -> PackedWeights:
         return PackedWeights()
+
+
+def _sample(weight: Tensor) -> Tensor:
+    """Some of its numbers, from all over it."""
+    return weight.detach().view(-1)[:: max(weight.numel() // SAMPLED, 1)]
 
 
 def is_packable(weight: Tensor) -> bool:

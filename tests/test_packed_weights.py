@@ -35,6 +35,16 @@ def test_a_weight_that_was_trained_on_is_packed_anew() -> None:
 
 
 @torch_packs
+def test_a_weight_that_was_changed_behind_autograds_back_is_packed_anew_by_the_next_search() -> None:
+    packed, x, weight = PackedWeights(), torch.randn(2, 64), torch.nn.Parameter(torch.randn(64, 64))
+    with torch.no_grad():
+        packed(x, weight)
+        weight.data.mul_(2)
+        packed.refresh()
+        torch.testing.assert_close(packed(x, weight), linear(x, weight))
+
+
+@torch_packs
 def test_a_slice_is_not_taken_for_the_whole() -> None:
     packed, weight, x = PackedWeights(), torch.randn(128, 64), torch.randn(2, 64)
     with torch.no_grad():

@@ -51,6 +51,8 @@ class ModelStepper:
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
         weights: Sequence[PackedWeights | None] = packed or [None] * len(sources)
+        for own in packed or ():
+            own.refresh()
         self._ready = [
             model.ready(inputs, rows, maps=self._apart, packed=own)
             for (model, inputs), own in zip(sources, weights, strict=True)
