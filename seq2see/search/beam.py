@@ -80,16 +80,13 @@ def continuations(
         scores = allowed.forbid(live[..., None] + log_probs.reshape(*live.shape, symbols), step, inputs)
         best = likeliest(scores.reshape(len(live), -1), 2 * slots)
         return Likeliest(best.ids % symbols, best.log_probs), best.ids // symbols, likeliest(log_probs, runners_up)
-    never = allowed.never(step)
-    hidden = log_probs[:, never]
-    log_probs[:, never] = -np.inf
-    each = likeliest(log_probs, max(2 * slots, runners_up))
-    log_probs[:, never] = hidden
+    with allowed.hidden(log_probs, step) as (never, own):
+        each = likeliest(log_probs, max(2 * slots, runners_up))
     scores = (live[..., None] + each.log_probs.reshape(*live.shape, -1)).reshape(len(live), -1)
     best = likeliest(scores, 2 * slots)
     symbols_of = np.take_along_axis(each.ids.reshape(len(live), -1), best.ids, 1)
     parents = best.ids // each.ids.shape[1]
-    return Likeliest(symbols_of, best.log_probs), parents, each.merged(np.array(never), hidden).first(runners_up)
+    return Likeliest(symbols_of, best.log_probs), parents, each.merged(np.array(never), own).first(runners_up)
 
 
 def beam_search(

@@ -42,11 +42,8 @@ def search_greedily(
         best = likeliest(raw, history.runners_up)
         chosen: Int[ndarray, "inputs width"]
         if choose is None and allowed.forced(step, inputs) is None:
-            never = allowed.never(step)
-            hidden = raw[:, never]
-            raw[:, never] = -np.inf
-            chosen = raw.argmax(1).reshape(len(inputs), width)
-            raw[:, never] = hidden
+            with allowed.hidden(raw, step):
+                chosen = raw.argmax(1).reshape(len(inputs), width)
         else:
             rest = allowed.forbid(log_probs.copy(), step, inputs)
             chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
