@@ -188,7 +188,7 @@ def loop_kind(cells: list[Cell], attentions: Sequence[object], *, current: bool)
         return None
     cell, attention = cells[0], attentions[0]
     score = attention.score
-    if not (isinstance(attention.scope, Global) and type(attention.normalise) is Softmax):
+    if type(attention.scope) is not Global or type(attention.normalise) is not Softmax:
         return None
     if type(attention.choice) is not Soft or type(score) not in (Additive, Dot, General, ScaledDot):
         return None
