@@ -1,6 +1,7 @@
 """What the faster ways of training bring, each beside the plain one in the same run.
 
 - weight gradients of the loop over time taken in one product instead of one per step;
+- the fused loop over time, which common decoders take by default;
 - bfloat16 products (where the processor has them);
 - no context in the recurrence (query current, no input feeding): the decoder runs over time in one call.
 """
@@ -15,6 +16,7 @@ from _timing import medians
 
 import seq2see.cells
 import seq2see.decoders.recurrent
+from seq2see.decoders import RecurrentDecoder
 from seq2see.deferred_gradients import DeferredProduct, plain_product
 from seq2see.model import EncoderDecoder
 from seq2see.training.optimizer import autocast, bfloat16_is_fast
@@ -22,7 +24,13 @@ from seq2see.training.optimizer import autocast, bfloat16_is_fast
 rows = batch()
 
 
-def training_pass(network: EncoderDecoder, *, hoisted: bool = True, precision: str = "float32") -> Callable[[], None]:
+def training_pass(
+    network: EncoderDecoder, *, fused: bool = True, hoisted: bool = True, precision: str = "float32"
+) -> Callable[[], None]:
+    if not fused:
+        assert isinstance(network.decoder, RecurrentDecoder)
+        network.decoder.loop = None
+
     def run() -> None:
         for module in (seq2see.cells, seq2see.decoders.recurrent):
             module.DeferredProduct = DeferredProduct if hoisted else (lambda steps: plain_product)  # type: ignore[attr-defined]
@@ -36,12 +44,13 @@ def training_pass(network: EncoderDecoder, *, hoisted: bool = True, precision: s
 
 
 ways = {
-    "step by step": training_pass(model(), hoisted=False),
-    "one product for all steps": training_pass(model()),
+    "step by step": training_pass(model(), fused=False, hoisted=False),
+    "one product for all steps": training_pass(model(), fused=False),
+    "fused loop": training_pass(model()),
     "without input feeding": training_pass(model("attention.query=current", "attention.input_feeding=false")),
 }
 if bfloat16_is_fast(torch.device("cpu")):
-    ways["one product, bfloat16"] = training_pass(model(), precision="bfloat16")
+    ways["fused loop, bfloat16"] = training_pass(model(), precision="bfloat16")
 seconds = medians(ways)
 for name, value in seconds.items():
     print(f"{name:28} {1000 * value:7.1f} ms  {seconds['step by step'] / value:5.2f} x")

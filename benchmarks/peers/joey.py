@@ -10,7 +10,7 @@ import torch
 from joeynmt.config import parse_global_args
 from joeynmt.prediction import predict, prepare
 from joeynmt.training import TrainManager
-from turns import Updates, answer, config, serve_decoding
+from turns import Updates, answer, config, work
 
 
 def configuration(folder: Path) -> dict[str, Any]:
@@ -117,8 +117,4 @@ class Decoder:
 
 if __name__ == "__main__":
     torch.set_num_threads(config["threads"])
-    if config["mode"] == "train":
-        train()
-    else:
-        decoder = Decoder()
-        serve_decoding(decoder.load, decoder.decode)
+    work(train, Decoder)

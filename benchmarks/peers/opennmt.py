@@ -15,7 +15,7 @@ from onmt.bin.train import train as run_training
 from onmt.bin.translate import _get_parser as translation_parser
 from onmt.inference_engine import InferenceEnginePY
 from onmt.utils.parse import ArgumentParser
-from turns import Updates, answer, config, serve_decoding
+from turns import Updates, answer, config, work
 
 RECURRENT: dict[str, Any] = {
     "encoder_type": "brnn",
@@ -164,11 +164,8 @@ def convert(path: str, out: str) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(config["threads"])
-    if config["mode"] == "train":
-        train()
-    elif config["mode"] == "convert":
+    if config["mode"] == "convert":
         convert(config["path"], config["run"])
         answer(converted=config["run"])
     else:
-        decoder = Decoder()
-        serve_decoding(decoder.load, decoder.decode)
+        work(train, Decoder)

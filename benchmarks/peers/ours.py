@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from turns import Updates, answer, config, serve_decoding
+from turns import Updates, answer, config, work
 
 import seq2see
 from seq2see.pipeline import predictor
@@ -89,8 +89,4 @@ class Decoder:
 
 if __name__ == "__main__":
     torch.set_num_threads(config["threads"])
-    if config["mode"] == "train":
-        train()
-    else:
-        decoder = Decoder()
-        serve_decoding(decoder.load, decoder.decode)
+    work(train, Decoder)

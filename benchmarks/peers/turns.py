@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 Command = dict[str, Any]
 
@@ -94,3 +94,19 @@ def serve_decoding(load: Callable[[str], None], decode: Callable[[list[str], int
         seconds = time.perf_counter() - began
         tokens = sum(len(output.split()) + 1 for output in outputs)
         answer(sentences=len(outputs), tokens=tokens, seconds=seconds, outputs=outputs)
+
+
+class Decoder(Protocol):
+    """A model that decodes: see `serve_decoding`."""
+
+    def load(self, path: str) -> None: ...
+    def decode(self, sentences: list[str], beam: int, batch: int) -> list[str]: ...
+
+
+def work(train: Callable[[], None], decoder: Callable[[], Decoder]) -> None:
+    """Train or decode, as the driver says."""
+    if config["mode"] == "train":
+        train()
+    else:
+        made = decoder()
+        serve_decoding(made.load, made.decode)
