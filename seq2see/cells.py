@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
+from seq2see.errors import UserError
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
 from seq2see.settings.plugins import arguments_of, part_registry
@@ -81,6 +82,10 @@ class Cell(nn.Module):
         """A whole sequence (batch, steps, width) by torch's own kernel; None where it has none for this cell."""
         return None
 
+    def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
+        """The outputs of a whole sequence as one operator of a graph that is exported (`_operators`)."""
+        raise UserError(f"cell '{type(self).__name__}': a loop over the input's steps cannot be exported")
+
     def zeros(self, like: Tensor, rows: int) -> CellState:
         return tuple(like.new_zeros(rows, self.size) for _ in range(self.states))
 
@@ -109,7 +114,8 @@ class Cell(nn.Module):
         (benchmarks/long_inputs.py).
         """
         inputs = self._inputs(parts)
-        outputs, _ = self.run({"all": flipped(inputs, mask) if reverse else inputs})
+        inputs = flipped(inputs, mask) if reverse else inputs
+        outputs = self.traced(inputs) if torch.compiler.is_exporting() else self.run({"all": inputs})[0]
         outputs = outputs * mask[..., None]
         last = last_real(outputs, mask)
         return flipped(outputs, mask) if reverse else outputs, last
@@ -180,6 +186,29 @@ def _run_kernel(name: str, inputs: Tensor, state: Any, weights: list[Tensor]) ->
     return outputs, tuple(part[0] for part in last)
 
 
+def _operators() -> None:
+    """Define seq2see::rnn, gru and lstm: recurrences from a state of zeros, as operators that torch does not look into.
+
+    Without them a trace would hold every step of one sequence and fit no other length. They have shapes and no
+    numbers: an exporter translates them.
+    """
+    arguments = {
+        "rnn": "Tensor W, Tensor U, Tensor b, bool logistic",
+        "gru": "Tensor W, Tensor U, Tensor b, Tensor b_U, bool before, bool logistic",
+        "lstm": "Tensor W, Tensor U, Tensor b",
+    }
+    for name, rest in arguments.items():
+        torch.library.define(f"seq2see::{name}", f"(Tensor x, {rest}) -> Tensor")
+        torch.library.register_fake(f"seq2see::{name}", _traced_shape)
+
+
+def _traced_shape(x: Tensor, W: Tensor, U: Tensor, *rest: object) -> Tensor:
+    return x.new_empty(x.shape[0], x.shape[1], U.shape[1])
+
+
+_operators()
+
+
 class PlainCellSettings(Settings):
     """A plain recurrent cell."""
 
@@ -202,6 +231,10 @@ class Plain(Cell):
     ) -> CellState:
         total = projected + product(state[0], self.U, f"{id(self)}.U")
         return (torch.sigmoid(total) if self.logistic else torch.tanh(total),)
+
+    def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
+        outputs: Tensor = torch.ops.seq2see.rnn(inputs, self._joined(), self.U, self.b, self.logistic)
+        return outputs
 
     def equation(self) -> str:
         return f"s_t = {'logistic' if self.logistic else 'tanh'}(W x_t + U s_{{t-1}} + b)"
@@ -253,6 +286,13 @@ class GRU(Cell):
         n = torch.sigmoid(inner) if self.logistic else torch.tanh(inner)
         return (n + z * (s - n),)
 
+    def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
+        bias = torch.zeros_like(self.b[: self.size]) if self.before else self.b_U
+        outputs: Tensor = torch.ops.seq2see.gru(
+            inputs, self._joined(), self.U, self.b, bias, self.before, self.logistic
+        )
+        return outputs
+
     def equation(self) -> str:
         inner = "U_n (r * s_{t-1})" if self.before else "r * (U_n s_{t-1} + b_U)"
         activation = "logistic" if self.logistic else "tanh"
@@ -288,6 +328,10 @@ class LSTM(Cell):
         i, f, g, o = (projected + product(s, self.U, f"{id(self)}.U")).chunk(4, 1)
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
+
+    def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
+        outputs: Tensor = torch.ops.seq2see.lstm(inputs, self._joined(), self.U, self.b)
+        return outputs
 
     def equation(self) -> str:
         return (

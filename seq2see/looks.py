@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,36 @@ Pixels = NDArray[np.uint8]
 
 HEADS = 3
 """Number of dimensions of a map with heads."""
+
+
+LayoutKind = Literal["tokens", "grid", "frames", "frames-grid", "sentences", "set", "vector"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order,
+    `frames-grid` frame by frame, each a grid.
+
+    shape: rows and columns of a grid, which all inputs share, after the frames of the longest input, if any; places in
+    a line need none. leftward: columns are counted from the right of an image, for scripts written from right to left.
+    """
+
+    kind: LayoutKind = "tokens"
+    shape: tuple[int, ...] = ()
+    leftward: bool = False
+
+    def to_dict(self, places: int) -> dict[str, Any]:
+        """The layout of an input with so many real places, as in `predict --json`.
+
+        A grid that is narrower than that of its batch has fewer columns, a shorter clip fewer frames.
+        """
+        shape = self.shape or (places,)
+        if self.kind == "grid":
+            shape = (self.shape[0], places // self.shape[0])
+        if self.kind == "frames-grid":
+            shape = (places // (self.shape[1] * self.shape[2]), *self.shape[1:])
+        layout: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
+        return layout | {"direction": "right-to-left"} if self.leftward else layout
 
 
 class Drawable:

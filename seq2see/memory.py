@@ -3,40 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-LayoutKind = Literal["tokens", "grid", "frames", "frames-grid", "sentences", "set", "vector"]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How places lie in the input: `tokens` and `frames` in a line, `grid` in rows and columns, `set` in no order,
-    `frames-grid` frame by frame, each a grid.
-
-    shape: rows and columns of a grid, which all inputs share, after the frames of the longest input, if any; places in
-    a line need none. leftward: columns are counted from the right of an image, for scripts written from right to left.
-    """
-
-    kind: LayoutKind = "tokens"
-    shape: tuple[int, ...] = ()
-    leftward: bool = False
-
-    def to_dict(self, places: int) -> dict[str, Any]:
-        """The layout of an input with so many real places, as in `predict --json`.
-
-        A grid that is narrower than that of its batch has fewer columns, a shorter clip fewer frames.
-        """
-        shape = self.shape or (places,)
-        if self.kind == "grid":
-            shape = (self.shape[0], places // self.shape[0])
-        if self.kind == "frames-grid":
-            shape = (places // (self.shape[1] * self.shape[2]), *self.shape[1:])
-        layout: dict[str, Any] = {"kind": self.kind, "shape": list(shape)}
-        return layout | {"direction": "right-to-left"} if self.leftward else layout
+from seq2see.looks import Layout, LayoutKind
 
 
 @dataclass(frozen=True)
@@ -99,6 +71,19 @@ class Places:
             inside=None if self.inside is None else self.inside.select(rows),
             copyable=None if self.copyable is None else self.copyable.select(rows),
         )
+
+
+def repeat_rows(rows: Tensor, times: int) -> Tensor:
+    """Every row so many times, in a run: (rows, ...) -> (rows * times, ...).
+
+    It is `repeat_interleave` with a number of times that may be unknown while a model is traced for export.
+
+    >>> repeat_rows(torch.tensor([4, 5]), 2)
+    tensor([4, 4, 5, 5])
+    """
+    if times == 1:
+        return rows
+    return rows[:, None].expand(rows.shape[0], times, *rows.shape[1:]).flatten(0, 1)
 
 
 @dataclass

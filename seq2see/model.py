@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seq2see.data.batches import SOS, Batch, Sequences
+from seq2see.data.batches import Batch, Sequences
+from seq2see.data.vocabulary import SOS
 from seq2see.decoders import (
     Conditions,
     CopyHead,

@@ -16,7 +16,7 @@ from seq2see.attention.scores import compute_keys
 from seq2see.attention.self_attention import heads_problems
 from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
-from seq2see.memory import Places, View
+from seq2see.memory import Places, View, repeat_rows
 from seq2see.symbols import Symbols, default_symbols, prefixed, symbols_of
 
 
@@ -72,7 +72,7 @@ class MultiHead(nn.Module):
             **self._more_queries(query),
             positions=positions,
             past=None if past is None else self._split(past).flatten(0, 1),
-            forced=None if forced is None else forced.repeat_interleave(self.heads, 0),
+            forced=None if forced is None else repeat_rows(forced, self.heads),
             generator=generator,
         )
         past = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))

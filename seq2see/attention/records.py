@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2see.deferred_gradients import DeferredGather, Product, plain_product
-from seq2see.memory import Layout, Places
+from seq2see.looks import Layout
+from seq2see.memory import Places, repeat_rows
 
 
 @dataclass
@@ -45,8 +46,8 @@ class Prepared:
         extent = extent_of(places.mask, places.layout)
         prepared = cls(keys, values, places, extent, DeferredGather(keys), DeferredGather(values))
         if keys.dim() == 4:
-            flat, mask = values.flatten(0, 1), places.mask.repeat_interleave(keys.shape[1], 0)
-            parent = None if places.parent is None else places.parent.repeat_interleave(keys.shape[1], 0)
+            flat, mask = values.flatten(0, 1), repeat_rows(places.mask, keys.shape[1])
+            parent = None if places.parent is None else repeat_rows(places.parent, keys.shape[1])
             prepared.folded = cls.of(keys.flatten(0, 1), flat, Places(flat, mask, places.layout, parent=parent))
         return prepared
 
@@ -63,6 +64,26 @@ class Prepared:
     @property
     def layout(self) -> Layout:
         return self.places.layout
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name, for runtimes that pass plain tensors; what follows from others is left out."""
+        tensors = {"keys": self.keys, "values": self.values, "mask": self.mask}
+        if self.places.parent is not None:
+            tensors["parent"] = self.places.parent
+        if self.larger is not None:
+            tensors |= {f"larger/{name}": tensor for name, tensor in self.larger.tensors().items()}
+        return tensors
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], layout: Layout) -> Prepared:
+        """The inverse of `tensors`; the values stand for the states of the places."""
+        values = tensors["values"]
+        places = Places(
+            values if values.dim() == 3 else values[:, 0], tensors["mask"], layout, None, tensors.get("parent")
+        )
+        prepared = cls.of(tensors["keys"], values, places)
+        inner = {name.removeprefix("larger/"): part for name, part in tensors.items() if name.startswith("larger/")}
+        return prepared.with_larger(LargerPlaces.from_tensors(inner)) if inner else prepared
 
     def select(self, rows: Int[Tensor, " chosen"]) -> Prepared:
         chosen = Prepared.of(self.keys[rows], self.values[rows], self.places.select(rows))
@@ -83,6 +104,17 @@ class LargerPlaces:
     real: Bool[Tensor, "batch larger inside"]
     back: Int[Tensor, "batch places"]
 
+    def tensors(self) -> dict[str, Tensor]:
+        own = {"numbers": self.numbers, "real": self.real, "back": self.back}
+        return own | {f"prepared/{name}": tensor for name, tensor in self.prepared.tensors().items()}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> LargerPlaces:
+        """The inverse of `tensors`."""
+        inner = {name.removeprefix("prepared/"): part for name, part in tensors.items() if name.startswith("prepared/")}
+        prepared = Prepared.from_tensors(inner, Layout("sentences"))
+        return cls(prepared, tensors["numbers"], tensors["real"], tensors["back"])
+
     def select(self, rows: Int[Tensor, " chosen"]) -> LargerPlaces:
         return LargerPlaces(self.prepared.select(rows), self.numbers[rows], self.real[rows], self.back[rows])
 
@@ -90,7 +122,7 @@ class LargerPlaces:
         """The same with heads as rows of the batch."""
         if self.prepared.folded is None:
             raise ValueError("these larger places were not prepared for heads")
-        numbers, real, back = (part.repeat_interleave(heads, 0) for part in (self.numbers, self.real, self.back))
+        numbers, real, back = (repeat_rows(part, heads) for part in (self.numbers, self.real, self.back))
         return LargerPlaces(self.prepared.folded, numbers, real, back)
 
 

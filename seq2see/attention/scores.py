@@ -21,7 +21,7 @@ from torch.nn.functional import linear, normalize, pad
 from seq2see.attention.records import Candidates
 from seq2see.deferred_gradients import gather_places
 from seq2see.errors import UserError
-from seq2see.memory import Layout
+from seq2see.looks import Layout
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Settings, Size, first_line
 from seq2see.settings.plugins import check_subclass, settings_from_constructor

@@ -17,7 +17,8 @@ from seq2see.attention.records import Candidates
 from seq2see.attention.scores import build_score, compute_energies, compute_keys, scores
 from seq2see.deferred_gradients import DeferredCache, Product, plain_product
 from seq2see.errors import UserError
-from seq2see.memory import Layout
+from seq2see.looks import Layout
+from seq2see.memory import repeat_rows
 
 
 @dataclass
@@ -94,7 +95,7 @@ class SelfAttention(nn.Module):
         if mask is None:
             weights = softmax(energies)
         else:
-            each = mask.expand(energies.shape[0], -1, -1).repeat_interleave(self.heads, 0)
+            each = repeat_rows(mask.expand(energies.shape[0], -1, -1), self.heads)
             weights = masked(softmax, energies.flatten(0, 1), each).view_as(energies)
             energies = energies.masked_fill(~mask[:, None], -torch.inf)
         return HeadNumbers(queries, energies, weights, weights.to(values.dtype) @ values)

@@ -80,14 +80,14 @@ def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
     first = torch.where(opens, numbers, 0).cummax(1).values
     position = torch.where(mask, numbers - first, 0)
     width = int(position.max()) + 1 if position.numel() else 1
-    shape = (parent.shape[0], prepared.mask.shape[1], width)
-    inside = torch.zeros(shape, dtype=torch.long, device=parent.device)
-    real = torch.zeros(shape, dtype=torch.bool, device=parent.device)
-    row, place = mask.nonzero(as_tuple=True)
-    where = row, parent[row, place], position[row, place]
-    inside[where] = place
-    real[where] = True
-    return LargerPlaces(prepared, inside, real, position + parent * width)
+    rows, larger = prepared.mask.shape
+    back = position + parent * width
+    # padding goes to one more column, which is cut off
+    where = torch.where(mask, back, larger * width)
+    inside = torch.zeros(rows, larger * width + 1, dtype=torch.long, device=parent.device).scatter(1, where, numbers)
+    real = torch.zeros(rows, larger * width + 1, dtype=torch.bool, device=parent.device).scatter(1, where, mask)
+    numbers, real = (part[:, :-1].unflatten(1, (larger, width)) for part in (inside, real))
+    return LargerPlaces(prepared, numbers, real, back)
 
 
 class TwoLevelAttention(nn.Module):

@@ -16,12 +16,9 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2see.data.vocabulary import EOS
 from seq2see.files import unwritable
 from seq2see.memory import Copyable
-
-PAD, UNK, SOS, EOS = 0, 1, 2, 3
-BLANK = PAD
-"""The id of the blank of CTC: that of `<pad>`, which no output contains."""
 
 
 @dataclass

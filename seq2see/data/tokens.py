@@ -9,18 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal
-
-from tokenizers import Tokenizer
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import Metaspace, Punctuation
-from tokenizers.pre_tokenizers import Sequence as Steps
-from tokenizers.trainers import BpeTrainer
+from typing import TYPE_CHECKING, Any, Literal
 
 from seq2see.data.vocabulary import SPECIALS
-from seq2see.errors import UserError
+from seq2see.errors import UserError, imported
 from seq2see.files import MEBIBYTE, read_json, shortened, whole_characters, write_bytes
 from seq2see.registry import Registry
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 # Scripts written without spaces: every character is a token.
 UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -242,7 +239,7 @@ class BpeSplitter(LearnedSplitter):
     """
 
     def __init__(self) -> None:
-        self._use(Tokenizer(BPE(vocab={"<unk>": 0}, merges=[], unk_token="<unk>")))
+        self._use(_tokenizer({"<unk>": 0}, []))
 
     def _use(self, tokenizer: Tokenizer) -> None:
         tokenizer.pre_tokenizer = _pre_tokenizer()
@@ -267,6 +264,10 @@ class BpeSplitter(LearnedSplitter):
 
     def learn(self, texts: Iterable[str], *, size: int, min_count: int) -> None:
         """Learn at most `size` pieces (0: 8,000); what occurs once is not merged, or all words would stay whole."""
+        from tokenizers import Tokenizer
+        from tokenizers.models import BPE
+        from tokenizers.trainers import BpeTrainer
+
         limit = (size or DEFAULT_SIZE) + len(SPECIALS)
         trainer = BpeTrainer(
             vocab_size=limit,
@@ -293,7 +294,7 @@ class BpeSplitter(LearnedSplitter):
         stored = read_json(path, most=256 * MEBIBYTE, what="a BPE file")
         try:
             vocabulary, merges = _stored_model(stored)
-            self._use(Tokenizer(BPE(vocab=vocabulary, merges=merges, unk_token="<unk>")))
+            self._use(_tokenizer(vocabulary, merges))
         except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
             raise UserError(f"{path}: damaged BPE file: {error}") from None
 
@@ -314,5 +315,14 @@ def _stored_model(stored: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
     return pieces, [(first, second) for first, second in pairs]
 
 
-def _pre_tokenizer() -> Steps:
-    return Steps([Metaspace(replacement=SPACE, prepend_scheme="always"), Punctuation(behavior="isolated")])
+def _tokenizer(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
+    """A tokenizer of these pieces. The library is imported late: only byte-pair encoding needs it."""
+    library = imported("tokenizers", extra="bpe")
+    made: Tokenizer = library.Tokenizer(library.models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>"))
+    return made
+
+
+def _pre_tokenizer() -> Any:
+    parts = imported("tokenizers.pre_tokenizers", extra="bpe")
+    spaces, marks = parts.Metaspace(replacement=SPACE, prepend_scheme="always"), parts.Punctuation(behavior="isolated")
+    return parts.Sequence([spaces, marks])

@@ -10,6 +10,9 @@ from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_bytes, write_bytes
 
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
+PAD, UNK, SOS, EOS = range(len(SPECIALS))
+BLANK = PAD
+"""The id of the blank of CTC: that of `<pad>`, which no output contains."""
 HEADER = "# symbols"
 MOST_BYTES = 256 * MEBIBYTE
 LONGEST_COUNT = 18

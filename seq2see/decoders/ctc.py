@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
 from seq2see.attention.scopes import WINDOWED
-from seq2see.data.batches import BLANK
+from seq2see.data.vocabulary import BLANK
 from seq2see.errors import UserError
 from seq2see.memory import Places, View
 

@@ -25,7 +25,7 @@ from seq2see.decoders.base import (
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
 from seq2see.dropout import dropout
-from seq2see.memory import Memory
+from seq2see.memory import Memory, repeat_rows
 
 
 class LabelDecoderSettings(ReadoutSettings, AnswerSettings):
@@ -62,7 +62,7 @@ class LabelDecoder(Decoder):
         return Ready(memory.rows, memory, self.looking.prepare(memory), self.start(memory.summaries, memory.rows))
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
-        cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
+        cells = [tuple(repeat_rows(part, width) for part in state) for state in ready.start]
         return State(ready.rows * width, cells, width=width, past=self.looking.begin(ready.looks, width))
 
     def step(

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, linear, logsigmoid, pad
 
-from seq2see.data.batches import UNK
+from seq2see.data.vocabulary import UNK
 from seq2see.decoders.records import Ready, Step
 from seq2see.deferred_gradients import autocast_to
 from seq2see.dropout import dropout
 from seq2see.encoders.dense import ACTIVATIONS
-from seq2see.memory import Copyable
+from seq2see.memory import Copyable, repeat_rows
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
 
@@ -320,7 +320,7 @@ class CopyHead(SoftmaxHead):
         further = self.further(ready)
         most = int(further.max())
         log_probs = self._mixture(step, ready, everywhere).log_probs(most).view(*shape, -1)
-        limits = (self.symbols + further).repeat_interleave(shape[0] // max(further.shape[0], 1))
+        limits = repeat_rows(self.symbols + further, shape[0] // max(further.shape[0], 1))
         numbers = torch.arange(self.symbols + most, device=self.device)
         return log_probs.masked_fill(numbers >= limits.view(-1, *[1] * len(shape)), -torch.inf)
 
@@ -360,7 +360,7 @@ class CopyHead(SoftmaxHead):
         features = step.features[mask]
         look = step.looks[self.source].dense()
         ids = self._copyable(ready).ids
-        ids = ids.repeat_interleave(look.shape[0] // max(ids.shape[0], 1), 0)
+        ids = repeat_rows(ids, look.shape[0] // max(ids.shape[0], 1))
         ids = ids.view(ids.shape[0], *[1] * (look.dim() - 2), -1).expand_as(look)[mask]
         weights = look[mask].float()
         gate = self.w_g(features).float()

@@ -17,7 +17,8 @@ from torch.nn.functional import linear
 from seq2see.attention import HeadNumbers, Look, LookEquations, Prepared
 from seq2see.cells import CellState
 from seq2see.deferred_gradients import Product, plain_product
-from seq2see.memory import Memory
+from seq2see.looks import Layout
+from seq2see.memory import Copyable, Memory, Places
 from seq2see.packed_weights import PackedWeights
 
 T = TypeVar("T")
@@ -67,6 +68,49 @@ class Ready:
         """The prepared places of every layer, by the names of its looks."""
         return layered(self.looks, self.lower)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """What a step needs as plain tensors by name, batch first: for runtimes that have no other records."""
+        tensors = {
+            f"looks/{name}/{part}": tensor
+            for name, prepared in self.by_layer().items()
+            for part, tensor in prepared.tensors().items()
+        }
+        tensors |= {
+            f"start/{layer}/{i}": part for layer, state in enumerate(self.start) for i, part in enumerate(state)
+        }
+        copyable = {name: places.copyable for name, places in self.memory.places.items()}
+        tensors |= {f"copyable/{name}": ids.ids for name, ids in copyable.items() if ids is not None}
+        return tensors if self.every is None else tensors | {"every": self.every}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor], layouts: Mapping[str, Layout], *, rows: int) -> Ready:
+        """The inverse of `tensors`; layouts: of the places of every layer's looks, by their names."""
+        groups: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            kind, _, rest = name.partition("/")
+            groups.setdefault(kind, {})[rest] = tensor
+        looks, lower = dict[str, Prepared](), dict[int, dict[str, Prepared]]()
+        for name, layout in layouts.items():
+            own = {
+                key.removeprefix(f"{name}/"): part
+                for key, part in groups["looks"].items()
+                if key.startswith(f"{name}/")
+            }
+            place, layer, number = name.rpartition(".layer-")
+            where = lower.setdefault(int(number), {}) if layer else looks
+            where[place if layer else name] = Prepared.from_tensors(own, layout)
+        start: dict[str, list[Tensor]] = {}
+        for key, part in groups.get("start", {}).items():
+            start.setdefault(key.partition("/")[0], []).append(part)
+        return cls(
+            rows,
+            Memory({name: _copied(ids) for name, ids in groups.get("copyable", {}).items()}, rows=rows),
+            looks,
+            [tuple(parts) for parts in start.values()],
+            tensors.get("every"),
+            [lower[number] for number in sorted(lower)],
+        )
+
     def select(self, rows: Int[Tensor, " chosen"]) -> Ready:
         return Ready(
             rows=rows.shape[0],
@@ -78,6 +122,15 @@ class Ready:
             maps=self.maps,
             packed=self.packed,
         )
+
+
+def _copied(ids: Int[Tensor, "batch places"]) -> Places:
+    """Places of which nothing is known but what can be copied from them."""
+    return Places(
+        ids.new_empty(*ids.shape, 0, dtype=torch.float32),
+        torch.ones_like(ids, dtype=torch.bool),
+        copyable=Copyable(ids),
+    )
 
 
 @dataclass

@@ -32,7 +32,7 @@ from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, 
 from seq2see.deferred_gradients import DeferredProduct, Product
 from seq2see.dropout import dropout
 from seq2see.embeddings import Embedding, OneHot
-from seq2see.memory import Memory
+from seq2see.memory import Memory, repeat_rows
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 
@@ -113,7 +113,7 @@ class RecurrentDecoder(Decoder):
 
     def begin(self, ready: Ready, *, width: int = 1) -> State:
         """The state before the first step, `width` rows for each input."""
-        cells = [tuple(part.repeat_interleave(width, 0) for part in state) for state in ready.start]
+        cells = [tuple(repeat_rows(part, width) for part in state) for state in ready.start]
         context = None
         if self.feeds and self.current:
             context = cells[0][0].new_zeros(ready.rows * width, self.looking.size)
@@ -135,7 +135,7 @@ class RecurrentDecoder(Decoder):
         embedded = self.embedding(token)
         projected = ready.linear(embedded, self.first.W["y"], self.first.b)
         if ready.every is not None:
-            projected = projected + ready.every.repeat_interleave(state.width, 0)
+            projected = projected + repeat_rows(ready.every, state.width)
         after, context = self._advance(
             ready, state, projected, forced=forced, generator=generator, product=ready.product
         )
@@ -161,7 +161,7 @@ class RecurrentDecoder(Decoder):
             return self._teach_parallel(ready, state, embedded)
         projected = self.first.project("y", embedded, bias=True)
         if ready.every is not None:
-            projected = projected + ready.every.repeat_interleave(state.width, 0)[:, None]
+            projected = projected + repeat_rows(ready.every, state.width)[:, None]
         if self.loop is not None and state.width == 1 and tokens.shape[1]:
             return self._teach_fused(self.loop, ready, state, projected, embedded)
         product = DeferredProduct(tokens.shape[1])
@@ -237,7 +237,7 @@ class RecurrentDecoder(Decoder):
         """All steps where no context enters the recurrence: each layer is one call, and all looks are another."""
         start = state.cells
         if ready.every is not None:
-            every = ready.every.repeat_interleave(state.width, 0)[:, None]
+            every = repeat_rows(ready.every, state.width)[:, None]
             outputs, last = _run_projected(self.first, self.first.project("y", embedded, bias=True) + every, start[0])
         else:
             outputs, last = self.first.run({"y": embedded}, start[0])

@@ -34,7 +34,7 @@ from seq2see.embeddings import Embedding, OneHot
 from seq2see.encoders.layers import FeedForward
 from seq2see.encoders.positional_input import TokenInput
 from seq2see.encoders.transformer_layers import check_heads, check_longest, check_unlimited
-from seq2see.memory import Memory, View
+from seq2see.memory import Memory, View, repeat_rows
 from seq2see.registry import Problem
 from seq2see.settings.base import no_effect
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
@@ -102,8 +102,9 @@ class DecoderLayer(nn.Module):
             mask = _causal_mask(states.shape[1], keys, self.memory)
             contexts, numbers = self.inward(normal, keys, values, mask=mask, need_weights=need_weights)
             states = states + self._dropout(contexts)
-            kept = self.memory or keys.shape[2]
-            cache = keys[:, :, -kept:], values[:, :, -kept:]
+            cache = keys, values
+            if self.memory is not None:
+                cache = keys[:, :, -self.memory :], values[:, :, -self.memory :]
         if look is not None and self.norm_2 is not None:
             context = look(self.norm_2(states))
             states = states + self._dropout(context if self.W_c is None else self.W_c(context))
@@ -380,12 +381,14 @@ class TransformerDecoder(Decoder):
     ) -> Float[Tensor, "rows steps size"]:
         """The embedded symbols with the summaries added; without symbols the first state alone."""
         if tokens is None:
-            return ready.start[0][0].repeat_interleave(state.width, 0)[:, None]
+            return repeat_rows(ready.start[0][0], state.width)[:, None]
         states: Tensor = self.entrance(tokens, first=state.position)
         if ready.every is not None:
-            states = states + ready.every.repeat_interleave(state.width, 0)[:, None]
-        if ready.start and state.position == 0:
-            first = ready.start[0][0].repeat_interleave(state.width, 0)[:, None]
+            states = states + repeat_rows(ready.every, state.width)[:, None]
+        traced = isinstance(state.position, Tensor)
+        if ready.start and (traced or state.position == 0):
+            first = repeat_rows(ready.start[0][0], state.width)[:, None]
+            first = first * (state.position == 0) if traced else first
             states = torch.cat([states[:, :1] + first, states[:, 1:]], dim=1)
         return states
 

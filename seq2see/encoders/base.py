@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.errors import UserError
-from seq2see.memory import EncoderMap, LayoutKind, Places, View
+from seq2see.looks import LayoutKind
+from seq2see.memory import EncoderMap, Places, View
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Share, Size, first_line
 from seq2see.settings.columns import ENCODERS, EncoderSettings

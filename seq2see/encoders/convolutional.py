@@ -19,7 +19,8 @@ from seq2see.encoders.backbones.base import SMALL, SMALLEST, BackboneSettings, u
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.dense import check_width
 from seq2see.encoders.layers import RecurrentLayers, flip_columns, grid_mask, masked_mean, read_rows
-from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import Places
 from seq2see.modalities.image import Pictures
 from seq2see.registry import Problem
 from seq2see.settings.base import Share, Size, no_effect

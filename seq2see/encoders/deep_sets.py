@@ -14,7 +14,8 @@ from seq2see.data.batches import Sequences
 from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders, unused_summary
 from seq2see.encoders.layers import Perceptron, masked_mean
-from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import Places
 from seq2see.registry import Problem
 from seq2see.settings.base import MOST_LAYERS, Layers, Share, Size, no_effect
 from seq2see.settings.columns import EncoderSettings, InputColumn

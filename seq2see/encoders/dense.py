@@ -14,7 +14,8 @@ from seq2see.data.batches import Numbers
 from seq2see.dropout import dropout
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import numbered_symbols
-from seq2see.memory import Layout, Places
+from seq2see.looks import Layout
+from seq2see.memory import Places
 from seq2see.modalities.image import Pictures
 from seq2see.registry import Problem
 from seq2see.settings.base import MOST_LAYERS, Activation, Share, Size, no_effect

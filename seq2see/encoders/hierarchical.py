@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import Field
 from torch import Tensor
 
@@ -26,7 +26,8 @@ from seq2see.encoders.transformer_layers import (
     TransformerLevelSettings,
     check_longest,
 )
-from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import EncoderMap, Places, View
 from seq2see.modalities.texts import TextsInput
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers, Parts, Share, Size, no_effect
@@ -159,18 +160,24 @@ class HierarchicalEncoder(Encoder):
         maps: also return self-attention of sentences, `self-1`, .., and of words, `words.self-1`, ..
         """
         real = mask.any(-1)
-        read = real.clone()
-        read[:, 0] = True
-        inside = mask[read]
-        words_read = _read(self.word_layers, self.embedding(ids[read]), inside, need_weights=maps)
+        if traced := torch.compiler.is_exporting():  # a graph has no sizes that depend on values: it reads them all
+            chosen, inside = ids.flatten(0, 1), mask.flatten(0, 1)
+        else:
+            read = real.clone()
+            read[:, 0] = True
+            chosen, inside = ids[read], mask[read]
+        words_read = _read(self.word_layers, self.embedding(chosen), inside, need_weights=maps)
         vectors, weights = _pool(words_read, self.words, self.word_pooling)
-        sentences: Float[Tensor, "batch sentences size"] = vectors.new_zeros(*real.shape, vectors.shape[-1])
-        sentences[read] = vectors
+        if traced:
+            sentences = vectors.unflatten(0, real.shape) * real[..., None]
+        else:
+            sentences = vectors.new_zeros(*real.shape, vectors.shape[-1])
+            sentences[read] = vectors
         sentences_read = _read(self.sentence_layers, sentences, real, need_weights=maps)
         summary, _ = _pool(sentences_read, self.pooling, self.sentence_pooling)
         places = Places(sentences_read.states, real, Layout("sentences"), texts)
-        words = _word_places(words_read.states[inside], mask, places, symbols)
-        maps_by_name = {} if weights is None else {"words": _pooling_map(weights[inside], words, real)}
+        words = _word_places(words_read.states, inside, mask, places, symbols)
+        maps_by_name = {} if weights is None else {"words": _pooling_map(weights, inside, mask, words)}
         for name, each in sentences_read.weights.items():
             maps_by_name[name] = EncoderMap(each, real, real, places.layout)
         for name, each in words_read.weights.items():
@@ -262,34 +269,58 @@ def _pool(
     return (masked_mean(read.states, read.mask) if how == "mean" else read.last), None
 
 
+def _in_a_row(
+    values: Shaped[Tensor, "read words *size"],
+    inside: Bool[Tensor, "read words"],
+    mask: Bool[Tensor, "batch sentences words"],
+) -> tuple[Shaped[Tensor, "batch places *size"], Bool[Tensor, "batch places"]]:
+    """The values of all words of each document in a row, and which are real; padding, which is zero, comes last.
+
+    values, inside: of the sentences that were read, and which of their words are real.
+    """
+    lengths = mask.sum((1, 2))
+    if torch.compiler.is_exporting():  # all sentences were read; there is as much padding as there may be
+        flat, numbers = mask.flatten(1), torch.arange(mask.shape[1] * mask.shape[2], device=mask.device)
+        order = torch.where(flat, numbers, numbers + numbers.shape[0]).argsort(1)
+        real = numbers < lengths[:, None]
+        rows = values.unflatten(0, mask.shape[:2]).flatten(1, 2)
+        more = (1,) * (rows.dim() - 2)
+        return rows.gather(1, order.view(*order.shape, *more).expand(rows.shape)) * real.view(*real.shape, *more), real
+    width = max(int(lengths.max()), 1) if len(lengths) else 1
+    real = torch.arange(width, device=mask.device) < lengths[:, None]
+    out = values.new_zeros(*real.shape, *values.shape[2:])
+    out[real] = values[inside]
+    return out, real
+
+
 def _word_places(
-    states: Float[Tensor, "words size"],
-    mask: Bool[Tensor, "batch sentences _"],
+    states: Float[Tensor, "read words size"],
+    inside: Bool[Tensor, "read words"],
+    mask: Bool[Tensor, "batch sentences words"],
     sentences: Places,
     symbols: list[list[list[str]]] | None,
 ) -> Places:
-    """The words of each document in a row, padding at the end; states: those of all documents, in order."""
-    lengths = mask.sum((1, 2))
-    width = max(int(lengths.max()), 1) if len(lengths) else 1
-    real = torch.arange(width, device=mask.device) < lengths[:, None]
-    out = states.new_zeros(*real.shape, states.shape[-1])
-    out[real] = states
-    parent = torch.zeros_like(real, dtype=torch.long)
-    parent[real] = torch.arange(mask.shape[1], device=mask.device)[None, :, None].expand_as(mask)[mask]
+    """The words of each document; states: of the sentences that were read."""
+    out, real = _in_a_row(states, inside, mask)
+    numbers = torch.arange(mask.shape[1], device=mask.device)[:, None].expand(mask.shape)
+    parent, _ = _in_a_row(numbers.flatten(0, 1), mask.flatten(0, 1), mask)
     tokens = None if symbols is None else [[word for sentence in row for word in sentence] for row in symbols]
     return Places(out, real, Layout("tokens"), tokens, parent, inside=sentences)
 
 
 def _pooling_map(
-    weights: Float[Tensor, " words"], words: Places, sentences: Bool[Tensor, "batch sentences"]
+    weights: Float[Tensor, "read words"],
+    inside: Bool[Tensor, "read words"],
+    mask: Bool[Tensor, "batch sentences words"],
+    words: Places,
 ) -> EncoderMap:
     """One row per sentence: the weights of its words, zeros at all others."""
     if words.parent is None:
         raise ValueError("words need to know their sentences")
-    out = weights.new_zeros(*sentences.shape, words.mask.shape[1])
-    row, place = words.mask.nonzero(as_tuple=True)
-    out[row, words.parent[row, place], place] = weights
-    return EncoderMap(out, sentences, words.mask, words.layout)
+    sentences = mask.any(-1)
+    own = words.parent[:, None] == torch.arange(mask.shape[1], device=mask.device)[:, None]
+    row, _ = _in_a_row(weights, inside, mask)
+    return EncoderMap(row[:, None] * own, sentences, words.mask, words.layout)
 
 
 def _word_map(

@@ -42,7 +42,9 @@ class PositionalInput(nn.Module):
         if positions == "learned":
             self.P = nn.Parameter(normal(longest, size, over=size**0.5))
 
-    def forward(self, vectors: Float[Tensor, "rows steps _"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+    def forward(
+        self, vectors: Float[Tensor, "rows steps _"], *, first: int | Tensor = 0
+    ) -> Float[Tensor, "rows steps size"]:
         """The inputs at the positions first, first + 1, ..."""
         states = vectors if self.W_e is None else self.W_e(vectors)
         states = states if self.scale == 1 else states * self.scale
@@ -54,17 +56,17 @@ class PositionalInput(nn.Module):
         """What is added to an input at that index, for `show`."""
         return position_equation(self.positions, self.longest, index)
 
-    def _encodings(self, first: int, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
-        last = first + steps
+    def _encodings(self, first: int | Tensor, steps: int, like: Tensor) -> Float[Tensor, "steps size"]:
+        numbers = first + torch.arange(steps, device=like.device)
         if self.positions == "sinusoidal":
-            return sinusoids(torch.arange(first, last, device=like.device), self.size).to(like.dtype)
-        if last > self.longest:
+            return sinusoids(numbers, self.size).to(like.dtype)
+        if isinstance(first, int) and (last := first + steps) > self.longest:
             column = "output" if self.key == "decoder" else "the input"
             raise UserError(
                 f"{self.key}.longest: {self.longest} learned positions, and {column} has {last}; raise it, set the "
                 f"{self.limit} of {column}, or use sinusoidal positions, which have no end"
             )
-        return self.P[first:last]
+        return self.P[numbers]
 
 
 class TokenInput(PositionalInput):
@@ -91,7 +93,7 @@ class TokenInput(PositionalInput):
         )
         self.embedding = embedding
 
-    def forward(self, ids: Int[Tensor, "rows steps"], *, first: int = 0) -> Float[Tensor, "rows steps size"]:
+    def forward(self, ids: Int[Tensor, "rows steps"], *, first: int | Tensor = 0) -> Float[Tensor, "rows steps size"]:
         """The inputs of symbols at the positions first, first + 1, ..."""
         return super().forward(self.embedding(ids), first=first)
 

@@ -15,7 +15,8 @@ from seq2see.data.batches import Frames
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import counted
-from seq2see.memory import Layout, LayoutKind, Places
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import Places
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers
 from seq2see.settings.columns import EncoderSettings

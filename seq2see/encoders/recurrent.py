@@ -17,7 +17,8 @@ from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embed
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import nearest
-from seq2see.memory import EncoderMap, Layout, Places
+from seq2see.looks import Layout
+from seq2see.memory import EncoderMap, Places
 from seq2see.registry import Problem
 from seq2see.settings.base import or_plugin
 from seq2see.settings.columns import EncoderSettings

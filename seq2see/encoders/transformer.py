@@ -21,7 +21,7 @@ from seq2see.encoders.layers import flip_columns, grid_mask
 from seq2see.encoders.positional_input import PositionalInput, TokenInput, sinusoids
 from seq2see.encoders.transformer_layers import TransformerBase, check_heads, check_longest, check_unlimited
 from seq2see.errors import UserError
-from seq2see.memory import Layout
+from seq2see.looks import Layout
 from seq2see.modalities.image import Pictures
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers, Positions, Share, Side, Size, no_effect

@@ -17,7 +17,8 @@ from seq2see.dropout import dropout
 from seq2see.encoders.base import Encoded, Encoder
 from seq2see.encoders.layers import FeedForward, LayerOutput, masked_mean
 from seq2see.encoders.positional_input import PositionalInput
-from seq2see.memory import EncoderMap, Layout, LayoutKind, Places
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import EncoderMap, Places
 from seq2see.registry import Problem
 from seq2see.settings.base import Layers, Positions, Settings, Share, Size, no_effect
 from seq2see.symbols import Symbols, default_symbols, layer_symbols

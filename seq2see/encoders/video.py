@@ -27,7 +27,8 @@ from seq2see.encoders.transformer_layers import (
     TransformerLevelSettings,
 )
 from seq2see.errors import UserError
-from seq2see.memory import EncoderMap, Layout, LayoutKind, Places, View
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import EncoderMap, Places, View
 from seq2see.modalities.video import Clips
 from seq2see.registry import Problem
 from seq2see.settings.base import MOST_LAYERS, Parts, Share, Size, no_effect

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from pydantic import create_model
 from torch import Tensor
@@ -133,6 +133,22 @@ class FrameOcclusion:
         frames = torch.arange(mask.shape[1], device=mask.device)
         every = frames_for_each(mask.shape[1], self.count)
         return frames // every if every else frames * self.count // len(frames)
+
+
+def random_mask(rows: int, length: int) -> Bool[Tensor, "rows length"]:
+    """Which places of rows of different lengths are real; the first row is full.
+
+    >>> random_mask(2, 3).tolist()
+    [[True, True, True], [True, True, False]]
+    """
+    return torch.arange(length) < (length - torch.arange(rows) % max(length - 1, 1))[:, None]
+
+
+def random_frames(rows: int, length: int, size: int, random: np.random.Generator) -> Frames:
+    """Frames of random numbers: see `Modality.random_column`."""
+    mask = random_mask(rows, length)
+    values = torch.from_numpy(random.standard_normal((rows, length, size)).astype(np.float32))
+    return Frames(values * mask[..., None], mask)
 
 
 def frames_for_each(frames: int, places: int) -> int:
@@ -370,6 +386,11 @@ class Modality(Field):
         """A value as a record to be drawn, cut as the model reads it: a subclass of `Drawable`, which names the class
         that draws attention over it. None where there is nothing to draw; `drawable` says whether there ever is."""
         return None
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Column:
+        """Random values in the shapes of a batch, rows of different lengths and the longest of `length`: for a trace of
+        the model, which needs no data."""
+        raise UserError(f"inputs of kind {self.settings.kind} cannot be exported")
 
     def preview(self, example: Example) -> dict[str, Any]:
         """A value as the page of the studio shows it. The keys say how; no kind needs JavaScript of its own:

@@ -219,6 +219,15 @@ class ImageField(MediaField):
         seeds = np.random.SeedSequence(int(torch.randint(1 << 62, ()))).spawn(len(values))
         return self._read(values, [np.random.default_rng(seed) for seed in seeds])
 
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Pictures:
+        """Pictures of the size that the settings state; where their widths differ, the widest has 8 pixels for each of
+        `length`."""
+        settings = self.settings
+        width = settings.width or 8 * length
+        pixels = random.integers(0, 256, (rows, settings.channels, settings.height, width), dtype=np.uint8)
+        widths = np.full(rows, width) if settings.width else width - 8 * (np.arange(rows) % max(length - 1, 1))
+        return Pictures(torch.from_numpy(pixels), torch.from_numpy(widths), leftward=self.leftward)
+
     def batch(self, values: Sequence[str]) -> Pictures:
         maps = self.kept(values)
         if maps is not None:

@@ -48,6 +48,7 @@ from seq2see.modalities.base import (
     file_of,
     inputs,
     outputs,
+    random_frames,
 )
 from seq2see.modalities.files import FileField, decoded
 from seq2see.modalities.image import pixels_preview
@@ -312,6 +313,9 @@ class SeriesField(SeriesColumn, Modality):
         if any(not bool((frames.abs() <= FARTHEST).all()) for frames in read):
             raise UserError(f"a number is {TOO_FAR}")
         return replace(self._padded(read), names=[example.symbols for example in examples])
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Frames:
+        return random_frames(rows, length, self.size, random)
 
     def _stored(self, bits: NDArray[np.int32]) -> Values:
         """The numbers of a stored row: normalised, NaN where they are missing."""

@@ -27,7 +27,7 @@ from seq2see.data.media_files import MediaError
 from seq2see.data.sound_files import Samples, SoundAugmentSettings, SoundInput, resample, samples_of
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
-from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs
+from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcclusion, Occlusion, inputs, random_frames
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
 from seq2see.settings.columns import ColumnSettings
@@ -346,6 +346,9 @@ class SoundField(MediaField):
         made = self._read(values, [None] * len(values))
         hop = self.settings.hop / 1000
         return replace(made, names=[[f"{i * hop:.2f} s" for i in range(int(row.sum()))] for row in made.mask])
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Frames:
+        return random_frames(rows, length, self.settings.mels, random)
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Frames:
         with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:

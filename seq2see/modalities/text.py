@@ -16,12 +16,23 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data import tokens
-from seq2see.data.batches import EOS, PAD, SOS, Nested, Ragged, Sequences, pad_lists
+from seq2see.data.batches import Nested, Ragged, Sequences, pad_lists
 from seq2see.data.tokens import LearnedSplitter
-from seq2see.data.vocabulary import SPECIALS, Vocabulary
+from seq2see.data.vocabulary import EOS, PAD, SOS, SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
-from seq2see.modalities.base import Chosen, Example, Modality, Occlusion, Output, Row, file_of, inputs, outputs
+from seq2see.modalities.base import (
+    Chosen,
+    Example,
+    Modality,
+    Occlusion,
+    Output,
+    Row,
+    file_of,
+    inputs,
+    outputs,
+    random_mask,
+)
 from seq2see.settings.columns import ColumnSettings, InputColumn, OutputColumn, TextSettings
 
 
@@ -233,6 +244,11 @@ class TextField(Modality):
         """Values as tensors, with their symbols as they were written."""
         padded = pad_lists([example.ids for example in examples], eos=self.output)
         return replace(padded, symbols=[example.symbols for example in examples])
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Sequences | Nested:
+        mask = random_mask(rows, length)
+        ids = torch.from_numpy(random.integers(0, self.size, mask.shape)) * mask
+        return Sequences(ids, mask)
 
     def watcher(self, name: str, *, named: bool, copied: Callable[[Row], list[str]] | None = None) -> SymbolWatcher:
         return SymbolWatcher(name, self, named=named, copied=copied)

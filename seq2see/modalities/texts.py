@@ -15,7 +15,7 @@ from torch import Tensor
 
 from seq2see.data.batches import Nested, Ragged, flatten_document, nest, pad_lists
 from seq2see.data.sentences import join_texts, split_texts
-from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs
+from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs, random_mask
 from seq2see.modalities.text import TextField, TextInputColumn
 from seq2see.registry import Problem
 from seq2see.settings.base import Count, no_effect
@@ -128,6 +128,11 @@ class TextsField(TextField):
 
     def cut_message(self, name: str) -> tuple[str, str]:
         return f"cut by {self.limit}", f"longer than inputs.{name} allows"
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Nested:
+        """Documents of up to `length` sentences, of up to as many words."""
+        mask = random_mask(rows, length)[..., None] & random_mask(length, length)
+        return Nested(torch.from_numpy(random.integers(0, self.size, mask.shape)) * mask, mask)
 
     def preview(self, example: Example) -> dict[str, Any]:
         return {"text": example.value, "sentences": example.symbols}

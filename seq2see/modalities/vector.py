@@ -255,6 +255,9 @@ class VectorField(Modality):
             self._check_range(numbers)
         return Numbers(self._standard(np.stack(rows)))
 
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Numbers:
+        return Numbers(torch.from_numpy(random.standard_normal((rows, self.size)).astype(np.float32)))
+
     def _standard(self, numbers: NDArray[np.floating]) -> Float[Tensor, "*batch numbers"]:
         with np.errstate(over="ignore"):
             return torch.from_numpy(((numbers - self.mean) / self.deviation).astype(np.float32))

@@ -21,7 +21,7 @@ from seq2see.data.media_files import MediaError
 from seq2see.data.video_files import CLIP_CACHE, Clip, VideoAugmentSettings, VideoInput, times_in
 from seq2see.errors import UserError
 from seq2see.looks import Drawable
-from seq2see.modalities.base import Chosen, Example, Occlusion, inputs
+from seq2see.modalities.base import Chosen, Example, Occlusion, inputs, random_mask
 from seq2see.modalities.files import MediaField
 from seq2see.settings.columns import ColumnSettings
 
@@ -209,6 +209,12 @@ class VideoField(MediaField):
         """Values as they are; frames are named by the second at which they are shown."""
         column = self._read(values, [None] * len(values))
         return column if column.names is not None else replace(column, names=[self._times(value) for value in values])
+
+    def random_column(self, rows: int, length: int, random: np.random.Generator) -> Clips:
+        settings, mask = self.settings, random_mask(rows, length)
+        shape = (rows, length, settings.channels, settings.height, settings.width)
+        pixels = torch.from_numpy(random.integers(0, 256, shape, dtype=np.uint8))
+        return Clips(pixels * mask[..., None, None, None], mask)
 
     def file(self, value: str) -> str:
         return forwards(value)

@@ -15,8 +15,9 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batches import SOS, Batch, Ragged, RaggedWriter
+from seq2see.data.batches import Batch, Ragged, RaggedWriter
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Values, place_of
+from seq2see.data.vocabulary import SOS
 from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Chosen

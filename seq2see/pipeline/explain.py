@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from seq2see.attention import HeadNumbers, Look
-from seq2see.data.batches import SOS
+from seq2see.data.vocabulary import SOS
 from seq2see.decoders import CopyHead, Step
 from seq2see.errors import UserError, counted
 from seq2see.looks import Prediction

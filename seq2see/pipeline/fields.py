@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2see.data.batches import UNK, Batch, Labels, Nested, Numbers, Ragged, Sequences, Target, pad_lists
+from seq2see.data.batches import Batch, Labels, Nested, Numbers, Ragged, Sequences, Target, pad_lists
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
+from seq2see.data.vocabulary import UNK
 from seq2see.errors import UserError, counted
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seq2see.data.batches import SOS, UNK, Batch
+from seq2see.data.batches import Batch
 from seq2see.data.columns import OUTPUT
-from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError
-from seq2see.looks import Alternative, Drawable, Looks, Prediction, Token
-from seq2see.memory import Layout, Places
+from seq2see.looks import Drawable, Looks, Prediction
+from seq2see.memory import Places
 from seq2see.modalities.base import Modality
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
+from seq2see.search.answers import AnswerWriter, grid_names, looks_of
 
 BATCH_TOKENS = 4000
 BATCH_ROWS = 256
@@ -289,19 +288,21 @@ def assemble(
     alone: bool = True,
 ) -> Prediction:
     """A Prediction from the hypotheses of one input, best first; alone: of one model, not of an ensemble."""
-    if bundle.recipe.output.numeric:
-        looks = looks_of(bundle, hypotheses[0], [bundle.recipe.output.kind])
+    recipe = bundle.recipe
+    if recipe.output.numeric:
+        looks = looks_of(hypotheses[0], [recipe.output.kind], list(recipe.looked_at), why_no_looks(recipe))
         looks.pictures, looks.beside = drawable_inputs(bundle, row), other_texts(bundle.recipe, row, looks)
         numbers = hypotheses[0].numbers
         assert numbers is not None
         field = bundle.fields.numeric_output
         looks.pictures[OUTPUT] = partial(field.drawn, numbers)
         return Prediction(bundle.fields.display(row), **field.answer(numbers), looks=looks)
-    ranked = [_alternative(bundle, row, hypothesis, replace_unknown) for hypothesis in hypotheses]
-    if alone and bundle.recipe.attention.choice == "hard":
-        for other in ranked:
-            if other.looks is not None:
-                other.looks.chosen = _chosen(bundle.recipe, other.looks)
+    writer = _writer(bundle)
+    ranked = [writer.alternative(each, replace_unknown=replace_unknown, alone=alone) for each in hypotheses]
+    for other in ranked:
+        if other.looks is not None:
+            other.looks.pictures = drawable_inputs(bundle, row)
+            other.looks.beside = other_texts(bundle.recipe, row, other.looks)
     best = ranked[0]
     return Prediction(
         input=bundle.fields.display(row),
@@ -316,61 +317,16 @@ def assemble(
     )
 
 
-def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unknown: bool) -> Alternative:
-    """A hypothesis with its text, tokens and looks."""
-    vocabulary = bundle.fields.output.vocabulary
-    symbols = vocabulary.decode(hypothesis.ids, hypothesis.words)
-    looks = looks_of(bundle, hypothesis, symbols)
-    looks.pictures, looks.beside = drawable_inputs(bundle, row), other_texts(bundle.recipe, row, looks)
-    if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
-        where = looks.weights
-        for t, i in enumerate(hypothesis.ids):
-            if i == UNK and where.shape[1]:
-                symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
-        looks.outputs = symbols
-    tokens = [
-        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], hypothesis.words)[0], p) for i, p in others])
-        for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True)
-    ]
-    looks.probabilities = [token.probability for token in tokens]
-    text = bundle.fields.output.text_of(symbols, hypothesis.ids)
-    return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)
-
-
-def looks_of(bundle: Bundle, hypothesis: Hypothesis, outputs: list[str]) -> Looks:
-    """The attention of a hypothesis, as a record that needs no model."""
-    if not (bundle.recipe.looked_at or hypothesis.inner or hypothesis.inward):
-        return Looks(outputs=outputs, reason=why_no_looks(bundle.recipe))
-    looks = Looks(
-        {**hypothesis.looks, **hypothesis.maps}, dict(hypothesis.places), list(outputs), dict(hypothesis.layouts)
+def _writer(bundle: Bundle) -> AnswerWriter:
+    recipe, field = bundle.recipe, bundle.fields.output
+    return AnswerWriter(
+        field.vocabulary,
+        field.text_of,
+        list(recipe.looked_at),
+        heads=recipe.attention.heads,
+        hard=recipe.attention.choice == "hard",
+        reason="" if recipe.looked_at else why_no_looks(recipe),
     )
-    if not (looks.maps or hypothesis.inner or hypothesis.inward):
-        looks.reason = "the models of this ensemble divide the input into different places: looks have no mean"
-    looks.default = next(iter(bundle.recipe.looked_at), None)
-    for name, layout in looks.layouts.items():
-        looks.inputs.setdefault(name, grid_names(layout))
-    for name, inner in hypothesis.inner.items():
-        title = f"{name} (encoder)" if name in looks.maps else name
-        looks.maps[title], looks.layouts[title] = inner.weights, inner.layout
-        looks.inputs[title] = inner.inputs or [str(place + 1) for place in range(inner.weights.shape[-1])]
-        looks.rows[title] = inner.asking or [str(row + 1) for row in range(inner.weights.shape[-2])]
-    for name, weights in hypothesis.inward.items():
-        read = [SPECIALS[SOS], *outputs[:-1]]
-        looks.maps[name], looks.rows[name], looks.inputs[name] = weights, read, read
-        looks.layouts[name] = Layout("tokens").to_dict(len(read))
-    return looks
-
-
-def _chosen(recipe: Recipe, looks: Looks) -> dict[str, list[int]]:
-    """The place that hard attention chose at each step, the likeliest; none with several heads, which choose apart."""
-    if recipe.attention.heads > 1:
-        return {}
-    layers = tuple(f"{name}.layer-" for name in recipe.looked_at)
-    return {
-        name: weights.argmax(1).tolist()
-        for name, weights in looks.maps.items()
-        if (name in recipe.looked_at or name.startswith(layers)) and weights.ndim == 2 and weights.shape[1]
-    }
 
 
 def drawable_inputs(bundle: Bundle, row: Row) -> dict[str, Callable[[], Drawable | None]]:
@@ -389,16 +345,6 @@ def other_texts(recipe: Recipe, row: Row, looks: Looks) -> dict[str, str]:
 def place_names(places: Places) -> list[str]:
     """The names of the places of the first row: its symbols, or positions where there are none."""
     return places.tokens[0] if places.tokens else grid_names(places.layout.to_dict(int(places.mask.sum())))
-
-
-def grid_names(layout: Mapping[str, Any]) -> list[str]:
-    """Names of places that are not symbols: cells by row and column, others by number, from 1.
-
-    >>> grid_names({"kind": "grid", "shape": [2, 2]}), grid_names({"kind": "frames", "shape": [2]})
-    (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])
-    """
-    ranges = (range(1, size + 1) for size in layout["shape"])
-    return [",".join(map(str, place)) for place in product(*ranges)]
 
 
 def why_no_looks(recipe: Recipe) -> str:

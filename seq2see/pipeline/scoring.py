@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2see.data.batches import EOS, UNK, Batch, Labels, Sequences
+from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.data.columns import OUTPUT, place_of
-from seq2see.data.vocabulary import SPECIALS
+from seq2see.data.vocabulary import EOS, SPECIALS, UNK
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.looks import Prediction

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from seq2see.data.batches import EOS, SOS
+from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions

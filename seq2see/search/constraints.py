@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from seq2see.data.batches import EOS, PAD, SOS, UNK
+from seq2see.data.vocabulary import EOS, PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.search.hypotheses import JointPlaces
 from seq2see.search.options import Real, SearchOptions, Weights

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from seq2see.data.batches import BLANK, EOS, SOS
+from seq2see.data.vocabulary import BLANK, EOS, SOS
 
 LEAST, NEVER = -1000.0, -1e6
 """Floors of log P at one place, and after the last one: sums over places stay finite, and their differences exact in

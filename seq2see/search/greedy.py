@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from seq2see.data.batches import EOS, SOS
+from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
 from seq2see.search.stepper import Stepper

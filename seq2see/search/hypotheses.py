@@ -12,7 +12,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from seq2see.errors import UserError
-from seq2see.memory import Layout
+from seq2see.looks import Layout
 from seq2see.search.options import SearchOptions
 from seq2see.search.top import Likeliest
 

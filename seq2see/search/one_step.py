@@ -10,11 +10,10 @@ import torch
 from seq2see.decoders import Ready, Step
 from seq2see.errors import UserError
 from seq2see.search.constraints import Oracle
-from seq2see.search.hypotheses import Endings, History, Hypothesis, JointPlaces
+from seq2see.search.hypotheses import Hypothesis, JointPlaces
 from seq2see.search.models import ModelStepper, Source, encoder_looks, evaluating, joint_places, move_inputs
 from seq2see.search.options import SearchOptions, Weights
-from seq2see.search.run import build_hypotheses
-from seq2see.search.top import likeliest
+from seq2see.search.run import rank_labels
 
 
 def classify(
@@ -40,38 +39,7 @@ def classify(
         return []
     with evaluating([model for model, _ in sources]):
         stepper = ModelStepper(move_inputs(sources, device), len(rows), maps=maps)
-        inputs = np.arange(len(rows))
-        forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
-        stepper.begin(1)
-        log_probs, looks = stepper.step(None, forced)
-        best = likeliest(log_probs, n_best).ids
-        first = np.zeros_like(best)
-        history = History(len(rows), runners_up)
-        history.add(
-            inputs,
-            tokens=best,
-            parents=first,
-            carried=first[:, :1],
-            log_probs=log_probs[:, None],
-            likeliest=likeliest(log_probs, runners_up),
-            looks=looks,
-        )
-        endings = Endings(
-            inputs.repeat(best.shape[1]),
-            first.reshape(-1),
-            np.tile(np.arange(best.shape[1]), len(rows)),
-            np.ones(best.size, dtype=bool),
-        )
-        paths = history.backtrack(endings)
-        return build_hypotheses(
-            paths,
-            endings,
-            places=stepper.places,
-            inner=stepper.inner,
-            writable=stepper.writable,
-            prefixes=[()] * len(rows),
-            options=options,
-        )
+        return rank_labels(stepper, len(rows), options)
 
 
 def reconstruct(

@@ -27,6 +27,7 @@ from seq2see.search.hypotheses import (
 from seq2see.search.options import SearchOptions
 from seq2see.search.sampling import Sampler
 from seq2see.search.stepper import CopyVocabulary, Stepper
+from seq2see.search.top import likeliest
 
 # --- Ranking by agreement (minimum Bayes risk)
 
@@ -184,5 +185,40 @@ def run_search(stepper: Stepper, rows: Sequence[int], options: SearchOptions) ->
         inner=stepper.inner,
         writable=stepper.writable,
         prefixes=allowed.prefixes,
+        options=options,
+    )
+
+
+def rank_labels(stepper: Stepper, rows: int, options: SearchOptions) -> list[list[Hypothesis]]:
+    """The `n_best` likeliest labels of each input, best first: hypotheses of one id, whose looks have one row."""
+    inputs = np.arange(rows)
+    forced = Oracle(options.oracle, stepper.places, rows=rows, max_length=1).at(0, inputs, width=1)
+    stepper.begin(1)
+    log_probs, looks = stepper.step(None, forced)
+    best = likeliest(log_probs, options.n_best).ids
+    first = np.zeros_like(best)
+    history = History(rows, options.runners_up)
+    history.add(
+        inputs,
+        tokens=best,
+        parents=first,
+        carried=first[:, :1],
+        log_probs=log_probs[:, None],
+        likeliest=likeliest(log_probs, options.runners_up),
+        looks=looks,
+    )
+    endings = Endings(
+        inputs.repeat(best.shape[1]),
+        first.reshape(-1),
+        np.tile(np.arange(best.shape[1]), rows),
+        np.ones(best.size, dtype=bool),
+    )
+    return build_hypotheses(
+        history.backtrack(endings),
+        endings,
+        places=stepper.places,
+        inner=stepper.inner,
+        writable=stepper.writable,
+        prefixes=[()] * rows,
         options=options,
     )

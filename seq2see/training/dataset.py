@@ -20,10 +20,10 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.data.batches import PAD, SOS, UNK
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
 from seq2see.data.split import hold_out, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
+from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
 from seq2see.modalities.base import Field

@@ -16,10 +16,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from seq2see.data.batches import EOS
 from seq2see.data.columns import Question, group_references
 from seq2see.data.image_files import data_url
-from seq2see.data.vocabulary import SPECIALS
+from seq2see.data.vocabulary import EOS, SPECIALS
 from seq2see.errors import UserError
 from seq2see.files import finite, unwritable, write_bytes
 from seq2see.looks import Looks, Pixels, Prediction

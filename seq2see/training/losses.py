@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2see.attention import Look
-from seq2see.data.batches import EOS, Batch, Labels, Sequences
+from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.vocabulary import EOS
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from seq2see.attention import Look, build_attention, scores
-from seq2see.memory import Layout, LayoutKind, Places, View
+from seq2see.looks import Layout, LayoutKind
+from seq2see.memory import Places, View
 from tests.settings import attention_of
 
 SIZE, STEPS, ROWS, COLUMNS = 6, 3, 3, 5

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from seq2see.attention import Candidates, Score, build_score, register, scores
 from seq2see.attention.scores import Concat, Cosine, Deep, Location, options
 from seq2see.errors import UserError
-from seq2see.memory import Layout
+from seq2see.looks import Layout
 from seq2see.recipe import load_recipe
 
 Array = NDArray[np.float64]

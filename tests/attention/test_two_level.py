@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from seq2see.attention import Prepared, TwoLevelAttention, build_attention
-from seq2see.memory import Layout, Places, View
+from seq2see.looks import Layout
+from seq2see.memory import Places, View
 from tests.settings import attention_of
 
 SIZE, QUERY = 6, 5

@@ -14,7 +14,7 @@ import torch
 import seq2see
 from seq2see.api import Model
 from seq2see.cli.explain import lines
-from seq2see.data.batches import SOS
+from seq2see.data.vocabulary import SOS
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seq2see.attention import Look
-from seq2see.data.batches import UNK, Sequences
+from seq2see.data.batches import Sequences
+from seq2see.data.vocabulary import UNK
 from seq2see.decoders import CopyHead, Ready, State, Step
 from seq2see.memory import Copyable, Memory, Places
 from seq2see.model import EncoderDecoder, Sizes

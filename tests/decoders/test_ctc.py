@@ -11,7 +11,8 @@ from torch import Tensor
 from seq2see.decoders import CtcHead
 from seq2see.decoders.ctc import as_sequence
 from seq2see.errors import UserError
-from seq2see.memory import Layout, Places, View
+from seq2see.looks import Layout
+from seq2see.memory import Places, View
 
 SYMBOLS = 4
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from seq2see.attention import Attention, Candidates, build_attention
 from seq2see.attention.build import AttentionSettings
 from seq2see.attention.scores import Coverage
-from seq2see.memory import Layout, Places, View
+from seq2see.looks import Layout
+from seq2see.memory import Places, View
 from tests.parity.reference import Array, array, softmax
 
 QUERY, KEY, ROWS, COLUMNS = 4, 6, 3, 4

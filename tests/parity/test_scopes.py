@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from seq2see.attention import Attention, build_score
 from seq2see.attention.scopes import LocalMonotonic, LocalPredicted, Scope
-from seq2see.memory import Layout, Places, View
+from seq2see.looks import Layout
+from seq2see.memory import Places, View
 from tests.parity.reference import Array, Window, array, looked
 
 QUERY, KEY, QUERIES = 4, 6, 3

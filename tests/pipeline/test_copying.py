@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seq2see.data.batches import EOS, UNK
+from seq2see.data.vocabulary import EOS, UNK
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.fields import Fields, as_sequences
 from seq2see.recipe import load_recipe

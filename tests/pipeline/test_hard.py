@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seq2see.api import Model
-from seq2see.data.batches import SOS
+from seq2see.data.vocabulary import SOS
 from seq2see.errors import Notice
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.data.batches import BLANK, EOS, SOS
+from seq2see.data.vocabulary import BLANK, EOS, SOS
 from seq2see.errors import UserError
 from seq2see.search import SearchOptions, search
 from seq2see.search.ctc_prefix import CtcPrefixScorer

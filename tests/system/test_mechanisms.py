@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seq2see.data.batches import EOS, SOS, Batch, Labels, Sequences
+from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.vocabulary import EOS, SOS
 from seq2see.decoders import Conditions, LabelDecoder, Ready, SoftmaxHead, Step
 from seq2see.decoders.label import LabelDecoderSettings
 from seq2see.memory import Memory, Places, View

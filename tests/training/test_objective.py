@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch.nn.functional import log_softmax
 
-from seq2see.data.batches import SOS, Batch
+from seq2see.data.batches import Batch
+from seq2see.data.vocabulary import SOS
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Stream
