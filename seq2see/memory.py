@@ -73,6 +73,17 @@ class Places:
         )
 
 
+def largest(numbers: Int[Tensor, "*_"]) -> int:
+    """The largest of whole numbers from 0 on, as a size; it may be unknown while a model is traced for export.
+
+    >>> largest(torch.tensor([2, 5]))
+    5
+    """
+    size: int = numbers.max().item()  # type: ignore[assignment] # int() would ask for its value
+    torch._check(size >= 0)
+    return size
+
+
 def repeat_rows(rows: Tensor, times: int) -> Tensor:
     """Every row so many times, in a run: (rows, ...) -> (rows * times, ...).
 

@@ -463,6 +463,8 @@ class Coverage(Score):
     def _spans(self, shape: Sequence[int]) -> list[tuple[int, int]]:
         """How far F reaches before and behind a place along each axis, clamped to the size of the input."""
         before, behind = (self.kernel - 1) // 2, self.kernel // 2
+        if torch.compiler.is_exporting():  # a graph serves inputs of any size
+            return [(before, behind)] * len(shape)
         return [(min(before, length - 1), min(behind, length - 1)) for length in (max(side, 1) for side in shape)]
 
     def _clipped_filters(self, shape: Sequence[int]) -> Float[Tensor, "filters patch"]:

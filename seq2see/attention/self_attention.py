@@ -127,7 +127,7 @@ def rotate(vectors: Float[Tensor, "rows heads places part"], first: int) -> Floa
     """
     places, half = vectors.shape[-2], vectors.shape[-1] // 2
     rates = torch.exp(torch.arange(half, device=vectors.device) * (-math.log(10_000.0) / half))
-    angles = torch.arange(first, first + places, device=vectors.device)[:, None] * rates
+    angles = (first + torch.arange(places, device=vectors.device))[:, None] * rates
     sine, cosine = angles.sin(), angles.cos()
     left, right = vectors.float().chunk(2, dim=-1)
     rotated = torch.cat([left * cosine - right * sine, left * sine + right * cosine], dim=-1)

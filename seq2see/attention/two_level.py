@@ -13,7 +13,7 @@ from seq2see.attention.choices import Chosen
 from seq2see.attention.records import Candidates, LargerPlaces, Look, LookEquations, Prepared, scatter_to_places
 from seq2see.attention.scopes import Positions, Window
 from seq2see.attention.scores import Score, compute_energies
-from seq2see.memory import Places
+from seq2see.memory import Places, largest
 from seq2see.symbols import Symbols, prefixed, symbols_of
 
 
@@ -70,17 +70,16 @@ class TwoLevelWeights:
 
 
 def group_by_parent(places: Places, prepared: Prepared) -> LargerPlaces:
-    """The words of each sentence; the words of one sentence follow each other."""
+    """The words of each sentence; words stand in the order of their sentences."""
     if places.parent is None:
         raise ValueError("these places do not know the larger ones that contain them")
     parent, mask = places.parent, places.mask
-    numbers = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
-    opens = torch.ones_like(mask)
-    opens[:, 1:] = parent[:, 1:] != parent[:, :-1]
-    first = torch.where(opens, numbers, 0).cummax(1).values
-    position = torch.where(mask, numbers - first, 0)
-    width = int(position.max()) + 1 if position.numel() else 1
     rows, larger = prepared.mask.shape
+    numbers = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
+    counts = torch.zeros(rows, larger, dtype=torch.long, device=parent.device).scatter_add(1, parent, mask.long())
+    first = (counts.cumsum(1) - counts).gather(1, parent)  # how many words stand before the word's own sentence
+    position = torch.where(mask, mask.long().cumsum(1) - 1 - first, 0)
+    width = largest(position) + 1 if position.numel() else 1
     back = position + parent * width
     # padding goes to one more column, which is cut off
     where = torch.where(mask, back, larger * width)

@@ -11,14 +11,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import cross_entropy, linear, logsigmoid, pad
+from torch.nn.functional import cross_entropy, linear, logsigmoid
 
 from seq2see.data.vocabulary import UNK
 from seq2see.decoders.records import Ready, Step
 from seq2see.deferred_gradients import autocast_to
 from seq2see.dropout import dropout
 from seq2see.encoders.dense import ACTIVATIONS
-from seq2see.memory import Copyable, repeat_rows
+from seq2see.memory import Copyable, largest, repeat_rows
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
 
@@ -257,7 +257,8 @@ class _Mixture:
 
     def log_probs(self, further: int) -> Float[Tensor, "*rows all"]:
         """log P of every symbol and of `further` words outside the vocabulary."""
-        generated = pad(self.vocabulary, (0, further), value=-torch.inf)
+        missing = self.vocabulary.new_full((*self.vocabulary.shape[:-1], further), -torch.inf)
+        generated = torch.cat([self.vocabulary, missing], dim=-1)
         copied = torch.zeros_like(generated).scatter_add(-1, self.ids, self.places)
         return torch.logaddexp(generated, copied.clamp(min=LEAST).log())
 
@@ -316,10 +317,9 @@ class CopyHead(SoftmaxHead):
         For the other inputs those that they do not have are minus infinity.
         """
         shape = step.features.shape[:-1]
-        everywhere = torch.ones(shape, dtype=torch.bool, device=self.device)
         further = self.further(ready)
-        most = int(further.max())
-        log_probs = self._mixture(step, ready, everywhere).log_probs(most).view(*shape, -1)
+        most = largest(further)
+        log_probs = self._mixture(step, ready).log_probs(most)
         limits = repeat_rows(self.symbols + further, shape[0] // max(further.shape[0], 1))
         numbers = torch.arange(self.symbols + most, device=self.device)
         return log_probs.masked_fill(numbers >= limits.view(-1, *[1] * len(shape)), -torch.inf)
@@ -355,14 +355,16 @@ class CopyHead(SoftmaxHead):
             raise ValueError(f"'{self.source}' was encoded without the symbols that can be copied from it")
         return copyable
 
-    def _mixture(self, step: Step, ready: Ready, mask: Bool[Tensor, "*rows"]) -> _Mixture:
-        """Both parts at the real rows (and steps), in single precision."""
-        features = step.features[mask]
+    def _mixture(self, step: Step, ready: Ready, mask: Bool[Tensor, "*rows"] | None = None) -> _Mixture:
+        """Both parts at the real rows (and steps), in single precision; mask None: all are real."""
+        features = step.features
         look = step.looks[self.source].dense()
         ids = self._copyable(ready).ids
         ids = repeat_rows(ids, look.shape[0] // max(ids.shape[0], 1))
-        ids = ids.view(ids.shape[0], *[1] * (look.dim() - 2), -1).expand_as(look)[mask]
-        weights = look[mask].float()
+        ids = ids.view(ids.shape[0], *[1] * (look.dim() - 2), ids.shape[-1]).expand_as(look)
+        if mask is not None:
+            features, look, ids = features[mask], look[mask], ids[mask]
+        weights = look.float()
         gate = self.w_g(features).float()
         copied = torch.sigmoid(-gate) * weights
         # Without any real place the vocabulary gets all, so that P always sums to one.

@@ -111,7 +111,7 @@ class ConvolutionalEncoder(Encoder):
         super().__init__()
         self.size = self.summary_size = settings.places_size
         self.layout = cast(LayoutKind, settings.layout)
-        self.settings = settings
+        self.settings, self.same_width = settings, width > 0
         self.backbone: Backbone = build_backbone(settings, channels)
         self.centred = BatchNorm(self.backbone.size, affine=False) if settings.frozen else nn.Identity()
         self.W_p = nn.Linear(self.backbone.size * self._cells_per_place(channels, height, width), settings.size)
@@ -173,7 +173,8 @@ class ConvolutionalEncoder(Encoder):
         lacking = max(self.backbone.least - pixels.shape[-1], 0)
         if lacking:
             pixels = pad(pixels.float(), (0, lacking, 0, 0), mode="replicate")
-        if bool((widths == pixels.shape[-1]).all()):
+        traced = torch.compiler.is_exporting()
+        if self.same_width if traced else bool((widths == pixels.shape[-1]).all()):
             maps = self.map_of(pixels)
             return self._encode(maps, torch.full_like(widths, maps.shape[-1]), leftward=leftward)
         return self._encode(*self.backbone.padded(pixels.float(), widths), leftward=leftward)

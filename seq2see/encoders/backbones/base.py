@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251 - what torch says of a file that is more than tensors
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -370,6 +370,20 @@ class Level(nn.Sequential):
         ]
         return self[3](relu(torch.cat(masked))), [-(-width // self.across) for width in widths]
 
+    def traced(self, states: Tensor, widths: Int[Tensor, " batch"]) -> tuple[Tensor, Int[Tensor, " batch"]]:
+        """`padded` without a loop over images, for a graph that is exported."""
+        convolved: Tensor = self[0](states)
+        normalise = cast(nn.GroupNorm, self[1])
+        real = (torch.arange(states.shape[-1], device=states.device) < widths[:, None])[:, None, None, None]
+        grouped = convolved.unflatten(1, (normalise.num_groups, -1)) * real
+        count = widths.view(-1, 1, 1, 1, 1) * (grouped.shape[2] * grouped.shape[3])
+        mean = grouped.sum((2, 3, 4), keepdim=True) / count
+        apart = (grouped - mean) * real
+        deviation = (apart.square().sum((2, 3, 4), keepdim=True) / count + normalise.eps).sqrt()
+        weight, bias = normalise.weight[:, None, None], normalise.bias[:, None, None]
+        normal = ((apart / deviation).flatten(1, 2) * weight + bias) * real[:, 0]
+        return self[3](relu(normal)), -(-widths // self.across)
+
 
 class Small(Backbone):
     """Levels one after the other."""
@@ -393,10 +407,13 @@ class Small(Backbone):
         self, pixels: Float[Tensor, "batch channels height width"], widths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch size rows columns"], Int[Tensor, " batch"]]:
         """The map of each image exactly as if it were alone in its batch."""
-        most, left = pixels.shape[-1], widths.tolist()
-        real = torch.arange(most, device=pixels.device) < widths[:, None]
+        real = torch.arange(pixels.shape[-1], device=pixels.device) < widths[:, None]
         states = (pixels / 127.5 - 1) * real[:, None, None]
+        if torch.compiler.is_exporting():
+            for level in self.levels:
+                states, widths = cast(Level, level).traced(states, widths)
+            return states, widths
+        left = widths.tolist()
         for level in self.levels:
-            assert isinstance(level, Level)
-            states, left = level.padded(states, left)
+            states, left = cast(Level, level).padded(states, left)
         return states, torch.tensor(left, device=widths.device)

@@ -1,0 +1,1 @@
+"""Export: trained models for engines that need no torch."""

@@ -1,0 +1,471 @@
+"""Export to ONNX: the encoder and one step of the decoder as graphs, which seq2see-runtime searches without torch.
+
+A decoder of one step (a label, numbers) needs no search: its answer is in the encoder's graph. Both graphs are traced
+with random inputs, written, and compared with the model on inputs of other sizes before the export is done.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seq2see import __version__
+from seq2see.data.columns import OUTPUT
+from seq2see.data.vocabulary import SOS
+from seq2see.decoders.records import Ready, State
+from seq2see.errors import UserError, imported
+from seq2see.files import write_bytes
+from seq2see.looks import Layout
+from seq2see.memory import Copyable
+from seq2see.model import EncoderDecoder
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.predictor import why_no_looks
+from seq2see.pipeline.weights import write_checksums
+
+FORMAT = 1
+ENCODER, STEP, METADATA = "encoder.onnx", "step.onnx", "runtime.json"
+OPSET = 18
+ROWS, LENGTH, WIDTH, READ = 3, 6, 2, 4
+"""Sizes of the inputs that a graph is traced with, all different: inputs, their places, hypotheses of each, and symbols
+written so far."""
+CLOSE = 1e-4
+"""How far log-probabilities and weights of a graph may be from the model's."""
+
+Columns = Mapping[str, Any]
+
+
+def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
+    """Write a folder for seq2see-runtime; int8: weights as whole numbers of 8 bits, which makes the model smaller and
+    changes its scores a little. Returns notes."""
+    for module in ("onnx", "onnxscript", "onnxruntime"):
+        imported(module, extra="onnx")
+    check_exportable(bundle)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{out}: cannot be made: {error.strerror or error}") from None
+    with _quiet():
+        encoder, program, step, second = trace(bundle)
+        program.save(str(out / ENCODER))
+        if second is None:
+            (out / STEP).unlink(missing_ok=True)  # of an earlier export
+        else:
+            second.save(str(out / STEP))
+    difference = compare(bundle, encoder, step, out)
+    if difference > CLOSE:
+        raise UserError(f"{out}: the exported graphs differ from the model by {difference:.1e}; allowed: {CLOSE:g}")
+    notes = [f"the graphs give the model's numbers to {difference:.0e}"]
+    graphs = [out / ENCODER, *([out / STEP] if step is not None else [])]
+    if int8:
+        for graph in graphs:
+            _quantise(graph)
+        notes.append("int8: weights of matrix products have 8 bits; measure what it costs on your own rows")
+    write_bytes(
+        out / METADATA, (json.dumps(metadata(bundle, encoder, int8=int8), ensure_ascii=False, indent=1)).encode()
+    )
+    write_checksums(out, [*graphs, *bundle.fields.save(out), out / METADATA])
+    return notes
+
+
+def check_exportable(bundle: Bundle) -> None:
+    """Refuse what no graph can hold, with the key of the recipe."""
+    for name in bundle.recipe.inputs:
+        score = getattr(bundle.recipe.encoder_of(name), "self_attention", "none")
+        if score != "none":
+            key = f"{bundle.recipe.encoder_path(name)}.self_attention"
+            raise UserError(f"{key}: {score}, a loop over the input's steps, cannot be exported; allowed: none")
+
+
+def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool) -> dict[str, Any]:
+    """What the runtime needs to know beside the graphs: how values are read, how answers are searched and written."""
+    recipe, fields = bundle.recipe, bundle.fields
+    columns = {name: field.settings.model_dump(mode="json") for name, field in fields.all.items()}
+    output = columns.pop(OUTPUT)
+    copying = fields.copying
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "int8": int8,
+        "inputs": columns,
+        "required": list(recipe.needed),
+        "output": output,
+        "answer": recipe.output.answer_field,
+        "one_step": recipe.output.one_step,
+        "numeric": recipe.output.numeric,
+        "copied": None if copying is None else {"input": copying.name, "places": recipe.copied_places},
+        "search": recipe.search.model_dump(mode="json"),
+        "most_steps": None if recipe.output.one_step else recipe.decoder.most_steps,
+        "given": recipe.attention.conditions,
+        "hard": recipe.attention.choice == "hard",
+        "heads": recipe.attention.heads,
+        "looked_at": list(recipe.looked_at),
+        "why_no_looks": why_no_looks(recipe),
+        "layouts": {
+            name: {"kind": layout.kind, "shape": [int(side) for side in layout.shape], "leftward": layout.leftward}
+            for name, layout in encoder.layouts.items()
+        },
+    }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's own remarks, which are about torch."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
+def _quantise(graph: Path) -> None:
+    """Replace a graph by one whose constant matrices have 8 bits, column by column; activations are quantised as they
+    come."""
+    quantization = imported("onnxruntime.quantization", extra="onnx")
+    with _quiet():
+        quantization.quantize_dynamic(
+            graph, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
+        )
+
+
+# ---------------------------------------------------------------- what is traced
+
+
+class EncoderGraph(nn.Module):
+    """Columns of a batch as plain tensors -> everything that steps and looks need, as plain tensors.
+
+    columns: of random values, whose fields that are tensors are the inputs, in order; names: of the outputs, known
+    after the first call.
+    """
+
+    def __init__(self, network: EncoderDecoder, columns: Columns):
+        super().__init__()
+        self._network = (network,)  # no submodule: an input may be called `items`, which torch would take for a method
+        self.columns = columns
+        self.names: list[str] = []
+        self.layouts: dict[str, Layout] = {}
+
+    @property
+    def network(self) -> EncoderDecoder:
+        return self._network[0]
+
+    def inputs(self, columns: Columns, rows: int) -> dict[str, Tensor]:
+        """The tensors of columns by name; of a language model, which has none, a number for each row."""
+        tensors = {f"{name}/{part}": tensor for name, column in columns.items() for part, tensor in _tensors(column)}
+        return tensors or {"rows": torch.zeros(rows, dtype=torch.long)}
+
+    def named(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The outputs by name."""
+        outputs = self(*inputs.values())
+        return dict(zip(self.names, outputs, strict=True))
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        columns = {name: _replaced(column, iter_) for iter_ in [iter(tensors)] for name, column in self.columns.items()}
+        network = self.network
+        ready = network.ready(columns, tensors[0].shape[0])
+        state = network.begin(ready)
+        outputs = ready.tensors()
+        for name, each in ready.memory.maps.items():
+            outputs |= {f"map/{name}/{part}": getattr(each, part) for part in ("weights", "rows", "places")}
+        if network.ctc is not None:
+            outputs["ctc/log_probs"], outputs["ctc/mask"] = network.ctc_log_probs(ready.memory)
+        if network.decoder.one_step:
+            step = network.step(ready, state, None)
+            answer = network.log_probs(step, ready) if network.head.symbols else network.numbers(step)
+            outputs |= {"answer": answer, **_weights(step)}
+        else:
+            outputs |= {f"state/{name}": part for name, part in state.tensors().items()}
+        self.names = list(outputs)
+        self.layouts = {name: prepared.layout for name, prepared in ready.by_layer().items()}
+        return tuple(outputs.values())
+
+
+def _weights(step: Any) -> dict[str, Tensor]:
+    """The weights of all looks, (rows, [heads,] places)."""
+    return {f"weights/{name}": look.by_head() for name, look in step.by_layer().items()}
+
+
+class StepGraph(nn.Module):
+    """One step: tokens (batch, width), the number of the step, and what the encoder's graph gives -> log P of every
+    symbol (batch * width, symbols), the next state, and the weights of its looks.
+
+    Tensors of the state have the axes (batch, width, ...).
+    """
+
+    def __init__(self, encoder: EncoderGraph):
+        super().__init__()
+        self._encoder = (encoder,)
+        self.names: list[str] = []
+
+    @property
+    def encoder(self) -> EncoderGraph:
+        return self._encoder[0]
+
+    def forward(self, token: Tensor, position: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        batch, width = token.shape
+        known = dict(zip(self.encoder.names, tensors, strict=True))
+        network = self.encoder.network
+        ready = Ready.from_tensors(known, self.encoder.layouts, rows=batch)
+        rows = {name.removeprefix("state/"): part.flatten(0, 1) for name, part in known.items() if _carried(name)}
+        state = State.from_tensors(rows, width=width, position=position)  # type: ignore[arg-type]
+        step = network.step(ready, state, token.flatten())
+        after = {f"state/{name}": part.unflatten(0, (batch, width)) for name, part in step.state.tensors().items()}
+        outputs = {"log_probs": network.log_probs(step, ready), **after, **_weights(step)}
+        self.names = list(outputs)
+        return tuple(outputs.values())
+
+
+def _carried(name: str) -> bool:
+    return name.startswith("state/")
+
+
+def _tensors(column: Any) -> Iterator[tuple[str, Tensor]]:
+    """The fields of a column that hold tensors, those of records inside it too."""
+    for field in fields_of(column):
+        value = getattr(column, field.name)
+        if isinstance(value, Tensor):
+            yield field.name, value
+        elif is_dataclass(value):
+            yield from ((f"{field.name}/{name}", tensor) for name, tensor in _tensors(value))
+
+
+def _replaced(column: Any, tensors: Iterator[Tensor]) -> Any:
+    """The same column with these tensors, in the order of `_tensors`."""
+    changed: dict[str, Any] = {}
+    for field in fields_of(column):
+        value = getattr(column, field.name)
+        if isinstance(value, Tensor):
+            changed[field.name] = next(tensors)
+        elif is_dataclass(value):
+            changed[field.name] = _replaced(value, tensors)
+    return replace(column, **changed)
+
+
+def random_columns(bundle: Bundle, rows: int, length: int, seed: int) -> dict[str, Any]:
+    """A batch of random values, with what can be copied from them."""
+    random = np.random.default_rng(seed)
+    columns = {name: field.random_column(rows, length, random) for name, field in bundle.fields.inputs.items()}
+    copying = bundle.fields.copying
+    if copying is not None:
+        column = columns[copying.name]
+        lengths = column.mask.flatten(1).sum(1)
+        real = torch.arange(int(lengths.max())) < lengths[:, None]
+        ids = torch.from_numpy(random.integers(0, bundle.fields.output.size + 2, tuple(real.shape)))
+        columns[copying.name] = replace(column, copyable=Copyable(ids * real))
+    return columns
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def trace(bundle: Bundle) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
+    """Both graphs with their ONNX programs; a decoder of one step has no second one."""
+    first, other = (
+        random_columns(bundle, rows, length, 1) for rows, length in ((ROWS, LENGTH), (ROWS + 2, LENGTH + 3))
+    )
+    encoder = EncoderGraph(bundle.network, first)
+    inputs, others = encoder.inputs(first, ROWS), encoder.inputs(other, ROWS + 2)
+    with torch.inference_mode():
+        outputs, apart = encoder.named(inputs), encoder.named(others)
+    shapes = tuple(_free(part, others[name]) for name, part in inputs.items())
+    program = _program(encoder, tuple(inputs.values()), (shapes,), list(inputs), encoder.names)
+    if bundle.network.decoder.one_step:
+        return encoder, program, None, None
+    step = StepGraph(encoder)
+    known = {name: _wide(name, part, WIDTH, READ) for name, part in outputs.items()}
+    others = {name: _wide(name, part, WIDTH + 1, READ + 3) for name, part in apart.items()}
+    token, position = torch.full((ROWS, WIDTH), SOS), torch.tensor(READ)
+    with torch.inference_mode():
+        step(token, position, *known.values())
+    names = ["log_probs", *(f"next/{name}" for name in step.names[1:])]
+    free = torch.export.Dim.AUTO
+    second = _program(
+        step,
+        (token, position, *known.values()),
+        ({0: free, 1: free}, {}, tuple(_free(part, others[name]) for name, part in known.items())),
+        ["token", "position", *known],
+        names,
+    )
+    return encoder, program, step, second
+
+
+def _wide(name: str, part: Tensor, width: int, read: int) -> Tensor:
+    """A tensor of the first state for several hypotheses; caches are filled, as a trace takes an empty axis as such."""
+    if not _carried(name):
+        return part.clone()
+    wide = part[:, None].expand(part.shape[0], width, *part.shape[1:]).clone()
+    return torch.randn(*wide.shape[:3], read, wide.shape[4]) if name.startswith("state/caches") else wide
+
+
+def _free(part: Tensor, other: Tensor) -> dict[int, Any]:
+    """The axes whose size is another in another batch."""
+    pairs = enumerate(zip(part.shape, other.shape, strict=True))
+    return {axis: torch.export.Dim.AUTO for axis, (size, another) in pairs if size != another}
+
+
+def _program(
+    graph: nn.Module, arguments: tuple[Tensor, ...], shapes: Any, inputs: list[str], outputs: list[str]
+) -> Any:
+    with torch.no_grad():
+        return torch.onnx.export(
+            graph.eval(),
+            arguments,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=inputs,
+            output_names=outputs,
+            custom_translation_table=translations(),
+            opset_version=OPSET,
+            verbose=False,
+        )
+
+
+# ---------------------------------------------------------------- proof
+
+TRIED = ((2, LENGTH + 4, 3), (1, 3, 1))
+"""Sizes of the inputs that a written graph is compared with the model on: inputs, places, hypotheses of each."""
+STEPS = 3
+
+
+def compare(bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folder: Path) -> float:
+    """The largest difference between the written graphs and the model, on random inputs of other sizes."""
+    encode = session(folder / ENCODER)
+    advance = None if step is None else session(folder / STEP)
+    worst = 0.0
+    for seed, (rows, length, width) in enumerate(TRIED):
+        columns = random_columns(bundle, rows, length, seed)
+        inputs = encoder.inputs(columns, rows)
+        with torch.inference_mode():
+            wanted = encoder.named(inputs)
+            feed = {name: _as_traced(name, tensor, inputs).numpy() for name, tensor in inputs.items()}
+            found = dict(zip(encoder.names, run(encode, feed), strict=True))
+            worst = max(worst, _apart(wanted, found))
+            if advance is None or step is None:
+                continue
+            own = {name: _repeated(name, part, width) for name, part in wanted.items()}
+            theirs = {name: _repeated(name, torch.from_numpy(part), width) for name, part in found.items()}
+            for number in range(STEPS):
+                token = torch.full((rows, width), SOS + 2 * bool(number))
+                position = torch.tensor(number)
+                made = dict(zip(step.names, step(token, position, *own.values()), strict=True))
+                feed = {
+                    "token": token.numpy(),
+                    "position": position.numpy(),
+                    **{k: v.numpy() for k, v in theirs.items()},
+                }
+                given = dict(zip(step.names, run(advance, feed), strict=True))
+                worst = max(worst, _apart(made, given))
+                own |= {name: part for name, part in made.items() if _carried(name)}
+                theirs |= {name: torch.from_numpy(part) for name, part in given.items() if _carried(name)}
+    return worst
+
+
+def session(graph: Path) -> Any:
+    """A graph ready to run, on one thread."""
+    library = imported("onnxruntime", extra="onnx")
+    options = library.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, 1
+    return library.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+def run(graph: Any, feed: Mapping[str, Any]) -> list[Any]:
+    """All outputs; inputs that the graph has no use for are left out."""
+    used = {each.name for each in graph.get_inputs()}
+    outputs: list[Any] = graph.run(None, {name: array for name, array in feed.items() if name in used})
+    return outputs
+
+
+def _as_traced(name: str, tensor: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
+    """Ids to copy from the words of documents, with as much padding as the traced encoder gives these words."""
+    mask = inputs.get(name.replace("copyable/ids", "mask"))
+    if not name.endswith("copyable/ids") or mask is None or mask.dim() == 2:
+        return tensor
+    return torch.nn.functional.pad(tensor, (0, mask[0].numel() - tensor.shape[1]))
+
+
+def _repeated(name: str, part: Tensor, width: int) -> Tensor:
+    return part[:, None].expand(part.shape[0], width, *part.shape[1:]).clone() if _carried(name) else part
+
+
+def _apart(wanted: Mapping[str, Tensor], found: Mapping[str, Any]) -> float:
+    """The largest difference of two outputs of the same name; padding that one of them lacks does not count."""
+    worst = 0.0
+    for name, tensor in wanted.items():
+        mine, other = tensor.float().numpy(), np.asarray(found[name], dtype=np.float32)
+        common = tuple(slice(min(sizes)) for sizes in zip(mine.shape, other.shape, strict=True))
+        both = [np.nan_to_num(part[common], neginf=-1e4) for part in (mine, other)]
+        worst = max(worst, float(np.abs(both[0] - both[1]).max(initial=0.0)))
+    return worst
+
+
+# ---------------------------------------------------------------- recurrent operators
+
+
+def translations() -> dict[Any, Any]:
+    """The recurrent operators of `seq2see.cells` as ONNX's. Gates lie in another order there."""
+    op = imported("onnxscript", extra="onnx").opset18
+
+    def gates(weight: Any, *order: int) -> Any:
+        parts = op.Split(weight, axis=0, num_outputs=len(order))
+        return op.Concat(*(parts[number] for number in order), axis=0)
+
+    def first(part: Any) -> Any:
+        return op.Unsqueeze(part, op.Constant(value_ints=[0]))
+
+    def swapped(x: Any) -> Any:
+        return op.Transpose(x, perm=[1, 0, 2])
+
+    def outputs(y: Any) -> Any:
+        return swapped(op.Squeeze(y, op.Constant(value_ints=[1])))
+
+    def zeros(part: Any) -> Any:
+        return op.Mul(part, op.Constant(value_float=0.0))
+
+    def rnn(x: Any, W: Any, U: Any, b: Any, logistic: bool) -> Any:
+        bias = first(op.Concat(b, zeros(b), axis=0))
+        activations = ["Sigmoid" if logistic else "Tanh"]
+        y, _ = op.RNN(swapped(x), first(W), first(U), bias, hidden_size=U.shape[1], activations=activations)
+        return outputs(y)
+
+    def gru(x: Any, W: Any, U: Any, b: Any, b_U: Any, before: bool, logistic: bool) -> Any:
+        order = (1, 0, 2)
+        none = zeros(b_U)
+        bias = first(op.Concat(gates(b, *order), none, none, b_U, axis=0))
+        y, _ = op.GRU(
+            swapped(x),
+            first(gates(W, *order)),
+            first(gates(U, *order)),
+            bias,
+            hidden_size=U.shape[1],
+            linear_before_reset=int(not before),
+            activations=["Sigmoid", "Sigmoid" if logistic else "Tanh"],
+        )
+        return outputs(y)
+
+    def lstm(x: Any, W: Any, U: Any, b: Any) -> Any:
+        order = (0, 3, 1, 2)
+        bias = gates(b, *order)
+        y, _, _ = op.LSTM(
+            swapped(x),
+            first(gates(W, *order)),
+            first(gates(U, *order)),
+            first(op.Concat(bias, zeros(bias), axis=0)),
+            hidden_size=U.shape[1],
+        )
+        return outputs(y)
+
+    own = torch.ops.seq2see
+    return {own.rnn.default: rnn, own.gru.default: gru, own.lstm.default: lstm}
