@@ -8,7 +8,7 @@ import torch
 from turns import Updates, answer, config, work
 
 import seq2see
-from seq2see.pipeline import predictor
+from seq2see.search import options as search_options
 from seq2see.training import run
 from seq2see.training.trainer import Trainer
 
@@ -82,7 +82,7 @@ class Decoder:
         self.model = seq2see.load(path)
 
     def decode(self, sentences: list[str], beam: int, batch: int) -> list[str]:
-        predictor.BATCH_ROWS, predictor.BATCH_TOKENS = batch, 1_000_000
+        search_options.BATCH_ROWS, search_options.BATCH_TOKENS = batch, 1_000_000
         predictions = self.model.predict(sentences, beam=beam, n_best=1, replace_unknown=False)
         return [prediction.text or "" for prediction in predictions]
 

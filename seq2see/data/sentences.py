@@ -7,7 +7,7 @@ language. A table can instead mark its sentences (newline, tab, or a separator o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 # Some marks end a sentence even with no space after them; a full stop must have one (3.5, example.org).
 _END = re.compile(r"""[。！？｡]+["'”’»）)\]」』]*|[.!?…।॥۔؟።။։]+["'”’»)\]]*(?=\s|$)|\n\s*\n""")
@@ -82,6 +82,19 @@ def split_texts(text: str, by: str) -> list[str]:
     """
     parts: Iterable[str] = split_sentences(text) if by == RULE else text.split(MARKS.get(by, by))
     return [part.strip() for part in parts if part.strip()]
+
+
+def shortened(sentences: Sequence[list[str]], *, most: int, keep: str, longest: int) -> list[list[str]]:
+    """The sentences that have symbols, cut: at most so many, the first or the last ones (`keep`), each of at most
+    `longest` symbols; 0: no limit.
+
+    >>> shortened([["a", "b"], [], ["c", "d"]], most=1, keep="last", longest=1)
+    [['c']]
+    """
+    rows = [row for row in sentences if row]
+    if most:
+        rows = rows[-most:] if keep == "last" else rows[:most]
+    return [row[:longest] for row in rows] if longest else rows
 
 
 def join_texts(sentences: Iterable[str], by: str) -> str:

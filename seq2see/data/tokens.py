@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from seq2see.data.sentences import MARKS
 from seq2see.data.vocabulary import SPECIALS
 from seq2see.errors import UserError, imported
 from seq2see.files import MEBIBYTE, read_json, shortened, whole_characters, write_bytes
@@ -219,6 +220,19 @@ class SpaceSplitter(Splitter):
 
     def join(self, symbols: Sequence[str]) -> str:
         return " ".join(symbols).replace(" \n ", "\n").replace(" \n", "\n").replace("\n ", "\n")
+
+
+class Separated(Splitter):
+    """Whatever stands between two marks is one symbol, with the spaces in it; empty ones do not count."""
+
+    def __init__(self, separator: str):
+        self.mark = MARKS.get(separator, separator)
+
+    def split(self, text: str) -> list[str]:
+        return [part.strip() for part in text.split(self.mark) if part.strip()]
+
+    def join(self, symbols: Sequence[str]) -> str:
+        return (self.mark if self.mark.isspace() else f"{self.mark} ").join(symbols)
 
 
 def make_splitter(tokens: str) -> Splitter:

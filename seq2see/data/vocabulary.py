@@ -95,6 +95,29 @@ class Vocabulary:
             raise UserError(f"{path}: damaged vocabulary: {error}") from None
 
 
+def copy_ids(symbols: Iterable[str], vocabulary: Vocabulary) -> tuple[list[int], list[str]]:
+    """(the output's id of each symbol of an input, the words whose ids are beyond its vocabulary, in order).
+
+    Words that are not in the vocabulary are numbered from its end on, for each input anew, in the order in which they
+    first appear. Such an id has a meaning only beside its input.
+
+    >>> copy_ids(["I", "am", "Tom", "am"], Vocabulary(["Tom", "hello"]))
+    ([6, 7, 4, 7], ['I', 'am'])
+    """
+    further = dict[str, int]()
+    ids = []
+    for symbol in symbols:
+        number = vocabulary.ids.get(symbol)
+        ids.append(further.setdefault(symbol, len(vocabulary) + len(further)) if number is None else number)
+    return ids, list(further)
+
+
+def target_ids(symbols: Iterable[str], vocabulary: Vocabulary, words: Iterable[str]) -> list[int]:
+    """Ids of an output's symbols, without `<eos>`; words: those of its input that are beyond the vocabulary."""
+    further = {word: len(vocabulary) + number for number, word in enumerate(words)}
+    return [vocabulary.ids.get(symbol, further.get(symbol, UNK)) for symbol in symbols]
+
+
 class _Damaged(Exception):
     def __init__(self, line: int, what: str):
         super().__init__(what)

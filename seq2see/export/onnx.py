@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -111,11 +111,13 @@ def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool) -> dict[str, 
         "heads": recipe.attention.heads,
         "looked_at": list(recipe.looked_at),
         "why_no_looks": why_no_looks(recipe),
-        "layouts": {
-            name: {"kind": layout.kind, "shape": [int(side) for side in layout.shape], "leftward": layout.leftward}
-            for name, layout in encoder.layouts.items()
-        },
+        "layouts": {name: _layout(layout) for name, layout in encoder.layouts.items()},
+        "maps": {name: _layout(layout) for name, layout in encoder.maps.items()},
     }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {"kind": layout.kind, "shape": [int(side) for side in layout.shape], "leftward": layout.leftward}
 
 
 @contextmanager
@@ -157,6 +159,7 @@ class EncoderGraph(nn.Module):
         self.columns = columns
         self.names: list[str] = []
         self.layouts: dict[str, Layout] = {}
+        self.maps: dict[str, Layout] = {}
 
     @property
     def network(self) -> EncoderDecoder:
@@ -180,6 +183,9 @@ class EncoderGraph(nn.Module):
         outputs = ready.tensors()
         for name, each in ready.memory.maps.items():
             outputs |= {f"map/{name}/{part}": getattr(each, part) for part in ("weights", "rows", "places")}
+            over = ready.memory.places.get(name)
+            if over is not None and over.parent is not None:
+                outputs[f"map/{name}/parent"] = over.parent
         if network.ctc is not None:
             outputs["ctc/log_probs"], outputs["ctc/mask"] = network.ctc_log_probs(ready.memory)
         if network.decoder.one_step:
@@ -190,6 +196,7 @@ class EncoderGraph(nn.Module):
             outputs |= {f"state/{name}": part for name, part in state.tensors().items()}
         self.names = list(outputs)
         self.layouts = {name: prepared.layout for name, prepared in ready.by_layer().items()}
+        self.maps = {name: each.layout for name, each in ready.memory.maps.items()}
         return tuple(outputs.values())
 
 
@@ -208,6 +215,7 @@ class StepGraph(nn.Module):
     def __init__(self, encoder: EncoderGraph):
         super().__init__()
         self._encoder = (encoder,)
+        self.inputs = [name for name in encoder.names if not name.startswith(("map/", "ctc/"))]
         self.names: list[str] = []
 
     @property
@@ -216,7 +224,7 @@ class StepGraph(nn.Module):
 
     def forward(self, token: Tensor, position: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         batch, width = token.shape
-        known = dict(zip(self.encoder.names, tensors, strict=True))
+        known = dict(zip(self.inputs, tensors, strict=True))
         network = self.encoder.network
         ready = Ready.from_tensors(known, self.encoder.layouts, rows=batch)
         rows = {name.removeprefix("state/"): part.flatten(0, 1) for name, part in known.items() if _carried(name)}
@@ -285,8 +293,8 @@ def trace(bundle: Bundle) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
     if bundle.network.decoder.one_step:
         return encoder, program, None, None
     step = StepGraph(encoder)
-    known = {name: _wide(name, part, WIDTH, READ) for name, part in outputs.items()}
-    others = {name: _wide(name, part, WIDTH + 1, READ + 3) for name, part in apart.items()}
+    known = {name: _wide(name, outputs[name], WIDTH, READ) for name in step.inputs}
+    others = {name: _wide(name, apart[name], WIDTH + 1, READ + 3) for name in step.inputs}
     token, position = torch.full((ROWS, WIDTH), SOS), torch.tensor(READ)
     with torch.inference_mode():
         step(token, position, *known.values())
@@ -319,8 +327,9 @@ def _free(part: Tensor, other: Tensor) -> dict[int, Any]:
 def _program(
     graph: nn.Module, arguments: tuple[Tensor, ...], shapes: Any, inputs: list[str], outputs: list[str]
 ) -> Any:
+    """The graph as ONNX, without inputs that it has no use for."""
     with torch.no_grad():
-        return torch.onnx.export(
+        program = torch.onnx.export(
             graph.eval(),
             arguments,
             dynamo=True,
@@ -331,6 +340,10 @@ def _program(
             opset_version=OPSET,
             verbose=False,
         )
+    made = cast(Any, program).model.graph
+    for value in [each for each in made.inputs if not each.uses() and each not in made.outputs]:
+        made.inputs.remove(value)
+    return program
 
 
 # ---------------------------------------------------------------- proof
@@ -355,8 +368,8 @@ def compare(bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folde
             worst = max(worst, _apart(wanted, found))
             if advance is None or step is None:
                 continue
-            own = {name: _repeated(name, part, width) for name, part in wanted.items()}
-            theirs = {name: _repeated(name, torch.from_numpy(part), width) for name, part in found.items()}
+            own = {name: _repeated(name, wanted[name], width) for name in step.inputs}
+            theirs = {name: _repeated(name, torch.from_numpy(found[name]), width) for name in step.inputs}
             for number in range(STEPS):
                 token = torch.full((rows, width), SOS + 2 * bool(number))
                 position = torch.tensor(number)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Setting
 
-from seq2see.data.sentences import MARKS
-from seq2see.data.tokens import Splitter
+from seq2see.data.tokens import Separated
 from seq2see.errors import UserError
 from seq2see.modalities.base import Elements, inputs
 from seq2see.modalities.text import TOKENS, TextField
@@ -41,19 +40,6 @@ class SetInput(TextSettings, InputColumn):
         if self.max_length:
             message = f"{self.max_length} would cut a set by the order it was written in; allowed: 0"
             yield Problem(f"{path}.max_length", message, "set-length")
-
-
-class Separated(Splitter):
-    """Whatever stands between two marks is one symbol, with the spaces in it; empty ones do not count."""
-
-    def __init__(self, separator: str):
-        self.mark = MARKS.get(separator, separator)
-
-    def split(self, text: str) -> list[str]:
-        return [part.strip() for part in text.split(self.mark) if part.strip()]
-
-    def join(self, symbols: Sequence[str]) -> str:
-        return (self.mark if self.mark.isspace() else f"{self.mark} ").join(symbols)
 
 
 @inputs.register("set")

@@ -14,7 +14,7 @@ from pydantic import Field as Setting
 from torch import Tensor
 
 from seq2see.data.batches import Nested, Ragged, flatten_document, nest, pad_lists
-from seq2see.data.sentences import join_texts, split_texts
+from seq2see.data.sentences import join_texts, shortened, split_texts
 from seq2see.modalities.base import Chosen, Elements, Example, Occlusion, inputs, random_mask
 from seq2see.modalities.text import TextField, TextInputColumn
 from seq2see.registry import Problem
@@ -80,12 +80,8 @@ class TextsField(TextField):
         return self._shortened(list(map(self.splitter.split, self._texts(value))))
 
     def _shortened(self, sentences: list[list[str]]) -> list[list[str]]:
-        settings = self.settings
-        rows = [row for row in sentences if row]
-        if settings.max_sentences:
-            last = settings.keep == "last"
-            rows = rows[-settings.max_sentences :] if last else rows[: settings.max_sentences]
-        return [row[: settings.max_length] for row in rows] if settings.max_length else rows
+        limits = self.settings
+        return shortened(sentences, most=limits.max_sentences, keep=limits.keep, longest=limits.max_length)
 
     def symbols(self, value: str) -> list[str]:
         return [symbol for sentence in self.sentences(value) for symbol in sentence]

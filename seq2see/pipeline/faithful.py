@@ -23,7 +23,8 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.evaluator import choose_questions
 from seq2see.pipeline.frozen_features import use_features
 from seq2see.pipeline.inputs import warn
-from seq2see.pipeline.predictor import BATCH_TOKENS, OnProgress, Progress
+from seq2see.pipeline.predictor import OnProgress, Progress
+from seq2see.search.options import BATCH_TOKENS
 
 Row = Mapping[str, str]
 OCCLUSION, GRADIENT = "occlusion", "gradient"

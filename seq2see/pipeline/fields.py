@@ -15,7 +15,7 @@ from torch import Tensor
 
 from seq2see.data.batches import Batch, Labels, Nested, Numbers, Ragged, Sequences, Target, pad_lists
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
-from seq2see.data.vocabulary import UNK
+from seq2see.data.vocabulary import copy_ids, target_ids
 from seq2see.errors import UserError, counted
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of
@@ -262,10 +262,7 @@ COPYABLE = "output.copyable"
 
 
 class Copying:
-    """Gives every word of one input an id of the output: that of the vocabulary, or one beyond it.
-
-    Words that are not in the vocabulary are numbered from its end on, for each input anew, in the order in which they
-    first appear. Such an id has a meaning only beside its input.
+    """Gives every word of one input an id of the output: that of the vocabulary, or one beyond it (`copy_ids`).
 
     name: of the input; source, output: the two fields.
 
@@ -283,18 +280,11 @@ class Copying:
 
     def copy_ids(self, symbols: Sequence[str]) -> tuple[list[int], list[str]]:
         """(the id of each symbol of an input, the words whose ids are beyond the vocabulary)."""
-        vocabulary, further = self.output.vocabulary, dict[str, int]()
-        ids = []
-        for symbol in map(self.output.normalise, symbols):
-            number = vocabulary.ids.get(symbol)
-            ids.append(further.setdefault(symbol, len(vocabulary) + len(further)) if number is None else number)
-        return ids, list(further)
+        return copy_ids(map(self.output.normalise, symbols), self.output.vocabulary)
 
     def target_ids(self, symbols: Sequence[str], new_words: Sequence[str]) -> list[int]:
         """Ids of an output's symbols, without `<eos>`; new_words: those of its input that are beyond the vocabulary."""
-        vocabulary = self.output.vocabulary
-        further = {word: len(vocabulary) + number for number, word in enumerate(new_words)}
-        return [vocabulary.ids.get(symbol, further.get(symbol, UNK)) for symbol in symbols]
+        return target_ids(symbols, self.output.vocabulary, new_words)
 
     def new_words(self, examples: Mapping[str, Example]) -> list[str]:
         """The words of a row's input that are beyond the vocabulary."""

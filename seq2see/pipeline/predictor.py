@@ -23,9 +23,7 @@ from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.recipe import Recipe
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
 from seq2see.search.answers import AnswerWriter, grid_names, looks_of
-
-BATCH_TOKENS = 4000
-BATCH_ROWS = 256
+from seq2see.search.options import merged_options, plan_batches
 
 Row = Mapping[str, str]
 
@@ -47,16 +45,12 @@ def chunks(
     (beam)."""
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
     lengths = [sum(example.length for example in fields.read(row).values()) + 1 for row in rows]
-    order = sorted(range(len(rows)), key=lambda number: -lengths[number])
-    start = 0
-    while start < len(order):
-        longest = lengths[order[start]]
-        size = max(1, min(BATCH_ROWS, BATCH_TOKENS // max(longest, 1) // max(factor // 2, 1)))
-        numbers = order[start : start + size]
+    done = 0
+    for numbers in plan_batches(lengths, factor=factor):
         yield numbers, fields.batch([rows[number] for number in numbers], target=target)
-        start += size
+        done += len(numbers)
         if on_progress is not None:
-            on_progress(min(start, len(order)), len(order))
+            on_progress(done, len(rows))
 
 
 def check_length(recipe: Recipe, length: int, what: str) -> None:
@@ -69,25 +63,16 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
         raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
 
 
-def options_of(recipe: Recipe, **overrides: Any) -> SearchOptions:
-    """The recipe's search settings with overrides (None: keep the recipe's).
-
-    With n_best but no beam, the beam is as wide as n_best. A language model samples.
-    """
-    chosen = {name: value for name, value in overrides.items() if value is not None}
-    n_best = int(chosen.get("n_best", 1))
+def options_of(recipe: Recipe, *, every: bool = False, **overrides: Any) -> SearchOptions:
+    """The recipe's search settings with overrides (None: keep the recipe's): see `merged_options`."""
     if recipe.output.one_step:
+        chosen = {name: value for name, value in overrides.items() if value is not None}
         chosen = {name: value for name, value in chosen.items() if (name, value) != ("n_best", 1)}
         useless = [name for name in chosen if name != "oracle" and name not in ranking_options(recipe)]
         if useless:
             raise UserError(f"{', '.join(useless)}: {why_no_search(recipe)}")
         return SearchOptions(sample=True, **chosen)
-    if not recipe.inputs and "beam" not in chosen:
-        chosen.setdefault("sample", True)
-    settings = recipe.search.model_dump(exclude={"replace_unknown"}) | chosen
-    if "beam" not in chosen:
-        settings["beam"] = 1 if settings.get("sample") else max(settings["beam"], n_best)
-    return SearchOptions(**settings)
+    return merged_options(recipe.search.model_dump(), overrides, inputs=bool(recipe.inputs), every=every)
 
 
 def ranking_options(recipe: Recipe) -> tuple[str, ...]:
@@ -110,9 +95,7 @@ def answer_options(
     most = overrides.get("max_length")
     if isinstance(most, int):
         check_length(recipe, most, f"max_length {most}")
-    if n_best is None and not sample and not recipe.output.one_step and recipe.inputs:
-        n_best = max(beam, 1) if beam is not None else recipe.search.beam
-    return options_of(recipe, beam=beam, n_best=n_best, sample=sample, **overrides)
+    return options_of(recipe, every=True, beam=beam, n_best=n_best, sample=sample, **overrides)
 
 
 @torch.inference_mode()

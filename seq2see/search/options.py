@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +125,40 @@ class SearchOptions:
             _at_least(0, top_k=self.top_k),
             _at_least(0, seed=self.seed),
         ]
+
+
+def merged_options(
+    settings: Mapping[str, Any], overrides: Mapping[str, Any], *, inputs: bool, every: bool = False
+) -> SearchOptions:
+    """A model's own search settings with overrides (None: the model's own).
+
+    With n_best but no beam, the beam is as wide as n_best. A model without inputs (a language model) samples.
+    every: without n_best all outputs of the beam are returned, as `predict` does.
+    """
+    chosen = {name: value for name, value in overrides.items() if value is not None}
+    if every and "n_best" not in chosen and not chosen.get("sample") and inputs:
+        chosen["n_best"] = max(chosen["beam"], 1) if "beam" in chosen else settings["beam"]
+    if not inputs and "beam" not in chosen:
+        chosen.setdefault("sample", True)
+    own = {name: value for name, value in settings.items() if name != "replace_unknown"} | chosen
+    if "beam" not in chosen:
+        own["beam"] = 1 if own.get("sample") else max(own["beam"], int(chosen.get("n_best", 1)))
+    return SearchOptions(**own)
+
+
+BATCH_TOKENS = 4000
+BATCH_ROWS = 256
+
+
+def plan_batches(lengths: Sequence[int], *, factor: int) -> Iterator[list[int]]:
+    """The numbers of rows of these lengths in batches, longest first; factor: hypotheses of each row."""
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        longest = lengths[order[start]]
+        size = max(1, min(BATCH_ROWS, BATCH_TOKENS // max(longest, 1) // max(factor // 2, 1)))
+        yield order[start : start + size]
+        start += size
 
 
 def _between(least: Real, most: Real, **named: Real) -> str:
