@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from numpy import ndarray
-from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
 
 from seq2see.data.vocabulary import EOS, copy_ids, target_ids
 from seq2see.errors import UserError, nearest
@@ -25,6 +24,7 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
 from seq2see.search.options import SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
 
 FORMAT = 1
 ENCODER, STEP, METADATA, CHECKSUMS = "encoder.onnx", "step.onnx", "runtime.json", "checksums.json"
@@ -59,6 +59,8 @@ class Model:
         known = self.known
         _check_files(folder)
         self.inputs = list(known["inputs"])
+        columns = {**known["inputs"], "output": known["output"]}
+        self.columns = {name: str(column.get("column") or name) for name, column in columns.items()}
         self.readers = {name: of_kind(READERS, folder, name, column) for name, column in known["inputs"].items()}
         self.writer = of_kind(WRITERS, folder, "output", known["output"])
         self.encoder = _session(folder / ENCODER, threads)
@@ -243,7 +245,8 @@ class Model:
     def _prediction(self, row: Row, hypotheses: Sequence[Hypothesis], *, replace_unknown: bool) -> Prediction:
         ranked = [self.answers.alternative(each, replace_unknown=replace_unknown) for each in hypotheses]
         best, field = ranked[0], "label" if self.known["one_step"] else "text"
-        made = Prediction(self._display(row), **{field: best.text})
+        made = Prediction(self._display(row))
+        setattr(made, field, best.text)
         made.tokens, made.log_probability, made.score = best.tokens, best.log_probability, best.score
         made.looks, made.alternatives, made.given = best.looks or made.looks, ranked[1:], self.known.get("given", "")
         return made

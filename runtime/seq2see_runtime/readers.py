@@ -144,7 +144,7 @@ WRITERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Any]] = {"text": Tex
 
 def of_kind(kinds: Mapping[str, Any], folder: Path, name: str, settings: Mapping[str, Any]) -> Any:
     """The reader or writer of a column."""
-    kind = settings.get("kind")
+    kind = str(settings.get("kind"))
     if kind not in kinds:
         raise UserError(f"{folder}: '{name}' is of kind {kind!r}; the runtime knows {', '.join(kinds)}")
     return kinds[kind](folder, name, settings)

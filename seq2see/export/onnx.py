@@ -136,10 +136,12 @@ def _quiet() -> Iterator[None]:
 def _quantise(graph: Path) -> None:
     """Replace a graph by one whose constant matrices have 8 bits, column by column; activations are quantised as they
     come."""
-    quantization = imported("onnxruntime.quantization", extra="onnx")
+    quantization, onnx = imported("onnxruntime.quantization", extra="onnx"), imported("onnx", extra="onnx")
+    model = onnx.load(str(graph))
+    del model.graph.value_info[:]  # shapes of inner values, which the quantiser infers again
     with _quiet():
         quantization.quantize_dynamic(
-            graph, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
+            model, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
         )
 
 

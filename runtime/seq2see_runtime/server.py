@@ -1,0 +1,268 @@
+"""A small HTTP server of one exported model: predict and score, with limits, on Python's own server.
+
+    POST /api/predict   {"input": ..} or {"inputs": [..]}, with options of the search -> {"predictions": [..]}
+    POST /api/score     {"input": .., "output": ".."} or {"rows": [{"input": .., "output": ..}]} -> {"rows": [..]}
+    GET  /api/model     what it reads and gives
+    GET  /health
+
+Requests and answers have the form of seq2see's own server. What a client does wrong gives a 4xx with a reason.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from seq2see.errors import UserError, nearest
+from seq2see.files import parse_json, shortened
+from seq2see_runtime.model import Model
+
+MOST_BYTES = 1 << 20
+"""Of a request's body."""
+MOST_INPUTS = 64
+MOST_CHARACTERS = 20_000
+"""Of the values of one input."""
+MOST_STEPS = 2_000
+MOST_CONNECTIONS = 64
+SECONDS = 30
+"""That a client may take to send its request."""
+TYPES: dict[str, tuple[type, ...]] = {
+    "beam": (int,),
+    "n_best": (int,),
+    "max_length": (int,),
+    "min_length": (int,),
+    "top_k": (int,),
+    "seed": (int,),
+    "runners_up": (int,),
+    "sample": (bool,),
+    "avoid_unknown": (bool,),
+    "replace_unknown": (bool,),
+    "maps": (bool,),
+    "temperature": (int, float),
+    "top_p": (int, float),
+    "length_penalty": (int, float),
+    "coverage_penalty": (int, float),
+    "prefix": (str,),
+    "target": (str,),
+}
+"""Options of a prediction, and what each may be."""
+MOST = {"beam": 64, "n_best": 64, "max_length": MOST_STEPS, "min_length": MOST_STEPS, "runners_up": 50}
+
+
+class RequestError(UserError):
+    """A request that cannot be answered; status: of HTTP."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+class Service:
+    """Answers requests about one model, one at a time: a prediction uses all its threads."""
+
+    def __init__(self, model: Model):
+        self.model = model
+        self._turn = threading.Lock()
+        self.routes: dict[tuple[str, str], Callable[[Any], Any]] = {
+            ("POST", "/api/predict"): self.predict,
+            ("POST", "/api/score"): self.score,
+            ("GET", "/api/model"): self.describe,
+            ("GET", "/health"): lambda body: {"status": "ok"},
+        }
+
+    def predict(self, body: Any) -> dict[str, Any]:
+        options = _checked(body, {"input", "inputs", "looks", *TYPES})
+        looks = options.pop("looks", True)
+        if not isinstance(looks, bool):
+            raise RequestError(422, f"looks: true or false expected, got {shortened(looks)}")
+        several, one = options.pop("inputs", None), options.pop("input", None)
+        values = [one] if several is None else several
+        if several is not None and (one is not None or not isinstance(several, list) or not several):
+            raise RequestError(422, "inputs: a list of inputs expected, in place of input")
+        if len(values) > MOST_INPUTS:
+            raise RequestError(413, f"inputs: {len(values):,}; allowed: at most {MOST_INPUTS}")
+        rows = [self._row(value) for value in values]
+        with self._turn:
+            predictions = self.model.predict_rows(rows, **options)
+        return {"predictions": [each.to_dict(looks=looks, runners_up=True) for each in predictions]}
+
+    def score(self, body: Any) -> dict[str, Any]:
+        given = _checked(body, {"input", "output", "rows"})
+        rows = given.get("rows", [{key: given[key] for key in ("input", "output") if key in given}])
+        if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_INPUTS:
+            raise RequestError(422, f"rows: a list of 1 to {MOST_INPUTS} pairs expected")
+        pairs = []
+        for number, row in enumerate(rows):
+            pair = _checked(row, {"input", "output"})
+            output = pair.get("output")
+            if not isinstance(output, str) or len(output) > MOST_CHARACTERS:
+                raise RequestError(
+                    422, f"rows[{number}].output: a text of at most {MOST_CHARACTERS:,} characters expected"
+                )
+            pairs.append((self._row(pair.get("input")), output))
+        with self._turn:
+            return {"rows": [scored.to_dict() for scored in self.model.score(pairs)]}
+
+    def describe(self, body: Any) -> dict[str, Any]:
+        known = self.model.known
+        return {key: known[key] for key in ("inputs", "output", "answer", "search", "version", "int8") if key in known}
+
+    def _row(self, value: Any) -> dict[str, str]:
+        row = self.model.row(value)
+        if (size := sum(map(len, row.values()))) > MOST_CHARACTERS:
+            raise RequestError(413, f"input: {size:,} characters; allowed: at most {MOST_CHARACTERS:,}")
+        return row
+
+
+def _checked(body: Any, allowed: set[str]) -> dict[str, Any]:
+    """The keys of a body, each of a type that is allowed."""
+    if not isinstance(body, dict):
+        raise RequestError(422, f"the body should be a JSON object, got {shortened(body)}")
+    for key, value in body.items():
+        if key not in allowed:
+            names = ", ".join(sorted(allowed))
+            raise RequestError(
+                422, f"unknown key '{shortened(key, quotes=False)}'{nearest(key, allowed)}; allowed: {names}"
+            )
+        if key in TYPES and value is not None:
+            _check_value(key, value)
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _check_value(key: str, value: Any) -> None:
+    kinds: Any = TYPES[key]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise RequestError(
+            422, f"{key}: {' or '.join(kind.__name__ for kind in kinds)} expected, got {shortened(value)}"
+        )
+    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+        raise RequestError(413, f"{key}: {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}")
+    if not isinstance(value, str) and not -(2**63) < value < 2**63:
+        raise RequestError(422, f"{key}: {shortened(value)} is too large")
+    if key in MOST and value > MOST[key]:
+        raise RequestError(422, f"{key}: {value}; allowed: at most {MOST[key]:,}")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. service, token: set by `make_server`."""
+
+    service: Service
+    token: str | None = None
+    protocol_version = "HTTP/1.1"
+    server_version = "seq2see-runtime"
+    sys_version = ""
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        self._answer("GET")
+
+    def do_POST(self) -> None:
+        self._answer("POST")
+
+    def _answer(self, method: str) -> None:
+        try:
+            self._check_token()
+            body = self._body() if method == "POST" else None
+            status, answer = 200, self._route(method)(body)
+        except RequestError as error:
+            status, answer = error.status, {"error": str(error)}
+        except UserError as error:
+            status, answer = 409, {"error": str(error)}
+        content = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        if status >= 400:
+            self.close_connection = True  # the rest of a body that was not read
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _route(self, method: str) -> Callable[[Any], Any]:
+        path = self.path.partition("?")[0]
+        route = self.service.routes.get((method, path))
+        if route is not None:
+            return route
+        if any(known == path for _, known in self.service.routes):
+            raise RequestError(405, f"{method} is not allowed here")
+        raise RequestError(
+            404, f"nothing at {shortened(path, quotes=False)}; there are {', '.join(p for _, p in self.service.routes)}"
+        )
+
+    def _check_token(self) -> None:
+        if self.token is None or self.path == "/health":
+            return
+        given = self.headers.get("Authorization", "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self.token}".encode()):
+            raise RequestError(401, "a token is needed: Authorization: Bearer TOKEN")
+
+    def _body(self) -> Any:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or len(length) > 12:
+            raise RequestError(411, "Content-Length: a number of bytes is needed")
+        if int(length) > MOST_BYTES:
+            raise RequestError(413, f"{int(length):,} bytes; allowed: at most {MOST_BYTES:,}")
+        content = self.rfile.read(int(length))
+        try:
+            return parse_json(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise RequestError(400, f"the body is not JSON: {shortened(str(error), quotes=False)}") from None
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Method, path and status, never contents."""
+        sys.stderr.write(f"{self.log_date_time_string()} {format % arguments}\n")
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection, and no more of them than `MOST_CONNECTIONS`."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[Handler]):
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left in the middle of its request is no error of the server's."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+def make_server(model: Model, host: str, port: int, *, token: str | None = None) -> Server:
+    """A server that listens, and answers once `serve_forever` is called."""
+    handler = type("ModelHandler", (Handler,), {"service": Service(model), "token": token})
+    try:
+        return Server((host, port), handler)
+    except (OSError, OverflowError) as error:
+        raise UserError(f"{host}:{port}: cannot listen there: {error}") from None
+
+
+def serve(model: Model, host: str, port: int, *, token: str | None = None) -> None:
+    """Answer until the process is told to end."""
+    server = make_server(model, host, port, token=token)
+    signal.signal(signal.SIGTERM, lambda number, frame: threading.Thread(target=server.shutdown).start())
+    print(f"http://{host}:{server.server_address[1]}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
