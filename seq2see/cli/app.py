@@ -210,6 +210,7 @@ COMMANDS = {
     "encode": "encode inputs as vectors, or find nearest neighbours",
     "sample": "write a small data set to try a recipe on",
     "serve": "serve models with a web page and an HTTP API",
+    "export": "write a model for another engine, which runs it without torch",
     "figure": "draw length curves, maps of vectors, learning curves and more",
     "render": "render lines of text as images with fonts",
     "demo": "train a small model for two minutes and show what it learned",
