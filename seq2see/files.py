@@ -9,7 +9,9 @@ import json
 import math
 import os
 import re
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -185,6 +187,26 @@ def write_bytes(path: Path, *parts: bytes | memoryview) -> None:
 def unwritable(path: Path, error: OSError) -> UserError:
     """The error for a file or folder that cannot be written."""
     return UserError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name once it is whole; one that is there already must be empty."""
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(f"{path}: already exists; give the name of a new folder, or of an empty one")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        yield part
+        part.chmod(0o755)
+        part.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager

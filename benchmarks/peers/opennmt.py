@@ -147,25 +147,6 @@ class Decoder:
         return [best[0] for best in outputs]
 
 
-def convert(path: str, out: str) -> None:
-    """Write a Transformer's checkpoint, which this worker has made itself, for CTranslate2.
-
-    The converter knows the attention of OpenNMT-py by another of its names; the weights are the same.
-    """
-    from ctranslate2.converters import OpenNMTPyConverter
-
-    checkpoint = torch.load(path, weights_only=False)  # noqa: TID251
-    checkpoint["opt"].self_attn_type = "scaled-dot"
-    renamed = Path(f"{path}.scaled-dot")
-    torch.save(checkpoint, renamed)  # noqa: TID251
-    OpenNMTPyConverter(str(renamed), unsafe_deserialization=True).convert(out, force=True)
-    renamed.unlink()
-
-
 if __name__ == "__main__":
     torch.set_num_threads(config["threads"])
-    if config["mode"] == "convert":
-        convert(config["path"], config["run"])
-        answer(converted=config["run"])
-    else:
-        work(train, Decoder)
+    work(train, Decoder)

@@ -11,6 +11,8 @@ import argparse
 import json
 import os
 import platform
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,7 @@ class Comparison:
     def __init__(self, options: argparse.Namespace, versions: dict[str, dict[str, str]]):
         self.options = options
         self.peers = Path(options.peers).resolve()
-        self.work = self.peers / "work"
+        self.work = Path(options.work or self.peers / "work").resolve()
         self.data = prepare(data_folder(options.data), self.work / "data")
         self.measured: dict[str, Any] = {"conditions": {**conditions(options), "versions": versions}}
         self.rows: list[Row] = []
@@ -161,15 +163,17 @@ class Comparison:
         return [source for source, _ in pairs], [target for _, target in pairs]
 
     def weights(self, engine: Engine, model: str) -> Path:
-        """The weights an engine decodes with; CTranslate2 has those of OpenNMT-py."""
+        """The weights an engine decodes with; CTranslate2 has ours, exported."""
         if engine not in CTRANSLATE2:
             return self.trained(engine, model)
-        converted = self.work / "models" / f"ct2-{self.options.fit}"
-        if not converted.exists():
-            path = str(self.trained(OPENNMT, model))
-            with self.worker(OPENNMT, "convert", model, path=path, run=str(converted)):
-                pass
-        return converted
+        int8, own = "int8" in engine.name, self.trained(DECODER, model)
+        exported = own.with_name(f"{own.name}-{'int8' if int8 else 'float32'}")
+        if not exported.exists():
+            command = [sys.executable, "-m", "seq2see", "export", own, "--to", "ctranslate2", "--out", exported]
+            subprocess.run(
+                [*map(str, command), *["--int8"] * int8], check=True, env={**os.environ, "PYTHONPATH": PROJECT}
+            )
+        return exported
 
     # ------------------------------------------------------------ time to a BLEU
 
@@ -230,6 +234,7 @@ def conditions(options: argparse.Namespace) -> dict[str, Any]:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--peers", default=str(PROJECT / ".peers"), help="folder of the environments and results")
+    parser.add_argument("--work", help="folder of models and results (default: work, below --peers)")
     parser.add_argument("--data", help="folder of data sets (SEQ2SEE_DATA, or ../shared/data)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -241,7 +246,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="*", choices=["training", "decoding"], default=["training", "decoding"])
     parser.add_argument("--bleu", type=float, default=0.0, help="also the time to this BLEU on dev, such as 30 (long)")
     parser.add_argument("--bleu-updates", type=int, default=10_000, help="... given up after so many updates")
-    parser.add_argument("--out", help="file of all rounds (default: results.json in the folder of the peers' work)")
+    parser.add_argument("--out", help="file of all rounds (default: results.json in --work)")
     return parser.parse_args()
 
 

@@ -13,8 +13,8 @@ UNFAIR = """\
 Known unfairness: OpenNMT-py and Joey NMT feed the attentional vector (a dense layer over state and context) back inside
 the loop over time; seq2see feeds the context back and computes its readout for all steps at once. OpenNMT-py pads its
 vocabularies to a multiple of 8. Joey NMT does not sort rows by length, so that it computes more padding. CTranslate2
-runs a Transformer, with the weights of OpenNMT-py; seq2see's Transformer has weights of its own. Decoding by seq2see
-also returns the attention and the probability of every symbol."""
+decodes the weights of seq2see's Transformer, exported; OpenNMT-py's has weights of its own. Decoding by seq2see also
+returns the attention and the probability of every symbol."""
 
 
 @dataclass

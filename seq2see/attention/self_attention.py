@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import linear, scaled_dot_product_attention
 
 from seq2see.attention.normalisers import masked, softmax
 from seq2see.attention.records import Candidates
@@ -19,6 +19,9 @@ from seq2see.deferred_gradients import DeferredCache, Product, plain_product
 from seq2see.errors import UserError
 from seq2see.looks import Layout
 from seq2see.memory import repeat_rows
+
+Multiply = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""x, W, b -> x W' + b: torch's `linear`, or that of packed weights."""
 
 
 @dataclass
@@ -47,8 +50,8 @@ def heads_problems(size: int, heads: int, *, rotary: bool = False) -> Iterator[t
 class SelfAttention(nn.Module):
     """c_i = W_o [c_i^1; ..; c_i^H] + b_o, with c_i^n = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j in each head.
 
-    Keys and values are arguments of their own, so that a decoder can cache those of earlier steps. Without
-    `need_weights` torch's fused kernel computes the same and never stores the weights.
+    Queries, keys and values are arguments of their own, so that a decoder can cache those of earlier steps. Without
+    `need_weights` the weights are not kept.
     rotary: q_i and k_j are rotated by their positions, so that their product depends on the distance. Cached keys are
     not rotated; the queries are the last of the places.
     """
@@ -63,32 +66,44 @@ class SelfAttention(nn.Module):
         self.W_v = nn.Linear(size, size)
         self.W_o = nn.Linear(size, size)
 
-    def keys_and_values(
-        self, states: Float[Tensor, "rows places size"]
-    ) -> tuple[Float[Tensor, "rows heads places part"], Float[Tensor, "rows heads places part"]]:
-        return self._split(self.W_k(states)), self._split(self.W_v(states))
+    def project(
+        self, states: Float[Tensor, "rows places size"], multiply: Multiply = linear
+    ) -> tuple[
+        Float[Tensor, "rows heads places part"],
+        Float[Tensor, "rows heads places part"],
+        Float[Tensor, "rows heads places part"],
+    ]:
+        """Queries, keys and values: by one product, or where no gradient is wanted with the weights as they are, which
+        may be packed."""
+        layers = (self.W_q, self.W_k, self.W_v)
+        if torch.is_grad_enabled():
+            weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
+            queries, keys, values = linear(states, weight, bias).chunk(3, dim=-1)
+        else:
+            queries, keys, values = (multiply(states, one.weight, one.bias) for one in layers)
+        return self._split(queries), self._split(keys), self._split(values)
 
     def forward(
         self,
-        states: Float[Tensor, "rows queries size"],
+        queries: Float[Tensor, "rows heads queries part"],
         keys: Float[Tensor, "rows heads places part"],
         values: Float[Tensor, "rows heads places part"],
         *,
         mask: Bool[Tensor, "#rows #queries places"] | None = None,
         need_weights: bool = False,
+        multiply: Multiply = linear,
     ) -> tuple[Float[Tensor, "rows queries size"], HeadNumbers | None]:
-        """The contexts of the states, and if `need_weights` the numbers of each head.
+        """The contexts of the queries, and if `need_weights` the numbers of each head.
 
-        mask: the places that each state may see, None: all of them.
+        mask: the places that each query may see, None: all of them.
 
-        A state that may see no place gets b_o alone, and no weight learns from it.
+        A query that may see no place gets b_o alone, and no weight learns from it.
         """
-        queries = self._split(self.W_q(states))
         if self.rotary:
-            queries, keys = rotate(queries, keys.shape[2] - states.shape[1]), rotate(keys, 0)
+            queries, keys = rotate(queries, keys.shape[2] - queries.shape[2]), rotate(keys, 0)
         numbers = self._numbers(queries, keys, values, mask) if need_weights else None
-        contexts = _fused(queries, keys, values, mask) if numbers is None else numbers.context
-        return self.W_o(contexts.transpose(1, 2).flatten(2)), numbers
+        contexts = _contexts(queries, keys, values, mask) if numbers is None else numbers.context
+        return multiply(contexts.transpose(1, 2).flatten(2), self.W_o.weight, self.W_o.bias), numbers
 
     def _numbers(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> HeadNumbers:
         energies = queries @ keys.transpose(-1, -2) / keys.shape[-1] ** 0.5
@@ -105,13 +120,27 @@ class SelfAttention(nn.Module):
         return parts.transpose(1, 2)
 
 
-def _fused(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """torch's fused kernel. Rows that may see nothing are computed as if they saw all and then zeroed, to avoid NaN."""
+FEW = 128 * 128
+"""Pairs of queries and places up to which weights are kept for the way back instead of being computed again there:
+torch's fused kernel, which does the latter, takes many times as long for short texts, most of all in bfloat16."""
+
+
+def _contexts(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Weighted means of the values. Queries that may see nothing are computed as if they saw all and then zeroed, to
+    avoid NaN."""
     if mask is None:
-        return scaled_dot_product_attention(queries, keys, values)
+        return _means(queries, keys, values, None)
     any_place = mask.any(-1, keepdim=True)
-    contexts = scaled_dot_product_attention(queries, keys, values, attn_mask=(mask | ~any_place)[:, None])
-    return contexts * any_place[:, None]
+    return _means(queries, keys, values, (mask | ~any_place)[:, None]) * any_place[:, None]
+
+
+def _means(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | None) -> Tensor:
+    if not torch.is_grad_enabled() or queries.shape[2] * keys.shape[2] > FEW:
+        return scaled_dot_product_attention(queries, keys, values, attn_mask=visible)
+    energies = (queries / queries.shape[-1] ** 0.5) @ keys.transpose(-1, -2)
+    if visible is not None:
+        energies = energies.masked_fill(~visible, -torch.inf)
+    return softmax(energies).to(values.dtype) @ values
 
 
 def rotate(vectors: Float[Tensor, "rows heads places part"], first: int) -> Float[Tensor, "rows heads places part"]:

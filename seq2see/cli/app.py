@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from seq2see import __version__
 from seq2see.cli.parser import Arguments, Parser, program
 from seq2see.errors import Notice, UserError, nearest
+from seq2see.threads import configure
 
 DEBUG = "SEQ2SEE_DEBUG"
 DONE, FAILED, AT_FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -166,6 +167,7 @@ HELP_OPTIONS = ("--help", "-h")
 def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
     """Import a command's module and run it."""
     command, args = parse_command(module, name, arguments)
+    configure(getattr(args, "threads", None))
     with plugin_errors(import_plugins(getattr(args, "plugins", []))):
         command.run(args)
 
@@ -208,6 +210,7 @@ COMMANDS = {
     "encode": "encode inputs as vectors, or find nearest neighbours",
     "sample": "write a small data set to try a recipe on",
     "serve": "serve models with a web page and an HTTP API",
+    "export": "write a model for another engine, which runs it without torch",
     "figure": "draw length curves, maps of vectors, learning curves and more",
     "render": "render lines of text as images with fonts",
     "demo": "train a small model for two minutes and show what it learned",

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer, print_json, program, say
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_json,
+    add_training,
+    integer,
+    overrides_of,
+    print_json,
+    program,
+    say,
+)
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -49,7 +59,7 @@ def run(args: Arguments) -> None:
         vary=args.vary,
         dev=dev if args.dev is None else locate(args.dev)[0],
         columns=args.columns,
-        overrides=args.changes,
+        overrides=overrides_of(args),
         epochs=args.epochs,
         updates=args.updates,
         minutes=args.minutes,

@@ -97,6 +97,9 @@ class Parser(argparse.ArgumentParser):
         return parsed
 
 
+MOST_THREADS = 1024
+
+
 def integer(text: str) -> int:
     """An integer, for `type=`."""
     try:
@@ -111,6 +114,13 @@ def number(text: str) -> float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number, got '{text}'") from None
+
+
+def threads(text: str) -> int:
+    """A number of threads, for `type=`."""
+    if not 1 <= integer(text) <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"expected 1 to {MOST_THREADS:,} threads, got '{text}'")
+    return integer(text)
 
 
 def comma_separated(text: str) -> list[str]:
@@ -131,10 +141,11 @@ def column_names(text: str) -> list[str]:
 
 
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
-    """MODEL and --plugin."""
+    """MODEL, --plugin and --threads."""
     more = "; join several with + for an ensemble" if ensembles else ""
     parser.add_argument("model", metavar="MODEL", help=f"model folder written by train{more}")
     add_plugin(parser)
+    add_threads(parser)
 
 
 def add_input(parser: Parser) -> None:
@@ -187,7 +198,7 @@ def add_data(parser: Parser) -> None:
 
 
 def add_training(parser: Parser, *, each: str = "") -> None:
-    """--data, --dev, --columns, --set and the limits of a run; each: prefix of the help texts, for several runs."""
+    """--data, --dev, --columns, --set, --threads and limits of a run; each: prefix of help texts, for several runs."""
     parser.add_argument(
         "--data",
         metavar="TABLE",
@@ -199,6 +210,12 @@ def add_training(parser: Parser, *, each: str = "") -> None:
     parser.add_argument("--epochs", metavar="N", type=integer, help=f"{each}stop after N epochs")
     parser.add_argument("--updates", metavar="N", type=integer, help=f"{each}stop after N updates")
     parser.add_argument("--minutes", metavar="M", type=number, help=f"{each}stop after M minutes")
+    add_threads(parser)
+
+
+def overrides_of(args: Arguments) -> list[str]:
+    """--set of a command that trains; --threads is more than the recipe's own."""
+    return [*args.changes, *([] if args.threads is None else [f"training.threads={args.threads}"])]
 
 
 def add_columns(parser: Parser) -> None:
@@ -233,6 +250,16 @@ def add_plugin(parser: Parser) -> None:
         action="append",
         default=[],
         help="import a Python module that registers your own parts; may be repeated",
+    )
+
+
+def add_threads(parser: Parser) -> None:
+    """--threads, set by `app.run_command` before torch is imported."""
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=threads,
+        help="threads of the processor (default: OMP_NUM_THREADS, or as many as there are cores, at most 8)",
     )
 
 

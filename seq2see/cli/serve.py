@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
-from seq2see.cli.parser import Arguments, Parser, add_plugin, integer, number, say
+from seq2see.cli.parser import Arguments, Parser, add_plugin, add_threads, integer, number, say
 from seq2see.errors import UserError, imported
 from seq2see.studio.limits import Limits
 
@@ -47,6 +47,7 @@ def arguments(parser: Parser) -> None:
             default=limit.default / limit.factor if limit.unit else limit.default,
             help=f"{limit.about} (default: {limit.text})",
         )
+    add_threads(parser)
     parser.add_argument(
         "--files",
         metavar="DIR",

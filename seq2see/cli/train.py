@@ -10,7 +10,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Arguments, Parser, add_json, add_training, integer, print_json, program, say
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_json,
+    add_training,
+    integer,
+    overrides_of,
+    print_json,
+    program,
+    say,
+)
 from seq2see.cli.serve import NEEDED, PORT
 from seq2see.errors import UserError, imported
 
@@ -63,7 +73,7 @@ def run(args: Arguments) -> None:
             dev=beside if args.dev is None else locate(args.dev)[0],
             columns=args.columns,
             out=folder,
-            overrides=args.changes,
+            overrides=overrides_of(args),
             epochs=args.epochs,
             updates=args.updates,
             minutes=args.minutes,

@@ -135,9 +135,7 @@ class EncoderLayer(nn.Module):
     ) -> tuple[Float[Tensor, "batch places size"], Float[Tensor, "batch heads places places"] | None]:
         """The states after the layer, and the weights of self-attention if `need_weights`."""
         normal = self.norm_1(states)
-        contexts, numbers = self.inward(
-            normal, *self.inward.keys_and_values(normal), mask=mask[:, None], need_weights=need_weights
-        )
+        contexts, numbers = self.inward(*self.inward.project(normal), mask=mask[:, None], need_weights=need_weights)
         states = states + dropout(contexts, self.dropout, self.training)
         states = states + dropout(self.feed(self.norm_2(states)), self.dropout, self.training)
         return states, None if numbers is None else numbers.weights

@@ -1,1 +1,1 @@
-"""Export: trained models for engines that need no torch."""
+"""Trained models for other engines: each file writes one format, and refuses what that engine cannot compute."""

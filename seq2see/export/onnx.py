@@ -25,7 +25,7 @@ from seq2see.data.columns import OUTPUT
 from seq2see.data.vocabulary import SOS
 from seq2see.decoders.records import Ready, State
 from seq2see.errors import UserError, imported
-from seq2see.files import write_bytes
+from seq2see.files import new_folder, write_bytes
 from seq2see.looks import Layout
 from seq2see.memory import Copyable
 from seq2see.model import EncoderDecoder
@@ -46,36 +46,27 @@ Columns = Mapping[str, Any]
 
 
 def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
-    """Write a folder for seq2see-runtime; int8: weights as whole numbers of 8 bits, which makes the model smaller and
-    changes its scores a little. Returns notes."""
+    """Write a folder for seq2see-runtime; int8: weights as whole numbers of 8 bits. Returns notes for the user."""
     for module in ("onnx", "onnxscript", "onnxruntime"):
         imported(module, extra="onnx")
     check_exportable(bundle)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{out}: cannot be made: {error.strerror or error}") from None
-    with _quiet():
-        encoder, program, step, second = trace(bundle)
-        program.save(str(out / ENCODER))
-        if second is None:
-            (out / STEP).unlink(missing_ok=True)  # of an earlier export
-        else:
-            second.save(str(out / STEP))
-    difference = compare(bundle, encoder, step, out)
-    if difference > CLOSE:
-        raise UserError(f"{out}: the exported graphs differ from the model by {difference:.1e}; allowed: {CLOSE:g}")
-    notes = [f"the graphs give the model's numbers to {difference:.0e}"]
-    graphs = [out / ENCODER, *([out / STEP] if step is not None else [])]
-    if int8:
-        for graph in graphs:
-            _quantise(graph)
-        notes.append("int8: weights of matrix products have 8 bits; measure what it costs on your own rows")
-    write_bytes(
-        out / METADATA, (json.dumps(metadata(bundle, encoder, int8=int8), ensure_ascii=False, indent=1)).encode()
-    )
-    write_checksums(out, [*graphs, *bundle.fields.save(out), out / METADATA])
-    return notes
+    with new_folder(out) as folder:
+        with _quiet():
+            encoder, program, step, second = trace(bundle)
+            program.save(str(folder / ENCODER))
+            if second is not None:
+                second.save(str(folder / STEP))
+        difference = compare(bundle, encoder, step, folder)
+        if difference > CLOSE:
+            raise UserError(f"the exported graphs differ from the model by {difference:.1e}; allowed: {CLOSE:g}")
+        graphs = [folder / ENCODER, *([] if step is None else [folder / STEP])]
+        if int8:
+            for graph in graphs:
+                _quantise(graph)
+        known = json.dumps(metadata(bundle, encoder, int8=int8), ensure_ascii=False, indent=1)
+        write_bytes(folder / METADATA, known.encode())
+        write_checksums(folder, [*graphs, *bundle.fields.save(folder), folder / METADATA])
+    return [f"the graphs give the model's numbers to {difference:.0e}"] + ["int8: scores change a little"] * int8
 
 
 def check_exportable(bundle: Bundle) -> None:

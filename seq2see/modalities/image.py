@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +36,7 @@ from seq2see.modalities.files import FileDecoder, MediaField
 from seq2see.registry import Problem
 from seq2see.settings.base import Side
 from seq2see.settings.columns import ColumnSettings, OutputColumn
+from seq2see.threads import cores
 
 if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
@@ -243,7 +243,7 @@ class ImageField(MediaField):
         return replace(read, pixels=read.pixels[which], widths=read.widths[which])
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Pictures:
-        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+        with ThreadPoolExecutor(min(len(values), cores()) or 1) as pool:
             pictures = list(pool.map(self._load, values, randoms))
         widths = [picture.shape[-1] for picture in pictures]
         most = max(widths, default=1)
@@ -301,7 +301,7 @@ class ImageOutputField(MediaField, NumericOutput):
         return self.batch([self.value(store[int(row)]) for row in rows])
 
     def batch(self, values: Sequence[str]) -> Numbers:
-        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+        with ThreadPoolExecutor(min(len(values), cores()) or 1) as pool:
             pictures = list(pool.map(self.numbers, values))
         return Numbers(torch.from_numpy(np.stack(pictures).astype(np.float32)))
 

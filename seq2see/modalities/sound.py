@@ -6,7 +6,6 @@ On the way to a batch (`SoundField.pad` in training, `batch` otherwise) each fil
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from seq2see.modalities.base import FRAMES_PER_SYMBOL, Chosen, Example, FrameOcc
 from seq2see.modalities.files import MediaField
 from seq2see.modalities.image import pixels_preview
 from seq2see.settings.columns import ColumnSettings
+from seq2see.threads import cores
 
 # --- Log-mel energies: how loud each band of frequencies is in each short window of a sound
 
@@ -351,7 +351,7 @@ class SoundField(MediaField):
         return random_frames(rows, length, self.settings.mels, random)
 
     def _read(self, values: Sequence[str], randoms: Sequence[np.random.Generator | None]) -> Frames:
-        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+        with ThreadPoolExecutor(min(len(values), cores()) or 1) as pool:
             read = list(pool.map(self._load, values, randoms))
         mask = pad_sequence([torch.ones(len(one), dtype=torch.bool) for one in read], batch_first=True)
         return Frames(pad_sequence(read, batch_first=True), mask)

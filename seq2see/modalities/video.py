@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from seq2see.looks import Drawable
 from seq2see.modalities.base import Chosen, Example, Occlusion, inputs, random_mask
 from seq2see.modalities.files import MediaField
 from seq2see.settings.columns import ColumnSettings
+from seq2see.threads import cores
 
 # --- Clips read from their end to their beginning
 
@@ -233,7 +233,7 @@ class VideoField(MediaField):
         maps = self._maps(values)
         if maps is not None and not self.files_too:
             return Clips(None, torch.ones(maps.shape[:2], dtype=torch.bool), maps)
-        with ThreadPoolExecutor(min(len(values), os.cpu_count() or 1) or 1) as pool:
+        with ThreadPoolExecutor(min(len(values), cores()) or 1) as pool:
             clips = list(pool.map(self._load, values, randoms))
         lengths = torch.tensor([len(clip.times) for clip in clips])
         mask = torch.arange(int(lengths.max())) < lengths[:, None]

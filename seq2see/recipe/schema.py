@@ -115,7 +115,9 @@ class TrainingSettings(Settings):
         "float32",
         description="of the large products while training; auto: bfloat16 where the processor is faster with it",
     )
-    threads: Annotated[int, Field(ge=0, le=1024)] = Field(0, description="of the processor; 0: as many as torch thinks")
+    threads: Annotated[int, Field(ge=0, le=1024)] = Field(
+        0, description="of the processor; 0: OMP_NUM_THREADS, or as many as there are cores, at most 8"
+    )
 
 
 class SearchSettings(Settings):

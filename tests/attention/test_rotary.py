@@ -34,9 +34,9 @@ def test_attention_is_that_of_turned_queries_and_keys() -> None:
     look = SelfAttention(SIZE, heads=HEADS, rotary=True).eval()
     states = torch.randn(2, PLACES, SIZE)
     with torch.no_grad():
-        keys, values = look.keys_and_values(states)
-        plain, _ = look(states[:, 2:], keys, values)
-        told, numbers = look(states[:, 2:], keys, values, need_weights=True)
+        queries, keys, values = look.project(states)
+        plain, _ = look(queries[:, :, 2:], keys, values)
+        told, numbers = look(queries[:, :, 2:], keys, values, need_weights=True)
     torch.testing.assert_close(plain, told, atol=1e-5, rtol=0)
     asked = (states @ look.W_q.weight.T + look.W_q.bias).detach().double().numpy()
     for row in range(2):
@@ -51,13 +51,14 @@ def test_attention_is_that_of_turned_queries_and_keys() -> None:
 def test_order_is_felt_and_where_counting_begins_is_not() -> None:
     torch.manual_seed(1)
     look, states = SelfAttention(SIZE, heads=HEADS, rotary=True), torch.randn(1, PLACES, SIZE)
-    keys, values = look.keys_and_values(states)
-    first, _ = look(states[:, -1:], keys, values)
-    turned, _ = look(states[:, -1:], keys.flip(2), values.flip(2))
+    queries, keys, values = look.project(states)
+    last = queries[:, :, -1:]
+    first, _ = look(last, keys, values)
+    turned, _ = look(last, keys.flip(2), values.flip(2))
     assert not torch.allclose(first, turned, atol=1e-4)
     padding = torch.randn(1, HEADS, 400, 6)
     mask = torch.arange(400 + PLACES)[None, None] >= 400
-    late, _ = look(states[:, -1:], torch.cat([padding, keys], 2), torch.cat([padding, values], 2), mask=mask)
+    late, _ = look(last, torch.cat([padding, keys], 2), torch.cat([padding, values], 2), mask=mask)
     torch.testing.assert_close(first, late, atol=1e-4, rtol=0)
 
 

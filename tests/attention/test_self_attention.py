@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from seq2see.attention import SelfAttention
+from seq2see.attention import SelfAttention, self_attention
 from seq2see.errors import UserError
+from seq2see.packed_weights import PackedWeights
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=torch.bool)
 
@@ -25,7 +26,7 @@ def test_it_is_torchs_multi_head_attention() -> None:
         theirs.out_proj.weight.copy_(made.W_o.weight)
         theirs.out_proj.bias.copy_(made.W_o.bias)
     states = torch.randn(2, 5, 8)
-    found, numbers = made(states, *made.keys_and_values(states), mask=MASK[:2, None], need_weights=True)
+    found, numbers = made(*made.project(states), mask=MASK[:2, None], need_weights=True)
     wanted, their_weights = theirs(states, states, states, key_padding_mask=~MASK[:2], average_attn_weights=False)
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
     torch.testing.assert_close(numbers.weights, their_weights, atol=1e-5, rtol=0)
@@ -38,7 +39,7 @@ def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
     mask = {"everything": None, "places": MASK[:, None], "earlier": torch.ones(1, 5, 5, dtype=torch.bool).tril()}[shape]
     seen = []
     for need_weights in (False, True):
-        found, weights = made(states, *made.keys_and_values(states), mask=mask, need_weights=need_weights)
+        found, weights = made(*made.project(states), mask=mask, need_weights=need_weights)
         assert (weights is None) != need_weights
         (gradient,) = torch.autograd.grad(found.square().sum(), states)
         seen.append((found, gradient))
@@ -50,7 +51,7 @@ def test_what_is_found_does_not_depend_on_being_watched(shape: str) -> None:
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_where_nothing_is_real_nothing_is_found(need_weights: bool) -> None:
     made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
-    found, numbers = made(states, *made.keys_and_values(states), mask=MASK[:, None], need_weights=need_weights)
+    found, numbers = made(*made.project(states), mask=MASK[:, None], need_weights=need_weights)
     torch.testing.assert_close(found[2], made.W_o.bias.expand(5, 8))
     if numbers is not None:
         weights = numbers.weights
@@ -60,10 +61,30 @@ def test_where_nothing_is_real_nothing_is_found(need_weights: bool) -> None:
     found.sum().backward()
     assert states.grad is not None
     assert (states.grad[2] == 0).all()
-    nothing = made(
-        states[:, :0], *made.keys_and_values(states[:, :0]), mask=MASK[:, None, :0], need_weights=need_weights
-    )[0]
+    nothing = made(*made.project(states[:, :0]), mask=MASK[:, None, :0], need_weights=need_weights)[0]
     assert nothing.shape == (3, 0, 8)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_product_and_single_ones_are_the_same(packed: bool) -> None:
+    torch.manual_seed(1)
+    made, states = SelfAttention(64, heads=4), torch.randn(2, 5, 64)
+    with torch.no_grad():
+        single = made.project(states, PackedWeights().linear) if packed else made.project(states)
+    for one, other in zip(made.project(states), single, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+
+
+def test_short_and_long_texts_are_looked_at_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With weights that are kept for the way back, and by the kernel that computes them again."""
+    made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
+    found = []
+    for few in (self_attention.FEW, 0):
+        monkeypatch.setattr(self_attention, "FEW", few)
+        contexts, _ = made(*made.project(states), mask=MASK[:, None])
+        found.append((contexts, *torch.autograd.grad(contexts.square().sum(), [states, made.W_q.weight])))
+    for short, long in zip(*found, strict=True):
+        torch.testing.assert_close(short, long, atol=1e-5, rtol=1e-4)
 
 
 def test_heads_share_the_size() -> None:

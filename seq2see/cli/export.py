@@ -1,0 +1,47 @@
+"""`seq2see export`: Write a trained model for another engine, which runs it without torch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from seq2see.cli.inputs import load_single_model
+from seq2see.cli.parser import Arguments, Parser, add_model, say
+from seq2see.errors import UserError
+
+EXAMPLES = (
+    "seq2see export runs/names --to onnx --out exported",
+    "seq2see export runs/translation-transformer --to ctranslate2 --out exported",
+    "seq2see export runs/translation-transformer --to ctranslate2 --int8 --out exported-int8",
+)
+
+ENGINES = {"onnx": "seq2see.export.onnx", "ctranslate2": "seq2see.export.ctranslate2"}
+"""The module of each engine, whose `export(bundle, out, *, int8)` writes a folder and returns notes for the user."""
+
+
+def arguments(parser: Parser) -> None:
+    add_model(parser, ensembles=False)
+    parser.add_argument(
+        "--to",
+        metavar="ENGINE",
+        required=True,
+        choices=ENGINES,
+        help="onnx: graphs for seq2see-runtime (numpy and onnxruntime); ctranslate2: Transformers that read one text and "
+        "write another, for CTranslate2",
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="new folder for the exported model")
+    parser.add_argument(
+        "--int8",
+        action="store_true",
+        help="weights as 8-bit integers: a quarter of the size, and faster; scores change a little",
+    )
+
+
+def run(args: Arguments) -> None:
+    if not args.out:
+        raise UserError("--out is empty; give a folder")
+    out = Path(args.out)
+    model = load_single_model(args.model, "export")
+    for note in import_module(ENGINES[args.to]).export(model.bundle, out, int8=args.int8):
+        say(note)
+    print(out)
