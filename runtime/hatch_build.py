@@ -18,8 +18,13 @@ SHARED = (
     "files.py",
     "looks.py",
     "registry.py",
+    "data/image_files.py",
+    "data/log_mel.py",
+    "data/media_files.py",
     "data/sentences.py",
+    "data/sound_files.py",
     "data/tokens.py",
+    "data/video_files.py",
     "data/vocabulary.py",
     "search/answers.py",
     "search/beam.py",
@@ -33,6 +38,7 @@ SHARED = (
     "search/stepper.py",
     "search/top.py",
     "seeing/*",
+    "settings/*",
 )
 """Files of seq2see, none of which needs torch."""
 OWN = "seq2see_runtime"

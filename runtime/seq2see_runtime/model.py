@@ -24,7 +24,10 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
 from seq2see.search.options import SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see_runtime import media
 from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
+
+ALL_READERS = {**READERS, **media.READERS}
 
 FORMAT = 1
 ENCODER, STEP, METADATA, CHECKSUMS = "encoder.onnx", "step.onnx", "runtime.json", "checksums.json"
@@ -61,7 +64,7 @@ class Model:
         self.inputs = list(known["inputs"])
         columns = {**known["inputs"], "output": known["output"]}
         self.columns = {name: str(column.get("column") or name) for name, column in columns.items()}
-        self.readers = {name: of_kind(READERS, folder, name, column) for name, column in known["inputs"].items()}
+        self.readers = {name: of_kind(ALL_READERS, folder, name, column) for name, column in known["inputs"].items()}
         self.writer = of_kind(WRITERS, folder, "output", known["output"])
         self.encoder = _session(folder / ENCODER, threads)
         self.step = None if known["one_step"] else _session(folder / STEP, threads)

@@ -26,8 +26,8 @@ def arguments(parser: Parser) -> None:
         metavar="ENGINE",
         required=True,
         choices=ENGINES,
-        help="onnx: graphs for seq2see-runtime (numpy and onnxruntime); ctranslate2: Transformers that read one text and "
-        "write another, for CTranslate2",
+        help="onnx: graphs for seq2see-runtime, which needs numpy and onnxruntime alone; ctranslate2: for CTranslate2, "
+        "Transformers from text to text",
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="new folder for the exported model")
     parser.add_argument(

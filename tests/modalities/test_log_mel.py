@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
+from seq2see.data.log_mel import filterbank, frames_in, log_mels, normalised
 from seq2see.data.sound_files import SoundInput
-from seq2see.modalities.sound import filterbank, frames_in, log_mels, normalised
 
 PLAIN = SoundInput(rate=8000, mels=23, window=25, hop=10, normalise="none")
 
@@ -39,22 +38,22 @@ def transcribed(samples: np.ndarray, mels: int, rate: int, width: int, hop: int,
 def test_log_mels_are_their_formula() -> None:
     samples = np.random.default_rng(1).normal(0, 0.1, 530)
     expected = transcribed(samples, mels=23, rate=8000, width=200, hop=80, size=256)
-    found = log_mels(torch.from_numpy(samples).float(), PLAIN)
+    found = log_mels(samples, PLAIN)
     assert found.shape == expected.shape == (6, 23)
-    assert np.abs(found.numpy() - expected).max() < 1e-3
+    assert np.abs(found - expected).max() < 1e-3
 
 
 @pytest.mark.parametrize(("mels", "rate"), [(80, 8000), (256, 16_000), (256, 1000), (1, 8000)])
 def test_every_band_hears_something(mels: int, rate: int) -> None:
-    noise = torch.randn(rate)
+    noise = np.random.default_rng(1).standard_normal(rate)
     found = log_mels(noise, SoundInput(rate=rate, mels=mels, normalise="none"))
     assert found.shape[1] == mels
-    assert found.amin() > found.amax() - 16  # nothing at the floor, 18.4 below
+    assert found.min() > found.max() - 16  # nothing at the floor, 18.4 below
 
 
 def test_triangles_reach_one_and_overlap_by_half() -> None:
     filters = filterbank(20, 4096, 16_000)
-    assert filters.amax(0).min() > 0.95
+    assert filters.max(0).min() > 0.95
     middle = filters.argmax(0)
     between = filters[middle[0] : middle[-1]].sum(1)
     assert between.min() == pytest.approx(1, abs=1e-4)
@@ -62,45 +61,48 @@ def test_triangles_reach_one_and_overlap_by_half() -> None:
 
 
 def test_a_tone_is_loudest_in_its_band() -> None:
-    time = torch.arange(8000) / 8000
+    time = np.arange(8000) / 8000
     filters = filterbank(23, 256, 8000)
     for frequency in (312.5, 1000, 2500):
-        found = log_mels(torch.sin(2 * torch.pi * frequency * time), PLAIN).mean(0).argmax()
+        found = log_mels(np.sin(2 * np.pi * frequency * time), PLAIN).mean(0).argmax()
         assert found == filters[round(frequency * 256 / 8000)].argmax()
 
 
 def test_normalising_is_per_file() -> None:
-    frames = torch.randn(50, 23) * torch.arange(1, 24) + 7
+    frames = np.random.default_rng(1).standard_normal((50, 23)) * np.arange(1, 24) + 7
     bands, whole = normalised(frames, "bands"), normalised(frames, "whole")
-    assert bands.mean(0).abs().max() < 1e-5
-    assert (bands.square().mean(0) - 1).abs().max() < 1e-4
-    assert whole.mean().abs() < 1e-5
-    assert whole.square().mean() == pytest.approx(1, abs=1e-4)
+    assert np.abs(bands.mean(0)).max() < 1e-5
+    assert np.abs(np.square(bands).mean(0) - 1).max() < 1e-4
+    assert abs(whole.mean()) < 1e-5
+    assert np.square(whole).mean() == pytest.approx(1, abs=1e-4)
     assert whole[:, 20].std() > 5 * whole[:, 0].std()
     assert normalised(frames, "none") is frames
 
 
 def test_loudness_does_not_matter_once_normalised() -> None:
-    samples, settings = torch.randn(4000) * 0.1, PLAIN.model_copy(update={"normalise": "whole"})
-    torch.testing.assert_close(log_mels(samples, settings), log_mels(samples * 0.2, settings), atol=1e-4, rtol=0)
+    samples, settings = (
+        np.random.default_rng(1).standard_normal(4000) * 0.1,
+        PLAIN.model_copy(update={"normalise": "whole"}),
+    )
+    np.testing.assert_allclose(log_mels(samples, settings), log_mels(samples * 0.2, settings), atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("samples", [torch.zeros(3000), torch.zeros(1), torch.ones(1)])
-def test_silence_and_a_single_sample_are_finite(samples: torch.Tensor) -> None:
+@pytest.mark.parametrize("samples", [np.zeros(3000), np.zeros(1), np.ones(1)])
+def test_silence_and_a_single_sample_are_finite(samples: np.ndarray) -> None:
     for how in ("bands", "whole", "none"):
         found = log_mels(samples, PLAIN.model_copy(update={"normalise": how}))
         assert len(found) == frames_in(len(samples), PLAIN)
-        assert torch.isfinite(found).all()
+        assert np.isfinite(found).all()
 
 
 def test_what_is_far_below_the_loudest_is_silence() -> None:
-    tone = torch.sin(torch.arange(16_000) * 2 * torch.pi * 1000 / 16_000)
-    noise = 1e-3 * torch.randn(16_000, generator=torch.Generator().manual_seed(1))
+    tone = np.sin(np.arange(16_000) * 2 * np.pi * 1000 / 16_000)
+    noise = 1e-3 * np.random.default_rng(1).standard_normal(16_000)
 
-    def sound_features(samples: torch.Tensor, decibels: float) -> torch.Tensor:
+    def sound_features(samples: np.ndarray, decibels: float) -> np.ndarray:
         return log_mels(samples, SoundInput(normalise="none", range=decibels))
 
     noisy, clean = sound_features(tone + noise, 30), sound_features(tone, 30)
-    torch.testing.assert_close(noisy, clean, atol=0.02, rtol=0)
+    np.testing.assert_allclose(noisy, clean, atol=0.02, rtol=0)
     assert float(noisy.max() - noisy.min()) == pytest.approx(3 * math.log(10), abs=1e-4)
-    assert float((sound_features(tone + noise, 80) - sound_features(tone, 80)).abs().max()) > 1
+    assert np.abs(sound_features(tone + noise, 80) - sound_features(tone, 80)).max() > 1
