@@ -16,8 +16,6 @@ from seq2see_runtime.readers import Column
 class FileReader:
     """Reads files of one kind: `settings` has how they are decoded."""
 
-    file = True
-
     def __init__(self, module: str, name: str, extra: str, settings: Mapping[str, Any]):
         imported("pydantic", extra=extra)
         kind = getattr(imported(module, extra=extra), name)
@@ -85,9 +83,8 @@ class VideoReader(FileReader):
     def read(self, values: Sequence[str]) -> Column:
         clips = [self.decoded(value) for value in values]
         pixels, mask = stacked([pixels for pixels, _ in clips])
-        return Column(
-            {"pixels": pixels, "mask": mask}, {"": [[f"{time:.2f} s" for time in times] for _, times in clips]}
-        )
+        names = [[f"{second:.2f} s" for second in times] for _, times in clips]
+        return Column({"pixels": pixels, "mask": mask}, {"": names})
 
 
 def stacked(rows: Sequence[ndarray]) -> tuple[ndarray, ndarray]:

@@ -163,6 +163,11 @@ class Model:
                 raise UserError(f"input '{name}': a text expected, got {type(text).__name__}")
         return found
 
+    @property
+    def files(self) -> list[str]:
+        """The inputs that are paths of files."""
+        return [name for name, reader in self.readers.items() if isinstance(reader, media.FileReader)]
+
     def read(self, rows: Sequence[Row]) -> dict[str, Column]:
         """The columns of a batch, with what can be copied from one of them."""
         columns = {name: reader.read([row[name] for row in rows]) for name, reader in self.readers.items()}
@@ -284,7 +289,7 @@ class GraphStepper:
         own = own if layer else name
         mask, parent = self._known[f"looks/{name}/mask"], self._known.get(f"looks/{name}/parent")
         made = _layout(self._model.known["layouts"][name])
-        tokens = _place_names(own, columns, mask)
+        tokens = _region_names(own, columns, made) if made.kind == "frames-grid" else _place_names(own, columns, mask)
         return JointPlaces(mask, np.ones(len(mask), dtype=bool), made, tokens, lower=bool(layer), parent=parent)
 
     def _encoder_looks(
@@ -379,6 +384,14 @@ class GraphStepper:
 
 def _layout(known: Mapping[str, Any]) -> Layout:
     return Layout(known["kind"], tuple(known["shape"]), bool(known["leftward"]))
+
+
+def _region_names(name: str, columns: Mapping[str, Column], layout: Layout) -> list[list[str]]:
+    """The names of the regions of frames: frame, row and column, from 1."""
+    _, rows, across = layout.shape
+    cells = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, across + 1)]
+    frames = columns[name.partition(".")[0]].names[""]
+    return [[f"{frame} {cell}" for frame in row for cell in cells] for row in frames]
 
 
 def _place_names(name: str, columns: Mapping[str, Column], mask: ndarray) -> list[list[str]] | None:

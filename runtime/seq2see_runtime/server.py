@@ -10,6 +10,7 @@ Requests and answers have the form of seq2see's own server. What a client does w
 
 from __future__ import annotations
 
+import base64
 import hmac
 import json
 import signal
@@ -17,14 +18,16 @@ import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import parse_json, shortened
 from seq2see_runtime.model import Model
 
-MOST_BYTES = 1 << 20
-"""Of a request's body."""
+MOST_BYTES = 16 << 20
+"""Of a request's body, which may hold files."""
 MOST_INPUTS = 64
 MOST_CHARACTERS = 20_000
 """Of the values of one input."""
@@ -87,9 +90,12 @@ class Service:
             raise RequestError(422, "inputs: a list of inputs expected, in place of input")
         if len(values) > MOST_INPUTS:
             raise RequestError(413, f"inputs: {len(values):,}; allowed: at most {MOST_INPUTS}")
-        rows = [self._row(value) for value in values]
-        with self._turn:
-            predictions = self.model.predict_rows(rows, **options)
+        with TemporaryDirectory(prefix="seq2see-runtime-") as folder:
+            rows = [self._row(value, Path(folder) / str(number)) for number, value in enumerate(values)]
+            with self._turn:
+                predictions = self.model.predict_rows(rows, **options)
+            for prediction, value in zip(predictions, values, strict=True):
+                prediction.input = self._named(value)
         return {"predictions": [each.to_dict(looks=looks, runners_up=True) for each in predictions]}
 
     def score(self, body: Any) -> dict[str, Any]:
@@ -105,19 +111,50 @@ class Service:
                 raise RequestError(
                     422, f"rows[{number}].output: a text of at most {MOST_CHARACTERS:,} characters expected"
                 )
-            pairs.append((self._row(pair.get("input")), output))
-        with self._turn:
-            return {"rows": [scored.to_dict() for scored in self.model.score(pairs)]}
+            pairs.append((pair.get("input"), output))
+        with TemporaryDirectory(prefix="seq2see-runtime-") as folder:
+            read = [(self._row(value, Path(folder) / str(i)), output) for i, (value, output) in enumerate(pairs)]
+            with self._turn:
+                scored = self.model.score(read)
+        for each, (value, _) in zip(scored, pairs, strict=True):
+            each.input = self._named(value)
+        return {"rows": [each.to_dict() for each in scored]}
 
     def describe(self, body: Any) -> dict[str, Any]:
         known = self.model.known
         return {key: known[key] for key in ("inputs", "output", "answer", "search", "version", "int8") if key in known}
 
-    def _row(self, value: Any) -> dict[str, str]:
+    def _row(self, value: Any, path: Path) -> dict[str, str]:
+        """The values of an input; files, which come as data: URLs and never as paths, are written beside `path`."""
         row = self.model.row(value)
+        for number, name in enumerate(self.model.files):
+            row[name] = _write_file(row[name], path.with_name(f"{path.name}-{number}"), name)
         if (size := sum(map(len, row.values()))) > MOST_CHARACTERS:
             raise RequestError(413, f"input: {size:,} characters; allowed: at most {MOST_CHARACTERS:,}")
         return row
+
+    def _named(self, value: Any) -> Any:
+        """An input as answers name it: of a file its type."""
+        files = self.model.files
+        if isinstance(value, dict):
+            return {name: _media_type(text) if name in files else text for name, text in value.items()}
+        return _media_type(value) if files else value
+
+
+def _media_type(url: str) -> str:
+    return url.partition(",")[0].removeprefix("data:").partition(";")[0]
+
+
+def _write_file(url: str, path: Path, name: str) -> str:
+    """A data: URL as a file."""
+    head, comma, content = url.partition(",")
+    if not head.startswith("data:") or not head.endswith(";base64") or not comma:
+        raise RequestError(422, f"input '{name}': a file as a URL expected, data:TYPE;base64,...")
+    try:
+        path.write_bytes(base64.b64decode(content, validate=True))
+    except ValueError:
+        raise RequestError(422, f"input '{name}': what follows base64, is no base64") from None
+    return str(path)
 
 
 def _checked(body: Any, allowed: set[str]) -> dict[str, Any]:
