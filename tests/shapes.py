@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import jaxtyping
+import torch
 from beartype import beartype
 
 FIRST, EVERY = 5, 100
@@ -72,5 +73,8 @@ def _sometimes(plain: FunctionType, full: Function) -> Function:
 
 
 def _due(code: CodeType) -> bool:
+    """Whether this call is checked; never while a model is traced for export, where sizes are symbols."""
+    if torch.compiler.is_exporting():
+        return False
     _calls[code] += 1
     return _calls[code] <= FIRST or _calls[code] % EVERY == 0

@@ -32,6 +32,7 @@ MOST_INPUTS = 64
 MOST_CHARACTERS = 20_000
 """Of the values of one input."""
 MOST_STEPS = 2_000
+"""Of an output, and characters of one that is given."""
 MOST_CONNECTIONS = 64
 SECONDS = 30
 """That a client may take to send its request."""
@@ -107,10 +108,8 @@ class Service:
         for number, row in enumerate(rows):
             pair = _checked(row, {"input", "output"})
             output = pair.get("output")
-            if not isinstance(output, str) or len(output) > MOST_CHARACTERS:
-                raise RequestError(
-                    422, f"rows[{number}].output: a text of at most {MOST_CHARACTERS:,} characters expected"
-                )
+            if not isinstance(output, str) or len(output) > MOST_STEPS:
+                raise RequestError(422, f"rows[{number}].output: a text of at most {MOST_STEPS:,} characters expected")
             pairs.append((pair.get("input"), output))
         with TemporaryDirectory(prefix="seq2see-runtime-") as folder:
             read = [(self._row(value, Path(folder) / str(i)), output) for i, (value, output) in enumerate(pairs)]
@@ -178,8 +177,8 @@ def _check_value(key: str, value: Any) -> None:
         raise RequestError(
             422, f"{key}: {' or '.join(kind.__name__ for kind in kinds)} expected, got {shortened(value)}"
         )
-    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-        raise RequestError(413, f"{key}: {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}")
+    if isinstance(value, str) and len(value) > MOST_STEPS:
+        raise RequestError(413, f"{key}: {len(value):,} characters; allowed: at most {MOST_STEPS:,}")
     if not isinstance(value, str) and not -(2**63) < value < 2**63:
         raise RequestError(422, f"{key}: {shortened(value)} is too large")
     if key in MOST and value > MOST[key]:

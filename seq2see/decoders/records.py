@@ -138,8 +138,8 @@ class State:
     """What a decoder carries from step to step. Row r belongs to row r // width of the memory, which is never repeated.
 
     cells: per layer the state of its cell (rows, size); caches: per layer the keys and values of earlier steps, rows
-    first; context: (rows, size), the last one, for input feeding; past: {input name: (rows, places)}, the sum of
-    earlier looks, for scores that remember them.
+    first; position: symbols read so far (a tensor while a step is traced for export); context: (rows, size), the last
+    one, for input feeding; past: {input name: (rows, places)}, the sum of earlier looks, for scores that remember them.
     """
 
     rows: int

@@ -221,7 +221,8 @@ class StepGraph(nn.Module):
         network = self.encoder.network
         ready = Ready.from_tensors(known, self.encoder.layouts, rows=batch)
         rows = {name.removeprefix("state/"): part.flatten(0, 1) for name, part in known.items() if _carried(name)}
-        state = State.from_tensors(rows, width=width, position=position)  # type: ignore[arg-type]
+        number: Any = position if torch.compiler.is_exporting() else int(position)
+        state = State.from_tensors(rows, width=width, position=number)
         step = network.step(ready, state, token.flatten())
         after = {f"state/{name}": part.unflatten(0, (batch, width)) for name, part in step.state.tensors().items()}
         outputs = {"log_probs": network.log_probs(step, ready), **after, **_weights(step)}

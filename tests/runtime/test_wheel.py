@@ -1,0 +1,58 @@
+"""The distribution: a wheel that needs neither torch nor seq2see."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.conftest import inputs_of, original
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+ABSENT = ("torch", "seq2see", "jaxtyping", "pydantic", "matplotlib", "PIL", "tokenizers", "yaml")
+SCRIPT = """
+import json, sys
+import seq2see_runtime
+prediction = seq2see_runtime.load(sys.argv[1], threads=1).predict(sys.argv[2])
+print(json.dumps([prediction.text, sorted(set(sys.modules) & set(json.loads(sys.argv[3])))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The modules of a wheel that was built anew."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed (extra `dev`)")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
+    subprocess.run(command, cwd=RUNTIME, check=True, capture_output=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(folder / "modules")
+    return folder / "modules"
+
+
+def test_it_answers_without_torch(unpacked: Path, exported: Callable[[str], Path]) -> None:
+    value = inputs_of("transliteration")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(exported("transliteration")), value, json.dumps(ABSENT)],
+        env={"PYTHONPATH": str(unpacked)},
+        cwd=unpacked,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    text, loaded = json.loads(done.stdout)
+    assert text == original("transliteration").predict(value).text
+    assert loaded == []
+
+
+def test_every_module_is_its_own(unpacked: Path) -> None:
+    for path in unpacked.rglob("*.py"):
+        imports = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        strangers = ("import torch", "from torch", "from jaxtyping", "from seq2see.", "import seq2see.")
+        assert not [line for line in imports if line.startswith(strangers)], path
