@@ -158,10 +158,17 @@ class Model:
         else:
             wanted = f"{{name: value}} of {', '.join(self.inputs)}" if self.inputs else "no input"
             raise UserError(f"this model reads {wanted}, got {value!r}")
-        for name, text in found.items():
-            if not isinstance(text, str):
-                raise UserError(f"input '{name}': a text expected, got {type(text).__name__}")
-        return found
+        return {name: self._text(name, value) for name, value in found.items()}
+
+    def _text(self, name: str, value: Any) -> str:
+        """A value as a table has it; sentences and elements may come as a list of texts."""
+        if isinstance(value, str):
+            return value
+        joined = getattr(self.readers[name], "joined", None)
+        if joined is not None and isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return str(joined(value))
+        wanted = "a text" if joined is None else "a text, or a list of texts,"
+        raise UserError(f"input '{name}': {wanted} expected, got {type(value).__name__}")
 
     @property
     def files(self) -> list[str]:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy import ndarray
 
-from seq2see.data.sentences import shortened, split_texts
+from seq2see.data.sentences import join_texts, shortened, split_texts
 from seq2see.data.tokens import LearnedSplitter, Separated, Splitter, make_splitter, normalise
 from seq2see.data.vocabulary import EOS, Vocabulary
 from seq2see.errors import UserError
@@ -70,8 +70,20 @@ class TextReader:
         return Column({"ids": ids, "mask": mask}, {"": symbols}, symbols)
 
 
+class SetReader(TextReader):
+    """A set as a row of symbols; its elements may come as a list."""
+
+    def joined(self, items: Sequence[str]) -> str:
+        if self.settings.get("separator") is not None:
+            return self.splitter.join(items)
+        return ("" if self.settings["tokens"] == "character" else " ").join(items)
+
+
 class TextsReader(TextReader):
-    """Text as sentences of symbols."""
+    """Text as sentences of symbols; these may come as a list."""
+
+    def joined(self, items: Sequence[str]) -> str:
+        return join_texts(items, by=self.settings["sentences"])
 
     def sentences(self, value: str) -> list[list[str]]:
         """What is read of a value: symbols by sentence."""
@@ -136,7 +148,7 @@ def file_of(folder: Path, what: str, name: str, suffix: str) -> Path:
 
 READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Any]] = {
     "text": TextReader.load,
-    "set": TextReader.load,
+    "set": SetReader.load,
     "texts": TextsReader.load,
 }
 WRITERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Any]] = {"text": TextReader.load, "label": LabelWriter.load}
