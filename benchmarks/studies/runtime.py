@@ -1,4 +1,6 @@
-"""seq2see-runtime beside the model it was exported from: speed, first answer, memory, size. python benchmarks/studies/runtime.py MODEL --data LINES
+"""seq2see-runtime beside the model it was exported from: speed, first answer, memory, size.
+
+    python benchmarks/studies/runtime.py MODEL --data LINES
 
 In one run: the model exported in single precision and in 8 bits decodes the same rows in turns with torch; then the
 runtime is installed alone into a new environment, where a first answer is timed from a cold start.

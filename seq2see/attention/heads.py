@@ -8,17 +8,15 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from seq2see.attention.attention import Attention
 from seq2see.attention.records import Look, LookEquations, Prepared, mean_over_heads
 from seq2see.attention.scopes import Positions
 from seq2see.attention.scores import compute_keys
-from seq2see.attention.self_attention import Multiply, heads_problems
+from seq2see.attention.self_attention import heads_problems
 from seq2see.attention.two_level import TwoLevelAttention, group_by_parent
 from seq2see.errors import UserError
 from seq2see.memory import Places, View, repeat_rows
-from seq2see.packed_weights import PackedWeights
 from seq2see.symbols import Symbols, default_symbols, prefixed, symbols_of
 
 
@@ -67,10 +65,9 @@ class MultiHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Look:
         """As in `Attention`; forced: weights of every head."""
-        batch, product = query.shape[0], prepared.product
-        multiply: Multiply = product.linear if isinstance(product, PackedWeights) else linear
+        batch = query.shape[0]
         look: Look = self.inner(
-            self._split(multiply(query, self.W_q.weight, self.W_q.bias)).flatten(0, 1),
+            self._split(self.W_q(query)).flatten(0, 1),
             prepared.folded,
             **self._more_queries(query),
             positions=positions,
@@ -81,8 +78,7 @@ class MultiHead(nn.Module):
         past = None if look.past is None else self._joined(look.past.unflatten(0, (batch, self.heads)))
         by_head: Look = look.map(lambda part: part.unflatten(0, (batch, self.heads)).transpose(1, 2))
         by_head.head_contexts = by_head.context
-        joined = multiply(by_head.context.flatten(2), self.W_o.weight, self.W_o.bias)
-        by_head.context = joined * (prepared.extent[:, None, :1] > 0)
+        by_head.context = self.W_o(by_head.context.flatten(2)) * (prepared.extent[:, None, :1] > 0)
         by_head.past = past
         by_head.heads = self.heads
         return by_head

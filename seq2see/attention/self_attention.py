@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -19,9 +19,6 @@ from seq2see.deferred_gradients import DeferredCache, Product, plain_product
 from seq2see.errors import UserError
 from seq2see.looks import Layout
 from seq2see.memory import repeat_rows
-
-Multiply = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-"""x, W, b -> x W' + b: torch's `linear`, or that of packed weights."""
 
 
 @dataclass
@@ -67,20 +64,20 @@ class SelfAttention(nn.Module):
         self.W_o = nn.Linear(size, size)
 
     def project(
-        self, states: Float[Tensor, "rows places size"], multiply: Multiply = linear
+        self, states: Float[Tensor, "rows places size"]
     ) -> tuple[
         Float[Tensor, "rows heads places part"],
         Float[Tensor, "rows heads places part"],
         Float[Tensor, "rows heads places part"],
     ]:
-        """Queries, keys and values: by one product, or where no gradient is wanted with the weights as they are, which
-        may be packed."""
+        """Queries, keys and values: by one product, but for predictions, whose steps would spend more time on joining
+        the weights."""
         layers = (self.W_q, self.W_k, self.W_v)
         if torch.is_grad_enabled():
             weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
             queries, keys, values = linear(states, weight, bias).chunk(3, dim=-1)
         else:
-            queries, keys, values = (multiply(states, one.weight, one.bias) for one in layers)
+            queries, keys, values = (one(states) for one in layers)
         return self._split(queries), self._split(keys), self._split(values)
 
     def forward(
@@ -91,7 +88,6 @@ class SelfAttention(nn.Module):
         *,
         mask: Bool[Tensor, "#rows #queries places"] | None = None,
         need_weights: bool = False,
-        multiply: Multiply = linear,
     ) -> tuple[Float[Tensor, "rows queries size"], HeadNumbers | None]:
         """The contexts of the queries, and if `need_weights` the numbers of each head.
 
@@ -103,7 +99,7 @@ class SelfAttention(nn.Module):
             queries, keys = rotate(queries, keys.shape[2] - queries.shape[2]), rotate(keys, 0)
         numbers = self._numbers(queries, keys, values, mask) if need_weights else None
         contexts = _contexts(queries, keys, values, mask) if numbers is None else numbers.context
-        return multiply(contexts.transpose(1, 2).flatten(2), self.W_o.weight, self.W_o.bias), numbers
+        return self.W_o(contexts.transpose(1, 2).flatten(2)), numbers
 
     def _numbers(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> HeadNumbers:
         energies = queries @ keys.transpose(-1, -2) / keys.shape[-1] ** 0.5

@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import pad
 
 from seq2see.attention import AttentionSettings, HeadNumbers, Look, SelfAttention
-from seq2see.attention.self_attention import Multiply
 from seq2see.decoders.base import (
     Conditions,
     Decoder,
@@ -89,23 +88,19 @@ class DecoderLayer(nn.Module):
         look: Callable[[Tensor], Tensor] | None,
         *,
         need_weights: bool = False,
-        multiply: Multiply = linear,
     ) -> tuple[Float[Tensor, "rows steps size"], Cache, HeadNumbers | None]:
         """Steps after those in the cache, each of which sees the ones up to itself.
 
-        look: the contexts of queries, from cross-attention; multiply: with weights that may be packed. Returns the
-        states, the cache of the steps that the next one may see (all of them, or the last `memory`), and if
-        `need_weights` the numbers of self-attention.
+        look: the contexts of queries, from cross-attention. Returns the states, the cache of the steps that the next
+        one may see (all of them, or the last `memory`), and if `need_weights` the numbers of self-attention.
         """
         numbers = None
         if self.norm_1 is not None and self.inward is not None:
             normal = self.norm_1(states)
-            queries, *new = self.inward.project(normal, multiply)
+            queries, *new = self.inward.project(normal)
             keys, values = (torch.cat(both, dim=2) for both in zip(cache, new, strict=True))
             mask = _causal_mask(states.shape[1], keys, self.memory)
-            contexts, numbers = self.inward(
-                queries, keys, values, mask=mask, need_weights=need_weights, multiply=multiply
-            )
+            contexts, numbers = self.inward(queries, keys, values, mask=mask, need_weights=need_weights)
             states = states + self._dropout(contexts)
             cache = keys, values
             if self.memory is not None:
@@ -113,7 +108,7 @@ class DecoderLayer(nn.Module):
         if look is not None and self.norm_2 is not None:
             context = look(self.norm_2(states))
             states = states + self._dropout(context if self.W_c is None else self.W_c(context))
-        return states + self._dropout(self.feed(self.norm_3(states), multiply)), cache, numbers
+        return states + self._dropout(self.feed(self.norm_3(states))), cache, numbers
 
     def equation(self) -> str:
         """The layer, for `show`."""
@@ -376,7 +371,7 @@ class TransformerDecoder(Decoder):
         caches, layers = list[Cache](), list[LayerStep]()
         for number, (layer, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
             own_look = partial(look, number) if layer.looking else None
-            states, kept, numbers = layer(states, cache, own_look, need_weights=need_weights, multiply=ready.linear)
+            states, kept, numbers = layer(states, cache, own_look, need_weights=need_weights)
             caches.append(kept)
             layers.append(LayerStep(states[:, -1], self_attention=numbers))
         return dropout(self.norm(states), self.dropout, self.training), caches, layers

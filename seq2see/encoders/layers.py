@@ -9,10 +9,9 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import pad
 
 from seq2see.attention import IntraAttention
-from seq2see.attention.self_attention import Multiply
 from seq2see.cells import Cell, CellSettings, build_cell, flipped, last_real
 from seq2see.deferred_gradients import DeferredCache, DeferredProduct
 from seq2see.dropout import dropout
@@ -64,9 +63,9 @@ class FeedForward(nn.Module):
         self.W_1 = nn.Linear(size, inner)
         self.W_2 = nn.Linear(inner, size)
 
-    def forward(self, states: Float[Tensor, "*rows size"], multiply: Multiply = linear) -> Float[Tensor, "*rows size"]:
-        inner = torch.relu(multiply(states, self.W_1.weight, self.W_1.bias))
-        return multiply(inner, self.W_2.weight, self.W_2.bias)
+    def forward(self, states: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows size"]:
+        out: Tensor = self.W_2(torch.relu(self.W_1(states)))
+        return out
 
 
 class Perceptron(nn.ModuleList):
