@@ -23,7 +23,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow shuffled lint types check format bench bench-peers clean
+.PHONY: help install demo test slow shuffled lint types check format runtime bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ check: lint types test ## everything that .ci/run checks
 format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+runtime: $(STAMP) ## the wheel of seq2see-runtime, in dist
+	cd runtime && $(abspath $(BIN))/python -m hatchling build -t wheel -d ../dist
 
 bench: $(STAMP) ## every benchmark, each with a ratio against a peer or the machine's limit
 	@found=; for script in benchmarks/[!_]*.py; do \

@@ -255,12 +255,13 @@ def test_the_page_about_it_is_true(engine: Any, call: Commands, here: Path, tabl
         overrides=[*small, "search.beam=1"],
         listeners=[],
     )
-    commands = re.findall(r"^\.venv/bin/seq2see (export .*)$", page, flags=re.MULTILINE)
+    commands = re.findall(r"^\.venv/bin/seq2see (export .* --to ctranslate2 .*)$", page, flags=re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
         done = call(*command.split())
         assert done.code == 0, done.err
-    (script,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    scripts = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    (script,) = [each for each in scripts if "import ctranslate2" in each]
     (here / "translate.py").write_text(script, encoding="utf-8")
     text, score = call.script(here / "translate.py").lines
     model = api.load("runs/translation-transformer")
