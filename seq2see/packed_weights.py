@@ -9,6 +9,8 @@ is not a plain matrix of single precision on a CPU, the usual product is used.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +24,17 @@ SAMPLED = 1009
 """Numbers of a weight that `refresh` compares; a prime, so that they come from all columns."""
 
 
+@dataclass
+class _Packed:
+    """A packed weight, and what it was made of: the weights, so that their addresses stay their own, their versions,
+    and some of their numbers."""
+
+    weight: Tensor
+    sources: Sequence[Tensor]
+    versions: list[int]
+    samples: list[Tensor]
+
+
 class PackedWeights:
     """The packed weights of one model: a `Product`, which also adds biases. It takes the memory of the weights again.
 
@@ -30,7 +43,7 @@ class PackedWeights:
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[int, torch.Size], tuple[Tensor, int, Tensor, Tensor]] = {}
+        self._packed: dict[tuple[tuple[int, torch.Size], ...], _Packed] = {}
         self._lock = threading.Lock()
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
@@ -43,35 +56,52 @@ class PackedWeights:
         bias: Float[Tensor, " out"] | None = None,
     ) -> Float[Tensor, "*rows out"]:
         """x weight' + bias."""
-        packed = None if torch.is_grad_enabled() else self._pack(weight)
-        if packed is None or x.dtype != weight.dtype:
-            return linear(x, weight, bias)
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
-        return product
+        return self._multiply(x, (weight,), bias)
+
+    def joint(
+        self, x: Float[Tensor, "rows width"], weights: Sequence[Float[Tensor, "_ width"]]
+    ) -> Float[Tensor, "rows out"]:
+        """x [W_1; W_2; ..]': the products of several weights with the same vectors, as one."""
+        return self._multiply(x, weights, None)
 
     def refresh(self) -> None:
         """Forget weights whose numbers are others than when they were packed, as far as a sample of them shows."""
         with self._lock:
-            for key, (weight, _, _, sample) in list(self._packed.items()):
-                if not torch.equal(_sample(weight), sample):
+            for key, packed in list(self._packed.items()):
+                if not all(map(torch.equal, map(_sample, packed.sources), packed.samples)):
                     del self._packed[key]
 
-    def _pack(self, weight: Tensor) -> Tensor | None:
-        """The packed weight; None where it cannot be packed."""
-        key = (weight.data_ptr(), weight.shape)
+    def _multiply(self, x: Tensor, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
+        packed = None if torch.is_grad_enabled() else self._pack(weights)
+        if packed is None or x.dtype != weights[0].dtype:
+            return linear(x, _joined(weights), bias)
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+        return product
+
+    def _pack(self, weights: Sequence[Tensor]) -> Tensor | None:
+        """The packed weights; None where they cannot be packed."""
+        key = tuple([(weight.data_ptr(), weight.shape) for weight in weights])
         known = self._packed.get(key)
-        if known is not None and known[1] == weight._version:
-            return known[2]
-        if not is_packable(weight):
+        if known is not None and known.versions == [weight._version for weight in weights]:
+            return known.weight
+        if not all(map(is_packable, weights)):
             return None
         with self._lock:
-            packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-            # with the weight, so that its address stays its own
-            self._packed[key] = weight, weight._version, packed, _sample(weight).clone()
+            packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(_joined(weights).detach())
+            self._packed[key] = _Packed(
+                packed,
+                weights,
+                [weight._version for weight in weights],
+                [_sample(weight).clone() for weight in weights],
+            )
         return packed
 
     def __deepcopy__(self, memo: Any) -> PackedWeights:
         return PackedWeights()
+
+
+def _joined(weights: Sequence[Tensor]) -> Tensor:
+    return weights[0] if len(weights) == 1 else torch.cat(list(weights))
 
 
 def _sample(weight: Tensor) -> Tensor:

@@ -44,15 +44,15 @@ def classify(
         forced = Oracle(oracle, stepper.places, rows=len(rows), max_length=1).at(0, inputs, width=1)
         stepper.begin(1)
         log_probs, looks = stepper.step(None, forced)
-        best = likeliest(log_probs, n_best).ids
-        first = np.zeros_like(best)
+        labels = likeliest(log_probs, n_best)
+        best, first = labels.ids, np.zeros_like(labels.ids)
         history = History(len(rows), runners_up)
         history.add(
             inputs,
             tokens=best,
             parents=first,
             carried=first[:, :1],
-            log_probs=log_probs[:, None],
+            log_probs=labels.log_probs,
             likeliest=likeliest(log_probs, runners_up),
             looks=looks,
         )

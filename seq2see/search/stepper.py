@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from seq2see.search.hypotheses import EncoderLook, JointPlaces
+from seq2see.search.top import Likeliest, likeliest
 
 LEAST = -1e4
 """The least log-probability: symbols that a model finds impossible stay apart from forbidden ones (-inf)."""
@@ -72,3 +73,29 @@ class Stepper(Protocol):
 
     def select(self, rows: Int[ndarray, " chosen"], inputs: Int[ndarray, " inputs"]) -> None:
         """Continue with these hypotheses, as many as before for each of these inputs; the others leave the batch."""
+
+
+@runtime_checkable
+class TopStepper(Protocol):
+    """What a stepper may have besides, where it finds the likeliest symbols faster than a search over all of them."""
+
+    def step_top(
+        self,
+        tokens: Int[ndarray, " rows"],
+        number: int,
+        forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
+    ) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
+        """The same as `step`, of the `number` likeliest symbols of each row alone."""
+
+
+def step_top(
+    stepper: Stepper,
+    tokens: Int[ndarray, " rows"],
+    number: int,
+    forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
+) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
+    """Extend every hypothesis by its token: the `number` likeliest next symbols of each, and the looks."""
+    if isinstance(stepper, TopStepper):
+        return stepper.step_top(tokens, number, forced)
+    log_probs, looks = stepper.step(tokens, forced)
+    return likeliest(log_probs, number), looks

@@ -1,0 +1,123 @@
+"""Single steps of the common recurrent decoders, for predictions.
+
+`FusedSteps` computes what `RecurrentDecoder.step` does in about half the operations: U s and W_q s are one product with
+weights that are packed once per model, there are no records between the parts, and only states, keys and values follow
+the hypotheses. It runs what the fused loop of training runs (`loop_kind`); everything else goes through the parts
+themselves.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seq2see.attention import Attention
+from seq2see.attention.normalisers import HIDDEN
+from seq2see.attention.scores import Additive
+from seq2see.cells import GRU, CellState
+from seq2see.decoders.base import Decoder
+from seq2see.decoders.fused_loop import CellLoop, GruLoop, LoopKind, LstmLoop
+from seq2see.decoders.records import Ready
+from seq2see.decoders.recurrent import RecurrentDecoder
+from seq2see.packed_weights import PackedWeights
+
+
+class FusedSteps:
+    """The hypotheses of one search, `width` of each input in a run."""
+
+    def __init__(self, decoder: RecurrentDecoder, kind: LoopKind, ready: Ready, packed: PackedWeights):
+        """packed: the weights of the decoder; ready: of as many inputs as are searched."""
+        ((self.name, attention),) = decoder.looking.over.items()
+        score, cell = cast(Attention, attention).score, decoder.first
+        self._decoder, self._kind, self._packed = decoder, kind, packed
+        self._cell: CellLoop = GruLoop(cell.b_U) if isinstance(cell, GRU) else LstmLoop()
+        self._v: Tensor | None = None
+        self._by_state: list[Tensor] = [cell.U]
+        if isinstance(score, Additive):
+            self._v, self._by_state = score.v.weight[0], [cell.U, score.W_q.weight]
+        self._start, self._every = ready.start[0], ready.every
+        prepared = ready.looks[self.name]
+        self._keys, self._values = prepared.keys, prepared.values
+        self._padding = None if prepared.mask.all() else ~prepared.mask[:, None]
+        self._has_empty = not prepared.mask.any(1).all()
+
+    def begin(self, width: int) -> None:
+        """Start with `width` empty hypotheses for each input."""
+        self._width = width
+        self._state: CellState = tuple(part.repeat_interleave(width, 0) for part in self._start)
+        output = self._state[0]
+        current, fed = self._kind.current, self._decoder.feeds
+        # where a look follows the step, the next one needs its context and U s
+        self._product = self._packed.joint(output, self._by_state) if current else None
+        self._context = output.new_zeros(len(output), self._values.shape[-1]) if current and fed else None
+
+    def step(
+        self, token: Int[Tensor, " rows"], forced: Float[Tensor, "rows places"] | None = None
+    ) -> tuple[Float[Tensor, "rows features"], Float[Tensor, "rows places"]]:
+        """Read one symbol and attend to the input: the features for the output layer, and the look.
+
+        forced: attention weights that replace the model's own where they are not NaN.
+        """
+        decoder, packed, first = self._decoder, self._packed, self._decoder.first
+        embedded = decoder.embedding(token)
+        projected = packed.linear(embedded, first.W["y"], first.b)
+        if self._every is not None:
+            projected += self._every.repeat_interleave(self._width, 0)
+        product, context, gates = self._product, self._context, len(first.U)
+        if product is None:
+            product = packed.joint(self._state[0], self._by_state)
+            context, weights = self._look(product[:, gates:], forced)
+        if context is not None:
+            projected += packed.linear(context, first.W["c"])
+        self._state, _ = self._cell.forward(projected, product[:, :gates], self._state)
+        if self._product is not None:
+            self._product = packed.joint(self._state[0], self._by_state)
+            context, weights = self._look(self._product[:, gates:], forced)
+            self._context = context if decoder.feeds else None
+        return decoder.features_of(self._state[0], context, embedded), weights
+
+    def select(self, rows: Int[Tensor, " chosen"], inputs: Int[Tensor, " inputs"] | None) -> None:
+        """Continue with these hypotheses, of these inputs (None: of all)."""
+        self._state = tuple(part[rows] for part in self._state)
+        self._product = None if self._product is None else self._product[rows]
+        self._context = None if self._context is None else self._context[rows]
+        if inputs is not None:
+            self._keys, self._values = self._keys[inputs], self._values[inputs]
+            self._padding = None if self._padding is None else self._padding[inputs]
+            self._every = None if self._every is None else self._every[inputs]
+
+    def _look(
+        self, query: Float[Tensor, "rows _"], forced: Float[Tensor, "rows places"] | None
+    ) -> tuple[Float[Tensor, "rows value"], Float[Tensor, "rows places"]]:
+        """The context and the weights of each row; query: W_q s, where the score has W_q."""
+        batch, places, size = self._keys.shape
+        if self._v is not None:
+            hidden = (query.view(batch, -1, 1, size) + self._keys[:, None]).tanh_()
+            energies = torch.mv(hidden.view(-1, size), self._v).view(batch, -1, places)
+        else:
+            queries = self._state[0].view(batch, -1, size)
+            energies = torch.bmm(queries, self._keys.transpose(1, 2)).mul_(self._kind.scale)
+        if self._kind.temperature != 1:
+            energies /= self._kind.temperature
+        if self._padding is not None:
+            energies.masked_fill_(self._padding, HIDDEN)
+        weights = torch.softmax(energies, dim=-1)
+        if self._padding is not None and self._has_empty:
+            weights = weights.masked_fill(self._padding, 0.0)
+        if forced is not None:
+            own = forced.view(weights.shape)
+            weights = torch.where(own.isnan(), weights, own)
+        return torch.bmm(weights, self._values).flatten(0, 1), weights.flatten(0, 1)
+
+
+def fused_steps(decoder: Decoder, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:
+    """The steps of a search with this decoder; None where they have to go through its parts."""
+    if packed is None or type(decoder) is not RecurrentDecoder or decoder.loop is None:
+        return None
+    tensors = [*ready.start[0], ready.looks[next(iter(ready.looks))].keys]
+    if any(part.dtype != torch.float32 or part.device.type != "cpu" for part in tensors) or not tensors[-1].shape[1]:
+        return None
+    return FusedSteps(decoder, decoder.loop, ready, packed)

@@ -1,0 +1,88 @@
+"""Fused steps give the features and looks of `step`, for every kind that they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from seq2see.decoders import RecurrentDecoder
+from seq2see.decoders.fused_step import FusedSteps, fused_steps
+from seq2see.packed_weights import PackedWeights
+from tests.decoders.building import PLACES, ROWS, STEPS, SYMBOLS, decoder, memory
+
+WIDTH = 3
+LOOKS: list[dict[str, Any]] = [
+    {"query": "previous"},
+    {"query": "current"},
+    {"query": "current", "input_feeding": False},
+]
+
+
+def build(settings: dict[str, Any], attention: dict[str, Any]) -> tuple[RecurrentDecoder, FusedSteps, Any]:
+    torch.manual_seed(4)
+    made = decoder(settings, attention)
+    ready = made.prepare(memory()).with_packed(PackedWeights())
+    fused = fused_steps(made, ready, PackedWeights())
+    assert fused is not None
+    return made, fused, ready
+
+
+def check(
+    settings: dict[str, Any], attention: dict[str, Any], forced: Mapping[int, Tensor] | None = None, width: int = WIDTH
+) -> None:
+    """Both read the same symbols; hypotheses change places, and after three steps the first input leaves."""
+    with torch.inference_mode():
+        made, fused, ready = build(settings, attention)
+        state, rows = made.begin(ready, width=width), ROWS * width
+        fused.begin(width)
+        for number in range(STEPS):
+            token, own = torch.randint(SYMBOLS, (rows,)), (forced or {}).get(number)
+            step = made.step(ready, state, token, forced=None if own is None else {"source": own})
+            features, weights = fused.step(token, own)
+            torch.testing.assert_close(features, step.features, atol=1e-5, rtol=0)
+            torch.testing.assert_close(weights, step.looks["source"].dense(), atol=1e-5, rtol=0)
+            gone = number == 2
+            kept = torch.arange(int(gone), ready.rows)
+            order = (kept[:, None] * width + torch.randint(width, (len(kept), width))).flatten()
+            state, rows = step.state.select(order, width), len(order)
+            ready = ready.select(kept) if gone else ready
+            fused.select(order, kept if gone else None)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("score", ["additive", "dot", "scaled-dot", "general"])
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_they_are_the_steps_of_the_decoder(cell: str, score: str, look: dict[str, Any]) -> None:
+    for output, every, temperature in (("state", None, 1.0), ("all", "source", 0.7)):
+        settings = {"cell": cell, "output": output, "every_step": every, "start": "source"}
+        check(settings, {"score": score, "temperature": temperature, **look})
+
+
+def test_a_single_hypothesis_is_one_of_the_batch() -> None:
+    check({}, {}, width=1)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_weights_of_the_caller_take_the_place_of_the_models(look: dict[str, Any]) -> None:
+    own = torch.full((ROWS * WIDTH, PLACES), torch.nan)
+    own[:WIDTH] = torch.tensor([0.0, 0.5, 0.5, 0.0])
+    check({}, look, forced={1: own})
+
+
+def test_others_go_through_the_parts() -> None:
+    for settings, attention in (
+        ({"layers": 2}, {}),
+        ({"cell": "rnn"}, {}),
+        ({}, {"score": "concat"}),
+        ({}, {"scope": "local-monotonic"}),
+        ({}, {"choice": "hard"}),
+        ({}, {"score": "none"}),
+    ):
+        made = decoder(settings, attention)
+        ready = made.prepare(memory())
+        assert fused_steps(made, ready, PackedWeights()) is None
+    assert fused_steps(decoder({}, {}), decoder({}, {}).prepare(memory()), None) is None
