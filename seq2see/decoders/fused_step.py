@@ -24,6 +24,9 @@ from seq2see.decoders.records import Ready
 from seq2see.decoders.recurrent import RecurrentDecoder
 from seq2see.packed_weights import PackedWeights
 
+FEW_INPUTS, FEW_PLACES = 8, 32
+"""When W_c is multiplied with places instead of contexts: see `FusedSteps.begin`."""
+
 
 class FusedSteps:
     """The hypotheses of one search, `width` of each input in a run."""
@@ -37,47 +40,63 @@ class FusedSteps:
         self._v: Tensor | None = None
         self._by_state: list[Tensor] = [cell.U]
         if isinstance(score, Additive):
-            self._v, self._by_state = score.v.weight[0], [cell.U, score.W_q.weight]
+            self._v, self._by_state = 2 * score.v.weight[0], [cell.U, score.W_q.weight]
         self._start, self._every = ready.start[0], ready.every
         prepared = ready.looks[self.name]
-        self._keys, self._values = prepared.keys, prepared.values
+        self._keys, self._values = prepared.keys if self._v is None else 2 * prepared.keys, prepared.values
         self._padding = None if prepared.mask.all() else ~prepared.mask[:, None]
         self._has_empty = not prepared.mask.any(1).all()
+        self._fed: Tensor | None = None
 
     def begin(self, width: int) -> None:
-        """Start with `width` empty hypotheses for each input."""
-        self._width = width
-        self._state: CellState = tuple(part.repeat_interleave(width, 0) for part in self._start)
-        output = self._state[0]
-        current, fed = self._kind.current, self._decoder.feeds
+        """Start with `width` empty hypotheses for each input, which are one until the first step."""
+        self._width, self._is_wide = width, width == 1
+        self._state: CellState = self._start
+        output, (batch, places, size), decoder = self._start[0], self._values.shape, self._decoder
         # where a look follows the step, the next one needs its context and U s
+        current, fed = self._kind.current, decoder.feeds
         self._product = self._packed.joint(output, self._by_state) if current else None
-        self._context = output.new_zeros(len(output), self._values.shape[-1]) if current and fed else None
+        self._context = output.new_zeros(batch, size) if current and fed else None
+        # W_c c_t = sum_j a_tj W_c h_j: with several hypotheses there are fewer places than contexts; with few inputs
+        # reading W_c once instead of at every step saves as much
+        if not current and places <= FEW_PLACES * width and (width > 1 or batch <= FEW_INPUTS):
+            self._fed = self._packed.linear(self._values, decoder.first.W["c"])
 
     def step(
         self, token: Int[Tensor, " rows"], forced: Float[Tensor, "rows places"] | None = None
-    ) -> tuple[Float[Tensor, "rows features"], Float[Tensor, "rows places"]]:
-        """Read one symbol and attend to the input: the features for the output layer, and the look.
+    ) -> tuple[Float[Tensor, "_ features"], Float[Tensor, "_ places"]]:
+        """Read one symbol and attend to the input: the features for the output layer, and the look, of each row; at the
+        first step one row of each input, whose hypotheses are all the same.
 
         forced: attention weights that replace the model's own where they are not NaN.
         """
+        if not self._is_wide:
+            token, forced = token[:: self._width], None if forced is None else forced[:: self._width]
         decoder, packed, first = self._decoder, self._packed, self._decoder.first
         embedded = decoder.embedding(token)
         projected = packed.linear(embedded, first.W["y"], first.b)
         if self._every is not None:
-            projected += self._every.repeat_interleave(self._width, 0)
+            projected += self._every.repeat_interleave(len(token) // len(self._every), 0)
         product, context, gates = self._product, self._context, len(first.U)
         if product is None:
             product = packed.joint(self._state[0], self._by_state)
-            context, weights = self._look(product[:, gates:], forced)
-        if context is not None:
+            weights = self._look(product[:, gates:], forced)
+            context = self._mean(weights, self._values)
+        if self._fed is not None:
+            projected += self._mean(weights, self._fed)
+        elif context is not None:
             projected += packed.linear(context, first.W["c"])
         self._state, _ = self._cell.forward(projected, product[:, :gates], self._state)
+        output = self._state[0]
         if self._product is not None:
-            self._product = packed.joint(self._state[0], self._by_state)
-            context, weights = self._look(self._product[:, gates:], forced)
+            self._product = packed.joint(output, self._by_state)
+            weights = self._look(self._product[:, gates:], forced)
+            context = self._mean(weights, self._values)
             self._context = context if decoder.feeds else None
-        return decoder.features_of(self._state[0], context, embedded), weights
+        if not self._is_wide:
+            self._is_wide = True
+            self.select(torch.arange(len(token)).repeat_interleave(self._width), None)
+        return decoder.features_of(output, context, embedded), weights.flatten(0, 1)
 
     def select(self, rows: Int[Tensor, " chosen"], inputs: Int[Tensor, " inputs"] | None) -> None:
         """Continue with these hypotheses, of these inputs (None: of all)."""
@@ -86,16 +105,18 @@ class FusedSteps:
         self._context = None if self._context is None else self._context[rows]
         if inputs is not None:
             self._keys, self._values = self._keys[inputs], self._values[inputs]
+            self._fed = None if self._fed is None else self._fed[inputs]
             self._padding = None if self._padding is None else self._padding[inputs]
             self._every = None if self._every is None else self._every[inputs]
 
     def _look(
         self, query: Float[Tensor, "rows _"], forced: Float[Tensor, "rows places"] | None
-    ) -> tuple[Float[Tensor, "rows value"], Float[Tensor, "rows places"]]:
-        """The context and the weights of each row; query: W_q s, where the score has W_q."""
+    ) -> Float[Tensor, "batch width places"]:
+        """The weights of each row; query: W_q s, where the score has W_q."""
         batch, places, size = self._keys.shape
         if self._v is not None:
-            hidden = (query.view(batch, -1, 1, size) + self._keys[:, None]).tanh_()
+            # v' tanh(a) = 2 v' logistic(2 a) - a constant, which softmax does not see: torch's logistic is much faster
+            hidden = torch.add(self._keys[:, None], query.view(batch, -1, 1, size), alpha=2).sigmoid_()
             energies = torch.mv(hidden.view(-1, size), self._v).view(batch, -1, places)
         else:
             queries = self._state[0].view(batch, -1, size)
@@ -110,7 +131,12 @@ class FusedSteps:
         if forced is not None:
             own = forced.view(weights.shape)
             weights = torch.where(own.isnan(), weights, own)
-        return torch.bmm(weights, self._values).flatten(0, 1), weights.flatten(0, 1)
+        return weights
+
+    def _mean(
+        self, weights: Float[Tensor, "batch width places"], values: Float[Tensor, "batch places size"]
+    ) -> Float[Tensor, "rows size"]:
+        return torch.bmm(weights, values).flatten(0, 1)
 
 
 def fused_steps(decoder: Decoder, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:

@@ -27,7 +27,7 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces, self
 from seq2see.search.options import SearchOptions
 from seq2see.search.run import run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
-from seq2see.search.top import Likeliest, likeliest
+from seq2see.search.top import DEEP, Likeliest, best_first, likeliest
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and its inputs: the columns of a batch."""
@@ -87,10 +87,11 @@ class ModelStepper:
         self, tokens: Int[ndarray, " rows"] | None, forced: Mapping[str, Float[ndarray, "rows _"]] | None = None
     ) -> tuple[Float[ndarray, "rows symbols"], dict[str, Float[ndarray, "rows *heads _"]]]:
         """Extend every hypothesis by its token: see `Stepper`."""
-        if self._fused is not None:
-            log_probs, looks = self._step_fused(self._fused, tokens, forced)
-            return _array(log_probs), looks
-        return self._step_models(tokens, forced)
+        if self._fused is None:
+            return self._step_models(tokens, forced)
+        log_probs, looks = self._step_fused(self._fused, tokens, forced)
+        times = 1 if tokens is None else len(tokens) // len(log_probs)
+        return _array(_checked(log_probs)).repeat(times, 0), _repeated(looks, times)
 
     def step_top(
         self,
@@ -99,21 +100,27 @@ class ModelStepper:
         forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
     ) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
         """The same, of the likeliest symbols alone: see `TopStepper`."""
-        log_probs, looks = self.step(tokens, forced)
-        return likeliest(log_probs, number), looks
+        if self._fused is None:
+            log_probs, looks = self._step_models(tokens, forced)
+            return likeliest(log_probs, number), looks
+        all_log_probs, looks = self._step_fused(self._fused, tokens, forced)
+        best = _top(all_log_probs, number)
+        times = len(tokens) // len(best.ids)
+        repeated = Likeliest(best.ids.repeat(times, 0), best.log_probs.repeat(times, 0)) if times > 1 else best
+        return repeated, _repeated(looks, times)
 
     def _step_fused(
         self,
         fused: FusedSteps,
         tokens: Int[ndarray, " rows"] | None,
         forced: Mapping[str, Float[ndarray, "rows _"]] | None,
-    ) -> tuple[Float[Tensor, "rows symbols"], dict[str, Float[ndarray, "rows _"]]]:
+    ) -> tuple[Float[Tensor, "_ symbols"], dict[str, Float[ndarray, "_ places"]]]:
+        """One row of each input at the first step."""
         assert tokens is not None
         weights = None if not forced or fused.name not in forced else torch.from_numpy(forced[fused.name])
         features, look = fused.step(torch.from_numpy(tokens), weights)
         logits = cast(SoftmaxHead, self._models[0].head).logits(features, self._ready[0])
-        log_probs = torch.log_softmax(logits, dim=-1)
-        return _checked(log_probs), {fused.name: look.numpy()}
+        return torch.log_softmax(logits, dim=-1), {fused.name: look.numpy()}
 
     def _step_models(
         self, tokens: Int[ndarray, " rows"] | None, forced: Mapping[str, Float[ndarray, "rows _"]] | None
@@ -185,11 +192,40 @@ class ModelStepper:
         return torch.log_softmax((1 - self._share) * log_probs.clamp(min=LEAST) + self._share * scores, dim=-1)
 
 
+DAMAGED = "the model's probabilities are not numbers: its weights are damaged, or training diverged"
+
+
 def _checked(log_probs: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows symbols"]:
     """The same (changed in place), none of them below the least; refused where they are not numbers."""
     if log_probs[:, 0].isnan().any():  # a softmax that fails fails in every symbol
-        raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+        raise UserError(DAMAGED)
     return log_probs.clamp_(min=LEAST)
+
+
+def _top(log_probs: Float[Tensor, "rows symbols"], number: int) -> Likeliest:
+    """The likeliest symbols, as `likeliest` finds them, on all threads."""
+    rows, symbols = log_probs.shape
+    columns = symbols // DEEP
+    if columns > 2 * number:
+        table = log_probs[:, : columns * DEEP].view(rows, DEEP, columns)
+        best = table.amax(1).topk(number, sorted=False).indices
+        lines = torch.arange(0, columns * DEEP, columns)
+        ids = (best[:, :, None] + lines).flatten(1)
+        last = torch.arange(columns * DEEP, symbols).expand(rows, -1)
+        ids = torch.cat([ids, last], dim=1)
+        top = log_probs.gather(1, ids).topk(number)
+        ids = ids.gather(1, top.indices)
+    else:
+        top = log_probs.topk(min(number, symbols))
+        ids = top.indices
+    values = top.values.numpy()
+    if np.isnan(values).any():
+        raise UserError(DAMAGED)
+    return best_first(ids.numpy(), values.clip(min=LEAST))
+
+
+def _repeated(looks: dict[str, ndarray], times: int) -> dict[str, ndarray]:
+    return looks if times == 1 else {name: weights.repeat(times, 0) for name, weights in looks.items()}
 
 
 def _fused(model: EncoderDecoder, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:

@@ -52,11 +52,15 @@ def likeliest(log_probs: Float[ndarray, "rows symbols"], number: int) -> Likelie
 
 
 def _sorted(ids: ndarray, values: ndarray, number: int) -> Likeliest:
-    """The largest of these values, best first; of equal ones that with the lower id."""
+    """The largest of these values, best first."""
     chosen = _largest(values, number)
-    ids, values = np.take_along_axis(ids, chosen, 1), np.take_along_axis(values, chosen, 1)
-    order = np.lexsort((ids, -values), axis=1)
-    return Likeliest(np.take_along_axis(ids, order, 1), np.take_along_axis(values, order, 1))
+    return best_first(np.take_along_axis(ids, chosen, 1), np.take_along_axis(values, chosen, 1))
+
+
+def best_first(ids: Int[ndarray, "rows number"], log_probs: Float[ndarray, "rows number"]) -> Likeliest:
+    """The same in order; of equal ones that with the lower id first."""
+    order = np.lexsort((ids, -log_probs), axis=1)
+    return Likeliest(np.take_along_axis(ids, order, 1), np.take_along_axis(log_probs, order, 1))
 
 
 def _largest(values: Float[ndarray, "rows _"], number: int) -> Int[ndarray, "rows number"]:

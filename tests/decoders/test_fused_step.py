@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.decoders import RecurrentDecoder
+from seq2see.decoders import RecurrentDecoder, fused_step
 from seq2see.decoders.fused_step import FusedSteps, fused_steps
 from seq2see.packed_weights import PackedWeights
 from tests.decoders.building import PLACES, ROWS, STEPS, SYMBOLS, decoder, memory
@@ -34,17 +34,20 @@ def build(settings: dict[str, Any], attention: dict[str, Any]) -> tuple[Recurren
 def check(
     settings: dict[str, Any], attention: dict[str, Any], forced: Mapping[int, Tensor] | None = None, width: int = WIDTH
 ) -> None:
-    """Both read the same symbols; hypotheses change places, and after three steps the first input leaves."""
+    """Both read the same symbols (one for all at first); hypotheses change places, and the first input leaves."""
     with torch.inference_mode():
         made, fused, ready = build(settings, attention)
         state, rows = made.begin(ready, width=width), ROWS * width
         fused.begin(width)
         for number in range(STEPS):
             token, own = torch.randint(SYMBOLS, (rows,)), (forced or {}).get(number)
+            token = token if number else token[:1].expand(rows)
             step = made.step(ready, state, token, forced=None if own is None else {"source": own})
             features, weights = fused.step(token, own)
-            torch.testing.assert_close(features, step.features, atol=1e-5, rtol=0)
-            torch.testing.assert_close(weights, step.looks["source"].dense(), atol=1e-5, rtol=0)
+            each = slice(None, None, rows // len(features))
+            assert len(features) == (rows if number else ROWS)
+            torch.testing.assert_close(features, step.features[each], atol=1e-5, rtol=0)
+            torch.testing.assert_close(weights, step.looks["source"].dense()[each], atol=1e-5, rtol=0)
             gone = number == 2
             kept = torch.arange(int(gone), ready.rows)
             order = (kept[:, None] * width + torch.randint(width, (len(kept), width))).flatten()
@@ -62,8 +65,14 @@ def test_they_are_the_steps_of_the_decoder(cell: str, score: str, look: dict[str
         check(settings, {"score": score, "temperature": temperature, **look})
 
 
-def test_a_single_hypothesis_is_one_of_the_batch() -> None:
-    check({}, {}, width=1)
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+@pytest.mark.parametrize("few", [0, 100])
+def test_with_products_of_places_or_of_contexts(
+    look: dict[str, Any], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused_step, "FEW_PLACES", few)
+    for width in (1, WIDTH):
+        check({}, look, width=width)
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
