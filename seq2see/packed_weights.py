@@ -8,8 +8,9 @@ is not a plain matrix of single precision on a CPU, the usual product is used.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,24 @@ from torch.nn.functional import linear
 
 FEWEST = 64 * 64
 """Numbers in the smallest weight that is packed: below, calling costs more than multiplying."""
+LARGE = 1 << 20
+"""Numbers in the smallest weight that is rounded: below, reading takes no time."""
+EPSILON = 1e-6
 SAMPLED = 1009
 """Numbers of a weight that `refresh` compares; a prime, so that they come from all columns."""
+
+
+@dataclass
+class Rounded:
+    """A weight in half precision, packed; error: |x (W - rounded W)'| is at most error |x|, for every row of W."""
+
+    weight: torch.ScriptObject
+    error: float
+
+    def linear(self, x: Float[Tensor, "rows width"], bias: Float[Tensor, " out"]) -> Float[Tensor, "rows out"]:
+        """x weight' + bias, computed in single precision."""
+        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, self.weight)
+        return product.add_(bias)
 
 
 @dataclass
@@ -29,7 +46,7 @@ class _Packed:
     """A packed weight, and what it was made of: the weights, so that their addresses stay their own, their versions,
     and some of their numbers."""
 
-    weight: Tensor
+    weight: Any
     sources: Sequence[Tensor]
     versions: list[int]
     samples: list[Tensor]
@@ -43,7 +60,7 @@ class PackedWeights:
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[tuple[int, torch.Size], ...], _Packed] = {}
+        self._packed: dict[Any, _Packed] = {}
         self._lock = threading.Lock()
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
@@ -78,16 +95,28 @@ class PackedWeights:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
         return product
 
+    def rounded(self, weight: Float[Tensor, "out width"]) -> Rounded | None:
+        """The weight in half precision, half as much to read; None where that would not be faster, or not possible."""
+        if torch.is_grad_enabled():
+            return None
+        rounded: Rounded | None = self._kept("half", (weight,), _round)
+        return rounded
+
     def _pack(self, weights: Sequence[Tensor]) -> Tensor | None:
         """The packed weights; None where they cannot be packed."""
-        key = tuple([(weight.data_ptr(), weight.shape) for weight in weights])
+        packed: Tensor | None = self._kept("packed", weights, _reorder)
+        return packed
+
+    def _kept(self, way: str, weights: Sequence[Tensor], make: Callable[[Tensor], Any]) -> Any:
+        """What `make` gives for these weights below each other, made once; None where they cannot be packed."""
+        key = (way, *[(weight.data_ptr(), weight.shape) for weight in weights])
         known = self._packed.get(key)
         if known is not None and known.versions == [weight._version for weight in weights]:
             return known.weight
         if not all(map(is_packable, weights)):
             return None
         with self._lock:
-            packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(_joined(weights).detach())
+            packed = make(_joined(weights).detach())
             self._packed[key] = _Packed(
                 packed,
                 weights,
@@ -98,6 +127,22 @@ class PackedWeights:
 
     def __deepcopy__(self, memo: Any) -> PackedWeights:
         return PackedWeights()
+
+
+def _reorder(weight: Tensor) -> Tensor:
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight)
+    return packed
+
+
+def _round(weight: Tensor) -> Rounded | None:
+    if weight.numel() < LARGE or not hasattr(torch.ops.quantized, "linear_dynamic_fp16"):
+        return None
+    if torch.backends.quantized.engine not in ("x86", "fbgemm"):
+        return None
+    difference = (weight.half().float() - weight).norm(dim=1)
+    # twice the error of rounding to the nearest, and that of sums in single precision
+    error = float((2 * difference + EPSILON * weight.norm(dim=1)).max())
+    return Rounded(torch.ops.quantized.linear_prepack_fp16(weight, None), error) if math.isfinite(error) else None
 
 
 def _joined(weights: Sequence[Tensor]) -> Tensor:

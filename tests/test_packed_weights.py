@@ -69,3 +69,17 @@ def test_where_torch_cannot_pack_products_are_the_usual_ones(monkeypatch: pytest
     weight, x = torch.randn(64, 64), torch.randn(2, 64)
     with torch.no_grad():
         torch.testing.assert_close(PackedWeights()(x, weight), linear(x, weight), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_several_weights_are_one_product(width: int) -> None:
+    """Weights that are large enough to be packed, and smaller ones."""
+    packed, x = PackedWeights(), torch.randn(3, width)
+    weights = [torch.nn.Parameter(torch.randn(rows, width)) for rows in (96, 64)]
+    with torch.no_grad():
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+        weights[1].mul_(2)
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+        weights[0].data.mul_(2)
+        packed.refresh()
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))

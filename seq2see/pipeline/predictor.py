@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -328,10 +329,12 @@ def _alternative(bundle: Bundle, row: Row, hypothesis: Hypothesis, replace_unkno
             if i == UNK and where.shape[1]:
                 symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
         looks.outputs = symbols
-    tokens = [
-        Token(symbol, float(np.exp(log_prob)), [(vocabulary.decode([i], hypothesis.words)[0], p) for i, p in others])
-        for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True)
-    ]
+    tokens = []
+    for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True):
+        names = vocabulary.decode([i for i, _ in others], hypothesis.words)
+        tokens.append(
+            Token(symbol, math.exp(log_prob), [(name, p) for name, (_, p) in zip(names, others, strict=True)])
+        )
     looks.probabilities = [token.probability for token in tokens]
     text = bundle.fields.output.text_of(symbols, hypothesis.ids)
     return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)

@@ -18,6 +18,7 @@ from torch.nn.functional import pad
 from seq2see.data.batches import Batch, Labels, Sequences
 from seq2see.decoders import Ready, SoftmaxHead, State
 from seq2see.decoders.fused_step import FusedSteps, fused_steps
+from seq2see.decoders.top_symbols import top_symbols
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Memory, Places
 from seq2see.model import EncoderDecoder
@@ -27,7 +28,7 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces, self
 from seq2see.search.options import SearchOptions
 from seq2see.search.run import run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
-from seq2see.search.top import DEEP, Likeliest, best_first, likeliest
+from seq2see.search.top import Likeliest, best_first, likeliest
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and its inputs: the columns of a batch."""
@@ -89,7 +90,8 @@ class ModelStepper:
         """Extend every hypothesis by its token: see `Stepper`."""
         if self._fused is None:
             return self._step_models(tokens, forced)
-        log_probs, looks = self._step_fused(self._fused, tokens, forced)
+        features, looks = self._step_fused(self._fused, tokens, forced)
+        log_probs = torch.log_softmax(self._head.logits(features, self._ready[0]), dim=-1)
         times = 1 if tokens is None else len(tokens) // len(log_probs)
         return _array(_checked(log_probs)).repeat(times, 0), _repeated(looks, times)
 
@@ -103,24 +105,29 @@ class ModelStepper:
         if self._fused is None:
             log_probs, looks = self._step_models(tokens, forced)
             return likeliest(log_probs, number), looks
-        all_log_probs, looks = self._step_fused(self._fused, tokens, forced)
-        best = _top(all_log_probs, number)
-        times = len(tokens) // len(best.ids)
-        repeated = Likeliest(best.ids.repeat(times, 0), best.log_probs.repeat(times, 0)) if times > 1 else best
-        return repeated, _repeated(looks, times)
+        features, looks = self._step_fused(self._fused, tokens, forced)
+        ids, values = map(_array, top_symbols(self._head, features, self._ready[0], number))
+        if np.isnan(values).any():
+            raise UserError(DAMAGED)
+        times = len(tokens) // len(ids)
+        return best_first(ids.repeat(times, 0), values.clip(min=LEAST).repeat(times, 0)), _repeated(looks, times)
 
     def _step_fused(
         self,
         fused: FusedSteps,
         tokens: Int[ndarray, " rows"] | None,
         forced: Mapping[str, Float[ndarray, "rows _"]] | None,
-    ) -> tuple[Float[Tensor, "_ symbols"], dict[str, Float[ndarray, "_ places"]]]:
-        """One row of each input at the first step."""
+    ) -> tuple[Float[Tensor, "_ size"], dict[str, Float[ndarray, "_ places"]]]:
+        """Features and looks, at the first step of one row of each input."""
         assert tokens is not None
         weights = None if not forced or fused.name not in forced else torch.from_numpy(forced[fused.name])
         features, look = fused.step(torch.from_numpy(tokens), weights)
-        logits = cast(SoftmaxHead, self._models[0].head).logits(features, self._ready[0])
-        return torch.log_softmax(logits, dim=-1), {fused.name: look.numpy()}
+        return features, {fused.name: look.numpy()}
+
+    @property
+    def _head(self) -> SoftmaxHead:
+        """The output layer of the one model that takes fused steps."""
+        return cast(SoftmaxHead, self._models[0].head)
 
     def _step_models(
         self, tokens: Int[ndarray, " rows"] | None, forced: Mapping[str, Float[ndarray, "rows _"]] | None
@@ -200,28 +207,6 @@ def _checked(log_probs: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows sy
     if log_probs[:, 0].isnan().any():  # a softmax that fails fails in every symbol
         raise UserError(DAMAGED)
     return log_probs.clamp_(min=LEAST)
-
-
-def _top(log_probs: Float[Tensor, "rows symbols"], number: int) -> Likeliest:
-    """The likeliest symbols, as `likeliest` finds them, on all threads."""
-    rows, symbols = log_probs.shape
-    columns = symbols // DEEP
-    if columns > 2 * number:
-        table = log_probs[:, : columns * DEEP].view(rows, DEEP, columns)
-        best = table.amax(1).topk(number, sorted=False).indices
-        lines = torch.arange(0, columns * DEEP, columns)
-        ids = (best[:, :, None] + lines).flatten(1)
-        last = torch.arange(columns * DEEP, symbols).expand(rows, -1)
-        ids = torch.cat([ids, last], dim=1)
-        top = log_probs.gather(1, ids).topk(number)
-        ids = ids.gather(1, top.indices)
-    else:
-        top = log_probs.topk(min(number, symbols))
-        ids = top.indices
-    values = top.values.numpy()
-    if np.isnan(values).any():
-        raise UserError(DAMAGED)
-    return best_first(ids.numpy(), values.clip(min=LEAST))
 
 
 def _repeated(looks: dict[str, ndarray], times: int) -> dict[str, ndarray]:

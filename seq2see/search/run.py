@@ -96,7 +96,7 @@ def build_hypotheses(
     limits = writable.limits.tolist()
     hypotheses: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(rows):
-        length = steps[output] + 1
+        length, limit = steps[output] + 1, limits[row]
         inward = [name for name in looks if name not in places]
         shared = [name for name in looks if name in places and places[name].agreed[row]]
         apart = {name: looks[name][output, :length][..., masks[name][row]].astype(np.float32) for name in shared}
@@ -111,7 +111,7 @@ def build_hypotheses(
                 score=_score(total, length, looked, options),
                 finished=finished[output],
                 runners_up=[
-                    [(token, share) for token, share in zip(ids, shares, strict=True) if token < limits[row]]
+                    [(i, p) for i, p in zip(ids, shares, strict=True) if i < limit]
                     for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
                 ],
                 looks=looked,
