@@ -101,7 +101,7 @@ class ModelStepper:
         number: int,
         forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
     ) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
-        """The same, of the likeliest symbols alone: see `TopStepper`."""
+        """The same, of the likeliest symbols alone: see `stepper.step_top`."""
         if self._fused is None:
             log_probs, looks = self._step_models(tokens, forced)
             return likeliest(log_probs, number), looks
