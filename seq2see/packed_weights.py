@@ -24,8 +24,8 @@ FEWEST = 64 * 64
 LARGE = 1 << 20
 """Numbers in the smallest weight that is rounded: below, reading takes no time."""
 EPSILON = 1e-6
-SAMPLED = 1009
-"""Numbers of a weight that `refresh` compares; a prime, so that they come from all columns."""
+SAMPLED = 32
+"""Rows and columns of a weight whose numbers `refresh` compares."""
 
 
 @dataclass
@@ -76,10 +76,13 @@ class PackedWeights:
         return self._multiply(x, (weight,), bias)
 
     def joint(
-        self, x: Float[Tensor, "rows width"], weights: Sequence[Float[Tensor, "_ width"]]
-    ) -> Float[Tensor, "rows out"]:
-        """x [W_1; W_2; ..]': the products of several weights with the same vectors, as one."""
-        return self._multiply(x, weights, None)
+        self,
+        x: Float[Tensor, "*rows width"],
+        weights: Sequence[Float[Tensor, "_ width"]],
+        bias: Float[Tensor, " out"] | None = None,
+    ) -> Float[Tensor, "*rows out"]:
+        """x [W_1; W_2; ..]' + bias: the products of several weights with the same vectors, as one."""
+        return self._multiply(x, weights, bias)
 
     def refresh(self) -> None:
         """Forget weights whose numbers are others than when they were packed, as far as a sample of them shows."""
@@ -109,7 +112,7 @@ class PackedWeights:
 
     def _kept(self, way: str, weights: Sequence[Tensor], make: Callable[[Tensor], Any]) -> Any:
         """What `make` gives for these weights below each other, made once; None where they cannot be packed."""
-        key = (way, *[(weight.data_ptr(), weight.shape) for weight in weights])
+        key = (way, *[(weight.data_ptr(), weight.shape, weight.stride()) for weight in weights])
         known = self._packed.get(key)
         if known is not None and known.versions == [weight._version for weight in weights]:
             return known.weight
@@ -146,12 +149,13 @@ def _round(weight: Tensor) -> Rounded | None:
 
 
 def _joined(weights: Sequence[Tensor]) -> Tensor:
-    return weights[0] if len(weights) == 1 else torch.cat(list(weights))
+    return weights[0].contiguous() if len(weights) == 1 else torch.cat(list(weights))
 
 
 def _sample(weight: Tensor) -> Tensor:
     """Some of its numbers, from all over it."""
-    return weight.detach().view(-1)[:: max(weight.numel() // SAMPLED, 1)]
+    rows, columns = weight.shape
+    return weight.detach()[:: -(-rows // SAMPLED), :: -(-columns // SAMPLED)]
 
 
 def is_packable(weight: Tensor) -> bool:
@@ -159,8 +163,8 @@ def is_packable(weight: Tensor) -> bool:
     return bool(
         weight.device.type == "cpu"
         and weight.dtype == torch.float32
+        and weight.dim() == 2
         and weight.numel() >= FEWEST
-        and weight.is_contiguous()
         and not weight.is_inference()
         and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")

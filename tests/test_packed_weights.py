@@ -83,3 +83,11 @@ def test_several_weights_are_one_product(width: int) -> None:
         weights[0].data.mul_(2)
         packed.refresh()
         torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+
+
+@torch_packs
+def test_columns_and_transposes_are_weights_of_their_own() -> None:
+    packed, weight, x = PackedWeights(), torch.randn(128, 128), torch.randn(2, 128)
+    with torch.no_grad():
+        for part in (weight, weight.t(), weight[:, :64]):
+            torch.testing.assert_close(packed(x[:, : part.shape[1]], part), linear(x[:, : part.shape[1]], part))

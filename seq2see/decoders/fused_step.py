@@ -1,9 +1,9 @@
 """Single steps of the common recurrent decoders, for predictions.
 
-`FusedSteps` computes what `RecurrentDecoder.step` does in about half the operations: U s and W_q s are one product with
-weights that are packed once per model, there are no records between the parts, and only states, keys and values follow
-the hypotheses. It runs what the fused loop of training runs (`loop_kind`); everything else goes through the parts
-themselves.
+`FusedSteps` computes what `RecurrentDecoder.step` and the readout of `SoftmaxHead` do in about half the operations:
+weights that multiply the same vector are one matrix, packed once per model, there are no records between the parts, and
+only states, keys and values follow the hypotheses. It runs what the fused loop of training runs (`loop_kind`) under a
+plain softmax; everything else goes through the parts themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from seq2see.attention.scores import Additive
 from seq2see.cells import GRU, CellState
 from seq2see.decoders.base import Decoder
 from seq2see.decoders.fused_loop import CellLoop, GruLoop, LoopKind, LstmLoop
+from seq2see.decoders.output_heads import Head, SoftmaxHead
 from seq2see.decoders.records import Ready
 from seq2see.decoders.recurrent import RecurrentDecoder
 from seq2see.packed_weights import PackedWeights
@@ -31,16 +32,29 @@ FEW_INPUTS, FEW_PLACES = 8, 32
 class FusedSteps:
     """The hypotheses of one search, `width` of each input in a run."""
 
-    def __init__(self, decoder: RecurrentDecoder, kind: LoopKind, ready: Ready, packed: PackedWeights):
-        """packed: the weights of the decoder; ready: of as many inputs as are searched."""
+    def __init__(
+        self, decoder: RecurrentDecoder, kind: LoopKind, head: SoftmaxHead, ready: Ready, packed: PackedWeights
+    ):
+        """packed: the weights of decoder and head; ready: of as many inputs as are searched."""
         ((self.name, attention),) = decoder.looking.over.items()
         score, cell = cast(Attention, attention).score, decoder.first
-        self._decoder, self._kind, self._packed = decoder, kind, packed
+        self._decoder, self._kind, self._head, self._ready, self._packed = decoder, kind, head, ready, packed
         self._cell: CellLoop = GruLoop(cell.b_U) if isinstance(cell, GRU) else LstmLoop()
         self._v: Tensor | None = None
         self._by_state: list[Tensor] = [cell.U]
         if isinstance(score, Additive):
             self._v, self._by_state = 2 * score.v.weight[0], [cell.U, score.W_q.weight]
+        self._by_symbol: list[Tensor] = [cell.W["y"]]
+        self._by_context: list[Tensor] = [cell.W["c"]] if decoder.feeds else []
+        self._by_output: list[Tensor] = []
+        self._bias: Tensor = cell.b
+        if head.W_o is not None and decoder.whole_output and not kind.current:
+            # W_o [s; c; e] is the sum of three products, two of which are further rows of W_c c and W_y e
+            sizes = [cell.size, decoder.looking.size, decoder.embedding.size]
+            by_output, by_context, by_symbol = head.W_o.weight.split(sizes, dim=1)
+            self._by_output = [by_output]
+            self._by_context, self._by_symbol = [cell.W["c"], by_context], [cell.W["y"], by_symbol]
+            self._bias = torch.cat([cell.b, head.W_o.bias])
         self._start, self._every = ready.start[0], ready.every
         prepared = ready.looks[self.name]
         self._keys, self._values = prepared.keys if self._v is None else 2 * prepared.keys, prepared.values
@@ -60,43 +74,54 @@ class FusedSteps:
         # W_c c_t = sum_j a_tj W_c h_j: with several hypotheses there are fewer places than contexts; with few inputs
         # reading W_c once instead of at every step saves as much
         if not current and places <= FEW_PLACES * width and (width > 1 or batch <= FEW_INPUTS):
-            self._fed = self._packed.linear(self._values, decoder.first.W["c"])
+            self._fed = self._packed.joint(self._values, self._by_context)
 
     def step(
         self, token: Int[Tensor, " rows"], forced: Float[Tensor, "rows places"] | None = None
-    ) -> tuple[Float[Tensor, "_ features"], Float[Tensor, "_ places"]]:
-        """Read one symbol and attend to the input: the features for the output layer, and the look, of each row; at the
-        first step one row of each input, whose hypotheses are all the same.
+    ) -> tuple[Float[Tensor, "_ width"], Float[Tensor, "_ places"]]:
+        """Read one symbol and attend to the input: what V is multiplied with, and the look, of each row; at the first
+        step one row of each input, whose hypotheses are all the same.
 
         forced: attention weights that replace the model's own where they are not NaN.
         """
         if not self._is_wide:
             token, forced = token[:: self._width], None if forced is None else forced[:: self._width]
-        decoder, packed, first = self._decoder, self._packed, self._decoder.first
-        embedded = decoder.embedding(token)
-        projected = packed.linear(embedded, first.W["y"], first.b)
+        embedded, projected = self._embed(token)
+        packed, product, context, gates = self._packed, self._product, self._context, len(self._by_state[0])
         if self._every is not None:
-            projected += self._every.repeat_interleave(len(token) // len(self._every), 0)
-        product, context, gates = self._product, self._context, len(first.U)
+            projected[:, :gates] += self._every.repeat_interleave(len(token) // len(self._every), 0)
         if product is None:
             product = packed.joint(self._state[0], self._by_state)
             weights = self._look(product[:, gates:], forced)
-            context = self._mean(weights, self._values)
+            context = self._mean(weights, self._values) if self._fed is None or not self._by_output else None
         if self._fed is not None:
             projected += self._mean(weights, self._fed)
         elif context is not None:
-            projected += packed.linear(context, first.W["c"])
-        self._state, _ = self._cell.forward(projected, product[:, :gates], self._state)
+            projected += packed.joint(context, self._by_context)
+        self._state, _ = self._cell.forward(projected[:, :gates], product[:, :gates], self._state)
         output = self._state[0]
         if self._product is not None:
             self._product = packed.joint(output, self._by_state)
             weights = self._look(self._product[:, gates:], forced)
             context = self._mean(weights, self._values)
-            self._context = context if decoder.feeds else None
+            self._context = context if self._by_context else None
         if not self._is_wide:
             self._is_wide = True
             self.select(torch.arange(len(token)).repeat_interleave(self._width), None)
-        return decoder.features_of(output, context, embedded), weights.flatten(0, 1)
+        if self._by_output:
+            read = packed.joint(output, self._by_output).add_(projected[:, gates:]).tanh_()
+        else:
+            read = self._head.read_out(self._decoder.features_of(output, context, embedded), self._ready)
+        return read, weights.flatten(0, 1)
+
+    def _embed(self, token: Int[Tensor, " rows"]) -> tuple[Float[Tensor, "rows size"], Float[Tensor, "rows _"]]:
+        """e(y), and its products with all weights; of many rows each symbol is multiplied once."""
+        if len(token) <= FEW_INPUTS:
+            embedded = self._decoder.embedding(token)
+            return embedded, self._packed.joint(embedded, self._by_symbol, self._bias)
+        symbols, rows = torch.unique(token, return_inverse=True)
+        embedded = self._decoder.embedding(symbols)
+        return embedded[rows], self._packed.joint(embedded, self._by_symbol, self._bias)[rows]
 
     def select(self, rows: Int[Tensor, " chosen"], inputs: Int[Tensor, " inputs"] | None) -> None:
         """Continue with these hypotheses, of these inputs (None: of all)."""
@@ -139,11 +164,13 @@ class FusedSteps:
         return torch.bmm(weights, values).flatten(0, 1)
 
 
-def fused_steps(decoder: Decoder, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:
-    """The steps of a search with this decoder; None where they have to go through its parts."""
-    if packed is None or type(decoder) is not RecurrentDecoder or decoder.loop is None:
+def fused_steps(decoder: Decoder, head: Head, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:
+    """The steps of a search with these parts of a model; None where they have to go through the parts themselves."""
+    if packed is None or type(decoder) is not RecurrentDecoder or type(head) is not SoftmaxHead:
+        return None
+    if decoder.loop is None:
         return None
     tensors = [*ready.start[0], ready.looks[next(iter(ready.looks))].keys]
     if any(part.dtype != torch.float32 or part.device.type != "cpu" for part in tensors) or not tensors[-1].shape[1]:
         return None
-    return FusedSteps(decoder, decoder.loop, ready, packed)
+    return FusedSteps(decoder, decoder.loop, head, ready, packed)

@@ -27,9 +27,9 @@ Top = tuple[Int[Tensor, "rows number"], Float[Tensor, "rows number"]]
 """Ids and log-probabilities, best first."""
 
 
-def top_symbols(head: SoftmaxHead, features: Float[Tensor, "rows size"], ready: Ready, number: int) -> Top:
-    """The `number` likeliest symbols of each row, or all where there are fewer."""
-    read, number = head.read_out(features, ready), min(number, head.symbols)
+def top_symbols(head: SoftmaxHead, read: Float[Tensor, "rows width"], ready: Ready, number: int) -> Top:
+    """The `number` likeliest symbols of each row, or all where there are fewer; read: what V is multiplied with."""
+    number = min(number, head.symbols)
     if len(read) <= FEW_ROWS and number + SPARE < head.symbols:
         found = _in_two_passes(head, read, ready, number)
         if found is not None:

@@ -69,7 +69,10 @@ class ModelStepper:
         self.places = joint_places(self._ready)
         self.inner = encoder_looks(self._ready)
         self._device = self._models[0].head.device
-        self._fused = None if maps or ctc or len(sources) > 1 else _fused(self._models[0], self._ready[0], weights[0])
+        self._fused = None
+        if not maps and not ctc and len(sources) == 1:
+            model, ready = self._models[0], self._ready[0]
+            self._fused = fused_steps(model.decoder, model.head, ready, weights[0])
 
     def begin(self, width: int) -> None:
         """Start with `width` empty hypotheses for each input."""
@@ -90,8 +93,8 @@ class ModelStepper:
         """Extend every hypothesis by its token: see `Stepper`."""
         if self._fused is None:
             return self._step_models(tokens, forced)
-        features, looks = self._step_fused(self._fused, tokens, forced)
-        log_probs = torch.log_softmax(self._head.logits(features, self._ready[0]), dim=-1)
+        read, looks = self._step_fused(self._fused, tokens, forced)
+        log_probs = torch.log_softmax(self._ready[0].linear(read, self._head.V, self._head.c), dim=-1)
         times = 1 if tokens is None else len(tokens) // len(log_probs)
         return _array(_checked(log_probs)).repeat(times, 0), _repeated(looks, times)
 
@@ -105,8 +108,8 @@ class ModelStepper:
         if self._fused is None:
             log_probs, looks = self._step_models(tokens, forced)
             return likeliest(log_probs, number), looks
-        features, looks = self._step_fused(self._fused, tokens, forced)
-        ids, values = map(_array, top_symbols(self._head, features, self._ready[0], number))
+        read, looks = self._step_fused(self._fused, tokens, forced)
+        ids, values = map(_array, top_symbols(self._head, read, self._ready[0], number))
         if np.isnan(values).any():
             raise UserError(DAMAGED)
         times = len(tokens) // len(ids)
@@ -117,12 +120,12 @@ class ModelStepper:
         fused: FusedSteps,
         tokens: Int[ndarray, " rows"] | None,
         forced: Mapping[str, Float[ndarray, "rows _"]] | None,
-    ) -> tuple[Float[Tensor, "_ size"], dict[str, Float[ndarray, "_ places"]]]:
-        """Features and looks, at the first step of one row of each input."""
+    ) -> tuple[Float[Tensor, "_ width"], dict[str, Float[ndarray, "_ places"]]]:
+        """What V is multiplied with, and the looks; at the first step of one row of each input."""
         assert tokens is not None
         weights = None if not forced or fused.name not in forced else torch.from_numpy(forced[fused.name])
-        features, look = fused.step(torch.from_numpy(tokens), weights)
-        return features, {fused.name: look.numpy()}
+        read, look = fused.step(torch.from_numpy(tokens), weights)
+        return read, {fused.name: look.numpy()}
 
     @property
     def _head(self) -> SoftmaxHead:
@@ -211,11 +214,6 @@ def _checked(log_probs: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows sy
 
 def _repeated(looks: dict[str, ndarray], times: int) -> dict[str, ndarray]:
     return looks if times == 1 else {name: weights.repeat(times, 0) for name, weights in looks.items()}
-
-
-def _fused(model: EncoderDecoder, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:
-    """Faster steps of the same function, where the model has them."""
-    return fused_steps(model.decoder, ready, packed) if type(model.head) is SoftmaxHead else None
 
 
 def _array(tensor: Tensor) -> ndarray:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2see.decoders import RecurrentDecoder, fused_step
-from seq2see.decoders.fused_step import FusedSteps, fused_steps
+from seq2see.decoders import CopyHead, RecurrentDecoder, SoftmaxHead, fused_step
+from seq2see.decoders.fused_step import fused_steps
 from seq2see.packed_weights import PackedWeights
 from tests.decoders.building import PLACES, ROWS, STEPS, SYMBOLS, decoder, memory
 
@@ -22,31 +22,38 @@ LOOKS: list[dict[str, Any]] = [
 ]
 
 
-def build(settings: dict[str, Any], attention: dict[str, Any]) -> tuple[RecurrentDecoder, FusedSteps, Any]:
-    torch.manual_seed(4)
-    made = decoder(settings, attention)
-    ready = made.prepare(memory()).with_packed(PackedWeights())
-    fused = fused_steps(made, ready, PackedWeights())
-    assert fused is not None
-    return made, fused, ready
+def head_of(made: RecurrentDecoder, *, readout: int = 0) -> SoftmaxHead:
+    head = SoftmaxHead(made.features_size, SYMBOLS, readout=readout)
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return head.eval()
 
 
 def check(
     settings: dict[str, Any], attention: dict[str, Any], forced: Mapping[int, Tensor] | None = None, width: int = WIDTH
 ) -> None:
     """Both read the same symbols (one for all at first); hypotheses change places, and the first input leaves."""
+    torch.manual_seed(4)
+    made = decoder(settings, attention)
+    for readout in (0, 5):
+        compare(made, head_of(made, readout=readout), forced or {}, width)
+
+
+def compare(made: RecurrentDecoder, head: SoftmaxHead, forced: Mapping[int, Tensor], width: int) -> None:
     with torch.inference_mode():
-        made, fused, ready = build(settings, attention)
+        ready = made.prepare(memory()).with_packed(PackedWeights())
+        fused = fused_steps(made, head, ready, PackedWeights())
+        assert fused is not None
         state, rows = made.begin(ready, width=width), ROWS * width
         fused.begin(width)
         for number in range(STEPS):
-            token, own = torch.randint(SYMBOLS, (rows,)), (forced or {}).get(number)
+            token, own = torch.randint(SYMBOLS, (rows,)), forced.get(number)
             token = token if number else token[:1].expand(rows)
             step = made.step(ready, state, token, forced=None if own is None else {"source": own})
-            features, weights = fused.step(token, own)
-            each = slice(None, None, rows // len(features))
-            assert len(features) == (rows if number else ROWS)
-            torch.testing.assert_close(features, step.features[each], atol=1e-5, rtol=0)
+            read, weights = fused.step(token, own)
+            each = slice(None, None, rows // len(read))
+            assert len(read) == (rows if number else ROWS)
+            torch.testing.assert_close(read, head.read_out(step.features)[each], atol=1e-5, rtol=0)
             torch.testing.assert_close(weights, step.looks["source"].dense()[each], atol=1e-5, rtol=0)
             gone = number == 2
             kept = torch.arange(int(gone), ready.rows)
@@ -71,6 +78,7 @@ def test_with_products_of_places_or_of_contexts(
     look: dict[str, Any], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fused_step, "FEW_PLACES", few)
+    monkeypatch.setattr(fused_step, "FEW_INPUTS", few)  # of few rows the symbols are not made unique
     for width in (1, WIDTH):
         check({}, look, width=width)
 
@@ -92,6 +100,8 @@ def test_others_go_through_the_parts() -> None:
         ({}, {"score": "none"}),
     ):
         made = decoder(settings, attention)
-        ready = made.prepare(memory())
-        assert fused_steps(made, ready, PackedWeights()) is None
-    assert fused_steps(decoder({}, {}), decoder({}, {}).prepare(memory()), None) is None
+        assert fused_steps(made, head_of(made), made.prepare(memory()), PackedWeights()) is None
+    made = decoder({}, {})
+    assert fused_steps(made, head_of(made), made.prepare(memory()), None) is None
+    copying = CopyHead(made.features_size, SYMBOLS, source="source")
+    assert fused_steps(made, copying, made.prepare(memory()), PackedWeights()) is None

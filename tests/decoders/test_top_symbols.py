@@ -48,7 +48,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_they_are_those_of_the_whole_distribution(rows: int, symbols: int, scale: float) -> None:
     with torch.inference_mode(False), torch.no_grad():
         head, features = build(symbols, scale=scale, readout=SIZE), torch.randn(rows, SIZE)
-        ids, log_probs = top_symbols(head, features, Ready(rows, packed=PackedWeights()), 12)
+        ids, log_probs = top_symbols(head, head.read_out(features), Ready(rows, packed=PackedWeights()), 12)
         every = whole(head, features)
         wanted = every.topk(min(12, symbols))
     assert ids.tolist() == wanted.indices.tolist()
@@ -71,11 +71,11 @@ def test_where_rounding_could_decide_the_whole_product_is_taken(monkeypatch: pyt
         head.c.zero_()
         features, packed = torch.randn(2, SIZE), PackedWeights()
         monkeypatch.setattr(PackedWeights, "linear", counted)
-        _, log_probs = top_symbols(head, features, Ready(2, packed=packed), 3)
+        _, log_probs = top_symbols(head, head.read_out(features), Ready(2, packed=packed), 3)
         assert products == ["exact"]
         torch.testing.assert_close(log_probs, whole(head, features).topk(3).values)
         sharp = build(500)
-        top_symbols(sharp, features, Ready(2, packed=packed), 3)
+        top_symbols(sharp, sharp.read_out(features), Ready(2, packed=packed), 3)
         assert products == ["exact"], "an ordinary distribution takes two passes"
 
 
