@@ -89,8 +89,7 @@ def build_hypotheses(
 ) -> list[list[Hypothesis]]:
     """At most `n_best` hypotheses of each input, finished ones first, by score or by agreement, highest first."""
     rows, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
-    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.astype(np.float64).tolist()
-    likeliest, chances = paths.runners_up.tolist(), np.exp(paths.chances.astype(np.float64)).tolist()
+    log_probs, chances = paths.log_probs.astype(np.float64), np.exp(paths.chances.astype(np.float64))
     looks = paths.looks
     masks = {name: joint.mask for name, joint in places.items()}
     limits = writable.limits.tolist()
@@ -101,18 +100,19 @@ def build_hypotheses(
         shared = [name for name in looks if name in places and places[name].agreed[row]]
         apart = {name: looks[name][output, :length][..., masks[name][row]].astype(np.float32) for name in shared}
         looked = {name: _mean_of_heads(weights) for name, weights in apart.items() if not places[name].lower}
-        each = log_probs[output][:length]
+        each = log_probs[output, :length].tolist()
+        likeliest, shares = paths.runners_up[output, :length].tolist(), chances[output, :length].tolist()
         total = sum(each)
         hypotheses[row].append(
             Hypothesis(
-                ids=tokens[output][:length],
+                ids=paths.tokens[output, :length].tolist(),
                 log_probs=each,
                 log_probability=total,
                 score=_score(total, length, looked, options),
                 finished=finished[output],
                 runners_up=[
-                    [(i, p) for i, p in zip(ids, shares, strict=True) if i < limit]
-                    for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
+                    [(i, p) for i, p in zip(*step, strict=True) if i < limit]
+                    for step in zip(likeliest, shares, strict=True)
                 ],
                 looks=looked,
                 maps={
