@@ -60,7 +60,7 @@ def largest(log_probs: Float[Tensor, "rows symbols"], number: int) -> Top:
     """The likeliest symbols, found as `seq2see.search.top.likeliest` does it, on all threads."""
     rows, symbols = log_probs.shape
     columns = symbols // DEEP
-    if rows < DEEP // 4 or columns <= 2 * number:
+    if rows <= FEW_ROWS or columns <= 2 * number:
         best = log_probs.topk(number)
         return best.indices, best.values
     table = log_probs[:, : columns * DEEP].view(rows, DEEP, columns)

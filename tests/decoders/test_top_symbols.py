@@ -98,8 +98,9 @@ def test_numbers_beyond_half_precision_are_not_rounded() -> None:
 
 
 @pytest.mark.parametrize("symbols", [12, 100, 700, 3001])
-def test_the_largest_are_those_of_a_sort(symbols: int) -> None:
-    values = torch.randn(7, symbols)
+@pytest.mark.parametrize("rows", [FEW_ROWS, FEW_ROWS + 5])
+def test_the_largest_are_those_of_a_sort(symbols: int, rows: int) -> None:
+    values = torch.randn(rows, symbols)
     values[3, ::2] = -torch.inf
     ids, found = largest(values, 5)
     torch.testing.assert_close(found, values.topk(5).values)
