@@ -24,6 +24,8 @@ FEWEST = 64 * 64
 LARGE = 1 << 20
 """Numbers in the smallest weight that is rounded: below, reading takes no time."""
 EPSILON = 1e-6
+LARGEST_TABLE = 1 << 25
+"""Numbers in the largest table of products that is kept, 128 MB."""
 SAMPLED = 32
 """Rows and columns of a weight whose numbers `refresh` compares."""
 
@@ -62,6 +64,7 @@ class PackedWeights:
     def __init__(self) -> None:
         self._packed: dict[Any, _Packed] = {}
         self._lock = threading.Lock()
+        self._searches = 0
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
         return self.linear(x, weight)
@@ -85,8 +88,10 @@ class PackedWeights:
         return self._multiply(x, weights, bias)
 
     def refresh(self) -> None:
-        """Forget weights whose numbers are others than when they were packed, as far as a sample of them shows."""
+        """At the start of a search: forget weights whose numbers are others than when they were packed, as far as a
+        sample of them shows."""
         with self._lock:
+            self._searches += 1
             for key, packed in list(self._packed.items()):
                 if not all(map(torch.equal, map(_sample, packed.sources), packed.samples)):
                     del self._packed[key]
@@ -100,48 +105,64 @@ class PackedWeights:
 
     def rounded(self, weight: Float[Tensor, "out width"]) -> Rounded | None:
         """The weight in half precision, half as much to read; None where that would not be faster, or not possible."""
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or weight.numel() < LARGE:
             return None
-        rounded: Rounded | None = self._kept("half", (weight,), _round)
+        rounded: Rounded | None = self._kept("half", (weight,), lambda: _round(weight))
         return rounded
+
+    def table(
+        self,
+        vectors: Float[Tensor, "symbols width"],
+        weights: Sequence[Float[Tensor, "_ width"]],
+        biases: Sequence[Float[Tensor, " _"]],
+    ) -> Float[Tensor, "symbols out"] | None:
+        """vectors [W_1; W_2; ..]' + [b_1; b_2; ..], to be looked up instead of computed; None in the first search,
+        which may be the only one, and where the table would be too large."""
+        if torch.is_grad_enabled() or self._searches < 2 or len(vectors) * sum(map(len, weights)) > LARGEST_TABLE:
+            return None
+        sources = [vectors, *weights, *(bias[None] for bias in biases)]
+        table: Tensor | None = self._kept(
+            "table", sources, lambda: linear(vectors, torch.cat(list(weights)), torch.cat(list(biases)))
+        )
+        return table
 
     def _pack(self, weights: Sequence[Tensor]) -> Tensor | None:
         """The packed weights; None where they cannot be packed."""
-        packed: Tensor | None = self._kept("packed", weights, _reorder)
+        packed: Tensor | None = self._kept("packed", weights, lambda: _reorder(weights))
         return packed
 
-    def _kept(self, way: str, weights: Sequence[Tensor], make: Callable[[Tensor], Any]) -> Any:
-        """What `make` gives for these weights below each other, made once; None where they cannot be packed."""
+    def _kept(self, way: str, weights: Sequence[Tensor], make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for these weights; None where it is not possible."""
         key = (way, *[(weight.data_ptr(), weight.shape, weight.stride()) for weight in weights])
         known = self._packed.get(key)
         if known is not None and known.versions == [weight._version for weight in weights]:
             return known.weight
-        if not all(map(is_packable, weights)):
+        if any(weight.is_inference() for weight in weights):
             return None
         with self._lock:
-            packed = make(_joined(weights).detach())
-            self._packed[key] = _Packed(
-                packed,
-                weights,
-                [weight._version for weight in weights],
-                [_sample(weight).clone() for weight in weights],
-            )
+            packed = make()
+            if packed is not None:
+                samples = [_sample(weight).clone() for weight in weights]
+                self._packed[key] = _Packed(packed, weights, [weight._version for weight in weights], samples)
         return packed
 
     def __deepcopy__(self, memo: Any) -> PackedWeights:
         return PackedWeights()
 
 
-def _reorder(weight: Tensor) -> Tensor:
-    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight)
+def _reorder(weights: Sequence[Tensor]) -> Tensor | None:
+    if not all(map(is_packable, weights)):
+        return None
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(_joined(weights).detach())
     return packed
 
 
 def _round(weight: Tensor) -> Rounded | None:
-    if weight.numel() < LARGE or not hasattr(torch.ops.quantized, "linear_dynamic_fp16"):
+    if not is_packable(weight) or not hasattr(torch.ops.quantized, "linear_dynamic_fp16"):
         return None
     if torch.backends.quantized.engine not in ("x86", "fbgemm"):
         return None
+    weight = weight.detach()
     difference = (weight.half().float() - weight).norm(dim=1)
     # twice the error of rounding to the nearest, and that of sums in single precision
     error = float((2 * difference + EPSILON * weight.norm(dim=1)).max())

@@ -47,14 +47,16 @@ class FusedSteps:
         self._by_symbol: list[Tensor] = [cell.W["y"]]
         self._by_context: list[Tensor] = [cell.W["c"]] if decoder.feeds else []
         self._by_output: list[Tensor] = []
-        self._bias: Tensor = cell.b
+        biases: list[Tensor] = [cell.b]
         if head.W_o is not None and decoder.whole_output and not kind.current:
             # W_o [s; c; e] is the sum of three products, two of which are further rows of W_c c and W_y e
             sizes = [cell.size, decoder.looking.size, decoder.embedding.size]
             by_output, by_context, by_symbol = head.W_o.weight.split(sizes, dim=1)
             self._by_output = [by_output]
             self._by_context, self._by_symbol = [cell.W["c"], by_context], [cell.W["y"], by_symbol]
-            self._bias = torch.cat([cell.b, head.W_o.bias])
+            biases = [cell.b, head.W_o.bias]
+        self._bias, E = torch.cat(biases), decoder.embedding.weight
+        self._table = None if E is None else packed.table(E, self._by_symbol, biases)
         self._start, self._every = ready.start[0], ready.every
         prepared = ready.looks[self.name]
         self._keys, self._values = prepared.keys if self._v is None else 2 * prepared.keys, prepared.values
@@ -86,7 +88,7 @@ class FusedSteps:
         """
         if not self._is_wide:
             token, forced = token[:: self._width], None if forced is None else forced[:: self._width]
-        embedded, projected = self._embed(token)
+        projected = self._project(token)
         packed, product, context, gates = self._packed, self._product, self._context, len(self._by_state[0])
         if self._every is not None:
             projected[:, :gates] += self._every.repeat_interleave(len(token) // len(self._every), 0)
@@ -111,17 +113,18 @@ class FusedSteps:
         if self._by_output:
             read = packed.joint(output, self._by_output).add_(projected[:, gates:]).tanh_()
         else:
-            read = self._head.read_out(self._decoder.features_of(output, context, embedded), self._ready)
+            features = self._decoder.features_of(output, context, self._decoder.embedding(token))
+            read = self._head.read_out(features, self._ready)
         return read, weights.flatten(0, 1)
 
-    def _embed(self, token: Int[Tensor, " rows"]) -> tuple[Float[Tensor, "rows size"], Float[Tensor, "rows _"]]:
-        """e(y), and its products with all weights; of many rows each symbol is multiplied once."""
+    def _project(self, token: Int[Tensor, " rows"]) -> Float[Tensor, "rows _"]:
+        """The products of e(y) with all its weights, and the biases; of many rows each symbol is multiplied once."""
+        if self._table is not None:
+            return self._table[token]
         if len(token) <= FEW_INPUTS:
-            embedded = self._decoder.embedding(token)
-            return embedded, self._packed.joint(embedded, self._by_symbol, self._bias)
+            return self._packed.joint(self._decoder.embedding(token), self._by_symbol, self._bias)
         symbols, rows = torch.unique(token, return_inverse=True)
-        embedded = self._decoder.embedding(symbols)
-        return embedded[rows], self._packed.joint(embedded, self._by_symbol, self._bias)[rows]
+        return self._packed.joint(self._decoder.embedding(symbols), self._by_symbol, self._bias)[rows]
 
     def select(self, rows: Int[Tensor, " chosen"], inputs: Int[Tensor, " inputs"] | None) -> None:
         """Continue with these hypotheses, of these inputs (None: of all)."""
