@@ -8,7 +8,10 @@ is not a plain matrix of single precision on a CPU, the usual product is used.
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,8 +21,37 @@ from torch.nn.functional import linear
 
 FEWEST = 64 * 64
 """Numbers in the smallest weight that is packed: below, calling costs more than multiplying."""
-SAMPLED = 1009
-"""Numbers of a weight that `refresh` compares; a prime, so that they come from all columns."""
+LARGE = 1 << 20
+"""Numbers in the smallest weight that is rounded: below, reading takes no time."""
+EPSILON = 1e-6
+LARGEST_TABLE = 1 << 25
+"""Numbers in the largest table of products that is kept, 128 MB."""
+SAMPLED = 32
+"""Rows and columns of a weight whose numbers `refresh` compares."""
+
+
+@dataclass
+class Rounded:
+    """A weight in half precision, packed; error: |x (W - rounded W)'| is at most error |x|, for every row of W."""
+
+    weight: torch.ScriptObject
+    error: float
+
+    def linear(self, x: Float[Tensor, "rows width"], bias: Float[Tensor, " out"]) -> Float[Tensor, "rows out"]:
+        """x weight' + bias, computed in single precision."""
+        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, self.weight)
+        return product.add_(bias)
+
+
+@dataclass
+class _Packed:
+    """A packed weight, and what it was made of: the weights, so that their addresses stay their own, their versions,
+    and some of their numbers."""
+
+    weight: Any
+    sources: Sequence[Tensor]
+    versions: list[int]
+    samples: list[Tensor]
 
 
 class PackedWeights:
@@ -30,8 +62,9 @@ class PackedWeights:
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[int, torch.Size], tuple[Tensor, int, Tensor, Tensor]] = {}
+        self._packed: dict[Any, _Packed] = {}
         self._lock = threading.Lock()
+        self._searches = 0
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
         return self.linear(x, weight)
@@ -43,40 +76,107 @@ class PackedWeights:
         bias: Float[Tensor, " out"] | None = None,
     ) -> Float[Tensor, "*rows out"]:
         """x weight' + bias."""
-        packed = None if torch.is_grad_enabled() else self._pack(weight)
-        if packed is None or x.dtype != weight.dtype:
-            return linear(x, weight, bias)
+        return self._multiply(x, (weight,), bias)
+
+    def joint(
+        self,
+        x: Float[Tensor, "*rows width"],
+        weights: Sequence[Float[Tensor, "_ width"]],
+        bias: Float[Tensor, " out"] | None = None,
+    ) -> Float[Tensor, "*rows out"]:
+        """x [W_1; W_2; ..]' + bias: the products of several weights with the same vectors, as one."""
+        return self._multiply(x, weights, bias)
+
+    def refresh(self) -> None:
+        """At the start of a search: forget weights whose numbers are others than when they were packed, as far as a
+        sample of them shows."""
+        with self._lock:
+            self._searches += 1
+            for key, packed in list(self._packed.items()):
+                if not all(map(torch.equal, map(_sample, packed.sources), packed.samples)):
+                    del self._packed[key]
+
+    def _multiply(self, x: Tensor, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
+        packed = None if torch.is_grad_enabled() else self._pack(weights)
+        if packed is None or x.dtype != weights[0].dtype:
+            return linear(x, _joined(weights), bias)
         product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
         return product
 
-    def refresh(self) -> None:
-        """Forget weights whose numbers are others than when they were packed, as far as a sample of them shows."""
-        with self._lock:
-            for key, (weight, _, _, sample) in list(self._packed.items()):
-                if not torch.equal(_sample(weight), sample):
-                    del self._packed[key]
+    def rounded(self, weight: Float[Tensor, "out width"]) -> Rounded | None:
+        """The weight in half precision, half as much to read; None where that would not be faster, or not possible."""
+        if torch.is_grad_enabled() or weight.numel() < LARGE:
+            return None
+        rounded: Rounded | None = self._kept("half", (weight,), lambda: _round(weight))
+        return rounded
 
-    def _pack(self, weight: Tensor) -> Tensor | None:
-        """The packed weight; None where it cannot be packed."""
-        key = (weight.data_ptr(), weight.shape)
+    def table(
+        self,
+        vectors: Float[Tensor, "symbols width"],
+        weights: Sequence[Float[Tensor, "_ width"]],
+        biases: Sequence[Float[Tensor, " _"]],
+    ) -> Float[Tensor, "symbols out"] | None:
+        """vectors [W_1; W_2; ..]' + [b_1; b_2; ..], to be looked up instead of computed; None in the first search,
+        which may be the only one, and where the table would be too large."""
+        if torch.is_grad_enabled() or self._searches < 2 or len(vectors) * sum(map(len, weights)) > LARGEST_TABLE:
+            return None
+        sources = [vectors, *weights, *(bias[None] for bias in biases)]
+        table: Tensor | None = self._kept(
+            "table", sources, lambda: linear(vectors, torch.cat(list(weights)), torch.cat(list(biases)))
+        )
+        return table
+
+    def _pack(self, weights: Sequence[Tensor]) -> Tensor | None:
+        """The packed weights; None where they cannot be packed."""
+        packed: Tensor | None = self._kept("packed", weights, lambda: _reorder(weights))
+        return packed
+
+    def _kept(self, way: str, weights: Sequence[Tensor], make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for these weights; None where it is not possible."""
+        key = (way, *[(weight.data_ptr(), weight.shape, weight.stride()) for weight in weights])
         known = self._packed.get(key)
-        if known is not None and known[1] == weight._version:
-            return known[2]
-        if not is_packable(weight):
+        if known is not None and known.versions == [weight._version for weight in weights]:
+            return known.weight
+        if any(weight.is_inference() for weight in weights):
             return None
         with self._lock:
-            packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-            # with the weight, so that its address stays its own
-            self._packed[key] = weight, weight._version, packed, _sample(weight).clone()
+            packed = make()
+            if packed is not None:
+                samples = [_sample(weight).clone() for weight in weights]
+                self._packed[key] = _Packed(packed, weights, [weight._version for weight in weights], samples)
         return packed
 
     def __deepcopy__(self, memo: Any) -> PackedWeights:
         return PackedWeights()
 
 
+def _reorder(weights: Sequence[Tensor]) -> Tensor | None:
+    if not all(map(is_packable, weights)):
+        return None
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(_joined(weights).detach())
+    return packed
+
+
+def _round(weight: Tensor) -> Rounded | None:
+    if not is_packable(weight) or not hasattr(torch.ops.quantized, "linear_dynamic_fp16"):
+        return None
+    if torch.backends.quantized.engine not in ("x86", "fbgemm"):
+        return None
+    weight = weight.detach()
+    difference = (weight.half().float() - weight).norm(dim=1)
+    # twice the error of rounding to the nearest, and that of sums in single precision
+    error = float((2 * difference + EPSILON * weight.norm(dim=1)).max())
+    return Rounded(torch.ops.quantized.linear_prepack_fp16(weight, None), error) if math.isfinite(error) else None
+
+
+def _joined(weights: Sequence[Tensor]) -> Tensor:
+    return weights[0].contiguous() if len(weights) == 1 else torch.cat(list(weights))
+
+
 def _sample(weight: Tensor) -> Tensor:
     """Some of its numbers, from all over it."""
-    return weight.detach().view(-1)[:: max(weight.numel() // SAMPLED, 1)]
+    rows, columns = weight.shape
+    return weight.detach()[:: -(-rows // SAMPLED), :: -(-columns // SAMPLED)]
 
 
 def is_packable(weight: Tensor) -> bool:
@@ -84,8 +184,8 @@ def is_packable(weight: Tensor) -> bool:
     return bool(
         weight.device.type == "cpu"
         and weight.dtype == torch.float32
+        and weight.dim() == 2
         and weight.numel() >= FEWEST
-        and weight.is_contiguous()
         and not weight.is_inference()
         and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")

@@ -69,3 +69,40 @@ def test_where_torch_cannot_pack_products_are_the_usual_ones(monkeypatch: pytest
     weight, x = torch.randn(64, 64), torch.randn(2, 64)
     with torch.no_grad():
         torch.testing.assert_close(PackedWeights()(x, weight), linear(x, weight), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_several_weights_are_one_product(width: int) -> None:
+    """Weights that are large enough to be packed, and smaller ones."""
+    packed, x = PackedWeights(), torch.randn(3, width)
+    weights = [torch.nn.Parameter(torch.randn(rows, width)) for rows in (96, 64)]
+    with torch.no_grad():
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+        weights[1].mul_(2)
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+        weights[0].data.mul_(2)
+        packed.refresh()
+        torch.testing.assert_close(packed.joint(x, weights), torch.cat([linear(x, weight) for weight in weights], 1))
+
+
+@torch_packs
+def test_columns_and_transposes_are_weights_of_their_own() -> None:
+    packed, weight, x = PackedWeights(), torch.randn(128, 128), torch.randn(2, 128)
+    with torch.no_grad():
+        for part in (weight, weight.t(), weight[:, :64]):
+            torch.testing.assert_close(packed(x[:, : part.shape[1]], part), linear(x[:, : part.shape[1]], part))
+
+
+def test_a_table_of_products_from_the_second_search_on() -> None:
+    packed, vectors, weights = PackedWeights(), torch.randn(7, 64), [torch.randn(rows, 64) for rows in (96, 5)]
+    biases = [torch.randn(96), torch.randn(5)]
+    with torch.no_grad():
+        packed.refresh()
+        assert packed.table(vectors, weights, biases) is None
+        packed.refresh()
+        for change in (lambda: None, lambda: biases[0].mul_(2), lambda: vectors.add_(1), lambda: weights[1].zero_()):
+            change()
+            table = packed.table(vectors, weights, biases)
+            assert table is not None
+            torch.testing.assert_close(table, linear(vectors, torch.cat(weights), torch.cat(biases)))
+        assert packed.table(vectors, weights, biases) is table

@@ -125,9 +125,9 @@ class SoftmaxHead(Head):
     ) -> Float[Tensor, "*rows symbols"]:
         """ready: with weights that may be packed."""
         multiply = linear if ready is None else ready.linear
-        return multiply(self._read_out(features, ready), self.V, self.c)
+        return multiply(self.read_out(features, ready), self.V, self.c)
 
-    def _read_out(
+    def read_out(
         self, features: Float[Tensor, "*rows size"], ready: Ready | None = None
     ) -> Float[Tensor, "*rows width"]:
         """What V is multiplied with."""
@@ -158,7 +158,7 @@ class SoftmaxHead(Head):
         """-sum log P of the real targets; padding is dropped before the product with V."""
         features, chosen = step.features[mask], targets[mask]
         if weights is None:
-            return linear_cross_entropy(self._read_out(features), self.V, self.c, chosen, smoothing=smoothing)
+            return linear_cross_entropy(self.read_out(features), self.V, self.c, chosen, smoothing=smoothing)
         logits = self.logits(features).float()
         return cross_entropy(logits, chosen, weight=weights, label_smoothing=smoothing, reduction="sum")
 

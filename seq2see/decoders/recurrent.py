@@ -140,7 +140,7 @@ class RecurrentDecoder(Decoder):
             ready, state, projected, forced=forced, generator=generator, product=ready.product
         )
         output = top_output(after.cells)
-        features = self._features(output, context.context if context else None, embedded)
+        features = self.features_of(output, context.context if context else None, embedded)
         layers = [LayerStep(cell[0]) for cell in after.cells]
         if self.looking:
             layers[-1].query = output if self.current else top_output(state.cells)
@@ -172,7 +172,7 @@ class RecurrentDecoder(Decoder):
             outputs.append(top_output(state.cells))
             looks.append(context.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
-        return Step(state, self._features(stack(outputs), together.context, embedded), together.looks)
+        return Step(state, self.features_of(stack(outputs), together.context, embedded), together.looks)
 
     def _teach_fused(
         self,
@@ -189,7 +189,7 @@ class RecurrentDecoder(Decoder):
         look = Look(done.contexts, done.weights, None, prepared.mask.shape[1])
         last = done.contexts[:, -1] if state.context is not None else None
         after = replace(state, cells=[done.state], position=state.position + projected.shape[1], context=last)
-        return Step(after, self._features(done.outputs, done.contexts, embedded), {name: look})
+        return Step(after, self.features_of(done.outputs, done.contexts, embedded), {name: look})
 
     def _advance(
         self,
@@ -246,11 +246,12 @@ class RecurrentDecoder(Decoder):
             outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)
             cells.append(last)
         context = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
-        features = self._features(outputs, context.context if context else None, embedded)
+        features = self.features_of(outputs, context.context if context else None, embedded)
         after = replace(state, cells=cells, position=state.position + embedded.shape[1])
         return Step(after, features, context.looks if context else {})
 
-    def _features(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+    def features_of(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+        """What the output layer sees: s_t, or [s_t; c_t; e(y_{t-1})]."""
         if not self.whole_output:
             return dropout(output, self.dropout, self.training)
         parts = [output, embedded] if context is None else [output, context, embedded]

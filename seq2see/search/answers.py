@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -43,11 +44,11 @@ class AnswerWriter:
             looks.outputs = symbols
         if alone and self.hard:
             looks.chosen = self._chosen(looks)
-        decode, words = self.vocabulary.decode, hypothesis.words
-        tokens = [
-            Token(symbol, float(np.exp(log_prob)), [(decode([i], words)[0], share) for i, share in others])
-            for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True)
-        ]
+        tokens = []
+        for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True):
+            names = self.vocabulary.decode([i for i, _ in others], hypothesis.words)
+            likely = [(name, share) for name, (_, share) in zip(names, others, strict=True)]
+            tokens.append(Token(symbol, math.exp(log_prob), likely))
         looks.probabilities = [token.probability for token in tokens]
         text = self.text_of(symbols, hypothesis.ids)
         return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)

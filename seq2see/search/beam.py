@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
@@ -10,7 +13,7 @@ from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions
-from seq2see.search.stepper import Stepper
+from seq2see.search.stepper import Stepper, step_top
 from seq2see.search.top import Likeliest, likeliest
 
 
@@ -64,29 +67,47 @@ def finished(
     return np.asarray(hopeless | (behind & (count >= options.beam * options.patience)) | (live == -np.inf))
 
 
+@dataclass
+class Continuations:
+    """The likeliest continuations of each input, twice as many as slots, best first.
+
+    symbols, parents, log_probs: (inputs, candidates), the symbol of each, the slot it continues, log P of the symbol;
+    totals: (inputs, candidates), the log-probability of the hypothesis with it;
+    likeliest: the likeliest symbols of each slot, forbidden ones included; looks: of each slot.
+    """
+
+    symbols: Int[ndarray, "inputs candidates"]
+    parents: Int[ndarray, "inputs candidates"]
+    log_probs: Float[ndarray, "inputs candidates"]
+    totals: Float[ndarray, "inputs candidates"]
+    likeliest: Likeliest
+    looks: dict[str, ndarray]
+
+
 def continuations(
+    stepper: Stepper,
+    tokens: Int[ndarray, " rows"],
     live: Float[ndarray, "inputs slots"],
-    log_probs: Float[ndarray, "rows symbols"],
-    allowed: Constraints,
     *,
+    allowed: Constraints,
     step: int,
     inputs: Int[ndarray, " inputs"],
     runners_up: int,
-) -> tuple[Likeliest, ndarray, Likeliest]:
-    """(the likeliest continuations of each input, twice as many as slots; the slot that each continues; the likeliest
-    symbols of each slot, forbidden ones included)."""
-    slots, symbols = live.shape[1], log_probs.shape[1]
-    if allowed.forced(step, inputs) is not None:
-        scores = allowed.forbid(live[..., None] + log_probs.reshape(*live.shape, symbols), step, inputs)
-        best = likeliest(scores.reshape(len(live), -1), 2 * slots)
-        return Likeliest(best.ids % symbols, best.log_probs), best.ids // symbols, likeliest(log_probs, runners_up)
-    with allowed.hidden(log_probs, step) as (never, own):
-        each = likeliest(log_probs, max(2 * slots, runners_up))
-    scores = (live[..., None] + each.log_probs.reshape(*live.shape, -1)).reshape(len(live), -1)
-    best = likeliest(scores, 2 * slots)
-    symbols_of = np.take_along_axis(each.ids.reshape(len(live), -1), best.ids, 1)
-    parents = best.ids // each.ids.shape[1]
-    return Likeliest(symbols_of, best.log_probs), parents, each.merged(np.array(never), own).first(runners_up)
+    forced: Mapping[str, ndarray] | None,
+) -> Continuations:
+    """One step; live: the log-probability of each hypothesis; forced: attention weights of the caller."""
+    slots = live.shape[1]
+    if allowed.forced(step, inputs) is None:
+        never = allowed.never(step)
+        each, looks = step_top(stepper, tokens, max(2 * slots, runners_up) + len(never), forced)
+        ids, log_probs, free = each.ids, each.log_probs, each.without(never).reshape(*live.shape, -1)
+    else:
+        log_probs, looks = stepper.step(tokens, forced)
+        each, ids = likeliest(log_probs, runners_up), np.broadcast_to(np.arange(log_probs.shape[1]), log_probs.shape)
+        free = allowed.forbid(log_probs.reshape(*live.shape, -1).copy(), step, inputs)
+    best = likeliest((live[..., None] + free).reshape(len(live), -1), 2 * slots)
+    symbols, own = (np.take_along_axis(part.reshape(len(live), -1), best.ids, 1) for part in (ids, log_probs))
+    return Continuations(symbols, best.ids // ids.shape[1], own, best.log_probs, each.first(runners_up), looks)
 
 
 def beam_search(
@@ -108,12 +129,18 @@ def beam_search(
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
     for step in range(options.max_length):
-        raw, looks = stepper.step(tokens, oracle.at(step, inputs, width=width))
-        penalty = np.broadcast_to(coverage.look(looks, inputs), (len(inputs), width))
-        best, parents, likely = continuations(
-            live, raw, allowed, step=step, inputs=inputs, runners_up=history.runners_up
+        found = continuations(
+            stepper,
+            tokens,
+            live,
+            allowed=allowed,
+            step=step,
+            inputs=inputs,
+            runners_up=history.runners_up,
+            forced=oracle.at(step, inputs, width=width),
         )
-        symbols, values = best.ids, best.log_probs
+        symbols, values, parents = found.symbols, found.totals, found.parents
+        penalty = np.broadcast_to(coverage.look(found.looks, inputs), (len(inputs), width))
         scores = normalised(values, step + 1, options) + np.take_along_axis(penalty, parents, 1)
 
         ends = (symbols == EOS) & (np.arange(symbols.shape[1]) < width)
@@ -126,9 +153,9 @@ def beam_search(
             tokens=symbols,
             parents=parents,
             carried=carried,
-            log_probs=raw.reshape(len(inputs), width, -1),
-            likeliest=likely,
-            looks=looks,
+            log_probs=found.log_probs,
+            likeliest=found.likeliest,
+            looks=found.looks,
         )
 
         if step == options.max_length - 1:

@@ -4,8 +4,7 @@ oracle)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,18 +40,6 @@ class Constraints:
     def never(self, step: int) -> list[int]:
         """The symbols that no output may have at this step."""
         return [*self._never, EOS] if step < self._min_length else self._never
-
-    @contextmanager
-    def hidden(
-        self, log_probs: Float[ndarray, "rows symbols"], step: int
-    ) -> Iterator[tuple[list[int], Float[ndarray, "rows never"]]]:
-        """The same array with -inf at the symbols that no output may have, for a while; gives these symbols and their
-        log-probabilities. A copy of the whole vocabulary would cost more than the search for its largest."""
-        never = self.never(step)
-        own = log_probs[:, never]
-        log_probs[:, never] = -np.inf
-        yield never, own
-        log_probs[:, never] = own
 
     def forced(self, step: int, inputs: Int[ndarray, " inputs"]) -> Int[ndarray, " inputs"] | None:
         """The symbols of the prefixes at this step, -1 where an input is free; None where all are."""

@@ -11,7 +11,7 @@ from numpy import ndarray
 from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
-from seq2see.search.stepper import Stepper
+from seq2see.search.stepper import Stepper, step_top
 from seq2see.search.top import likeliest
 
 Choose = Callable[[ndarray, int, ndarray], ndarray]
@@ -32,24 +32,33 @@ def search_greedily(
 
     choose: None takes the likeliest symbol.
     """
+    chosen: Int[ndarray, "inputs width"]
     inputs, slots = np.arange(history.rows), np.arange(width)
     ends = np.full((history.rows, width), max_length)
     tokens = np.full(history.rows * width, SOS)
     stepper.begin(width)
     for step in range(max_length):
-        raw, looks = stepper.step(tokens, oracle.at(step, inputs, width=width))
-        log_probs = raw.reshape(len(inputs), width, -1)
-        best = likeliest(raw, history.runners_up)
-        chosen: Int[ndarray, "inputs width"]
+        forced = oracle.at(step, inputs, width=width)
         if choose is None and allowed.forced(step, inputs) is None:
-            with allowed.hidden(raw, step):
-                chosen = raw.argmax(1).reshape(len(inputs), width)
+            never = allowed.never(step)
+            best, looks = step_top(stepper, tokens, max(history.runners_up, 1) + len(never), forced)
+            at = best.without(never).argmax(1)[:, None]
+            chosen, values = (np.take_along_axis(part, at, 1).reshape(-1, width) for part in (best.ids, best.log_probs))
         else:
+            raw, looks = stepper.step(tokens, forced)
+            best, log_probs = likeliest(raw, history.runners_up), raw.reshape(len(inputs), width, -1)
             rest = allowed.forbid(log_probs.copy(), step, inputs)
             chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
+            values = np.take_along_axis(log_probs, chosen[..., None], 2)[..., 0]
         parents = np.broadcast_to(slots, chosen.shape)
         history.add(
-            inputs, tokens=chosen, parents=parents, carried=parents, log_probs=log_probs, likeliest=best, looks=looks
+            inputs,
+            tokens=chosen,
+            parents=parents,
+            carried=parents,
+            log_probs=values,
+            likeliest=best.first(history.runners_up),
+            looks=looks,
         )
         ends[inputs] = np.where(chosen == EOS, np.minimum(ends[inputs], step), ends[inputs])
         going = (ends[inputs] > step).any(1)

@@ -172,19 +172,18 @@ class History:
         tokens: Int[ndarray, "inputs candidates"],
         parents: Int[ndarray, "inputs candidates"],
         carried: Int[ndarray, "inputs slots"],
-        log_probs: Float[ndarray, "inputs slots symbols"],
+        log_probs: Float[ndarray, "inputs candidates"],
         likeliest: Likeliest,
         looks: dict[str, Float[ndarray, "rows *heads _"]],
     ) -> None:
-        """Add a step; inputs: the numbers of those still searched; log_probs: the model's own; likeliest: the
-        `runners_up` likeliest symbols of each slot."""
-        count, slots, _ = log_probs.shape
+        """Add a step; inputs: the numbers of those still searched; log_probs: the model's own of the tokens;
+        likeliest: the `runners_up` likeliest symbols of each slot."""
+        count, slots = carried.shape
         position = np.zeros(self.rows, dtype=np.int64)
         position[inputs] = np.arange(count)
-        chosen = log_probs[np.arange(count)[:, None], parents, tokens]
         ids, chances = (part.reshape(count, slots, -1) for part in (likeliest.ids, likeliest.log_probs))
         maps = {name: weights.reshape(count, slots, *weights.shape[1:]) for name, weights in looks.items()}
-        self.steps.append(SearchStep(tokens, chosen, parents, carried, ids, chances, maps, position))
+        self.steps.append(SearchStep(tokens, log_probs, parents, carried, ids, chances, maps, position))
 
     def backtrack(self, endings: Endings) -> Paths:
         """Follow the back-pointers of all outputs together, from the last step to the first."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,7 +16,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.decoders import Ready, State
+from seq2see.decoders import Ready, SoftmaxHead, State
+from seq2see.decoders.fused_step import FusedSteps, fused_steps
+from seq2see.decoders.top_symbols import top_symbols
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Memory, Places
 from seq2see.model import EncoderDecoder
@@ -26,6 +28,7 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces, self
 from seq2see.search.options import SearchOptions
 from seq2see.search.run import run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see.search.top import Likeliest, best_first, likeliest
 
 Source = tuple[EncoderDecoder, Mapping[str, Any]]
 """A model and its inputs: the columns of a batch."""
@@ -66,9 +69,16 @@ class ModelStepper:
         self.places = joint_places(self._ready)
         self.inner = encoder_looks(self._ready)
         self._device = self._models[0].head.device
+        self._fused = None
+        if not maps and not ctc and len(sources) == 1:
+            model, ready = self._models[0], self._ready[0]
+            self._fused = fused_steps(model.decoder, model.head, ready, weights[0])
 
     def begin(self, width: int) -> None:
         """Start with `width` empty hypotheses for each input."""
+        if self._fused is not None:
+            self._fused.begin(width)
+            return
         pairs = list(zip(self._models, self._ready, strict=True))
         self._states = [model.begin(ready, width=width) for model, ready in pairs]
         if self._share:
@@ -81,6 +91,50 @@ class ModelStepper:
         self, tokens: Int[ndarray, " rows"] | None, forced: Mapping[str, Float[ndarray, "rows _"]] | None = None
     ) -> tuple[Float[ndarray, "rows symbols"], dict[str, Float[ndarray, "rows *heads _"]]]:
         """Extend every hypothesis by its token: see `Stepper`."""
+        if self._fused is None:
+            return self._step_models(tokens, forced)
+        read, looks = self._step_fused(self._fused, tokens, forced)
+        log_probs = torch.log_softmax(self._ready[0].linear(read, self._head.V, self._head.c), dim=-1)
+        times = 1 if tokens is None else len(tokens) // len(log_probs)
+        return _array(_checked(log_probs)).repeat(times, 0), _repeated(looks, times)
+
+    def step_top(
+        self,
+        tokens: Int[ndarray, " rows"],
+        number: int,
+        forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
+    ) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
+        """The same, of the likeliest symbols alone: see `stepper.step_top`."""
+        if self._fused is None:
+            log_probs, looks = self._step_models(tokens, forced)
+            return likeliest(log_probs, number), looks
+        read, looks = self._step_fused(self._fused, tokens, forced)
+        ids, values = map(_array, top_symbols(self._head, read, self._ready[0], number))
+        if np.isnan(values).any():
+            raise UserError(DAMAGED)
+        times = len(tokens) // len(ids)
+        return best_first(ids.repeat(times, 0), values.clip(min=LEAST).repeat(times, 0)), _repeated(looks, times)
+
+    def _step_fused(
+        self,
+        fused: FusedSteps,
+        tokens: Int[ndarray, " rows"] | None,
+        forced: Mapping[str, Float[ndarray, "rows _"]] | None,
+    ) -> tuple[Float[Tensor, "_ width"], dict[str, Float[ndarray, "_ places"]]]:
+        """What V is multiplied with, and the looks; at the first step of one row of each input."""
+        assert tokens is not None
+        weights = None if not forced or fused.name not in forced else torch.from_numpy(forced[fused.name])
+        read, look = fused.step(torch.from_numpy(tokens), weights)
+        return read, {fused.name: look.numpy()}
+
+    @property
+    def _head(self) -> SoftmaxHead:
+        """The output layer of the one model that takes fused steps."""
+        return cast(SoftmaxHead, self._models[0].head)
+
+    def _step_models(
+        self, tokens: Int[ndarray, " rows"] | None, forced: Mapping[str, Float[ndarray, "rows _"]] | None
+    ) -> tuple[Float[ndarray, "rows symbols"], dict[str, Float[ndarray, "rows *heads _"]]]:
         log_probs, looks = [], []
         read = None if tokens is None else self._tensor(tokens)
         for number, (model, ready) in enumerate(zip(self._models, self._ready, strict=True)):
@@ -95,18 +149,21 @@ class ModelStepper:
                 looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})
-        joint = _mean_probability(log_probs)
-        if joint[:, 0].isnan().any():  # a softmax that fails fails in every symbol
-            raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+        joint = _checked(_mean_probability(log_probs))
         seen = {name: _array(weights) for name, weights in mean_looks(looks).items()}
-        return self.writable.cut(_array(joint.clamp_(min=LEAST)), self._inputs), seen
+        return self.writable.cut(_array(joint), self._inputs), seen
 
     def select(self, rows: Int[ndarray, " chosen"], inputs: Int[ndarray, " inputs"]) -> None:
         """Continue with these hypotheses of these inputs; memories stay as they are while no input leaves."""
+        left = len(inputs) < len(self._inputs)
+        if self._fused is not None:
+            self._fused.select(torch.from_numpy(rows), torch.from_numpy(inputs) if left else None)
+            self._inputs = self._inputs[inputs]
+            return
         width, chosen = self._states[0].width, self._tensor(rows)
         self._states = [state.select(chosen, width) for state in self._states]
         self._ctc = [scorer.select(rows) for scorer in self._ctc]
-        if len(inputs) < len(self._inputs):
+        if left:
             kept = self._tensor(inputs)
             self._ready = [ready.select(kept) for ready in self._ready]
             self._ctc = [scorer.compact(inputs) for scorer in self._ctc]
@@ -143,6 +200,20 @@ class ModelStepper:
         self._ctc[number] = self._ctc[number].read(tokens)
         scores = self._tensor(self._ctc[number].log_probs()).to(log_probs).clamp(min=LEAST)
         return torch.log_softmax((1 - self._share) * log_probs.clamp(min=LEAST) + self._share * scores, dim=-1)
+
+
+DAMAGED = "the model's probabilities are not numbers: its weights are damaged, or training diverged"
+
+
+def _checked(log_probs: Float[Tensor, "rows symbols"]) -> Float[Tensor, "rows symbols"]:
+    """The same (changed in place), none of them below the least; refused where they are not numbers."""
+    if log_probs[:, 0].isnan().any():  # a softmax that fails fails in every symbol
+        raise UserError(DAMAGED)
+    return log_probs.clamp_(min=LEAST)
+
+
+def _repeated(looks: dict[str, ndarray], times: int) -> dict[str, ndarray]:
+    return looks if times == 1 else {name: weights.repeat(times, 0) for name, weights in looks.items()}
 
 
 def _array(tensor: Tensor) -> ndarray:

@@ -90,30 +90,30 @@ def build_hypotheses(
 ) -> list[list[Hypothesis]]:
     """At most `n_best` hypotheses of each input, finished ones first, by score or by agreement, highest first."""
     rows, steps, finished = endings.inputs.tolist(), endings.steps.tolist(), endings.finished.tolist()
-    tokens, log_probs = paths.tokens.tolist(), paths.log_probs.astype(np.float64).tolist()
-    likeliest, chances = paths.runners_up.tolist(), np.exp(paths.chances.astype(np.float64)).tolist()
+    log_probs, chances = paths.log_probs.astype(np.float64), np.exp(paths.chances.astype(np.float64))
     looks = paths.looks
     masks = {name: joint.mask for name, joint in places.items()}
     limits = writable.limits.tolist()
     hypotheses: list[list[Hypothesis]] = [[] for _ in prefixes]
     for output, row in enumerate(rows):
-        length = steps[output] + 1
+        length, limit = steps[output] + 1, limits[row]
         inward = [name for name in looks if name not in places]
         shared = [name for name in looks if name in places and places[name].agreed[row]]
         apart = {name: looks[name][output, :length][..., masks[name][row]].astype(np.float32) for name in shared}
         looked = {name: _mean_of_heads(weights) for name, weights in apart.items() if not places[name].lower}
-        each = log_probs[output][:length]
+        each = log_probs[output, :length].tolist()
+        likeliest, shares = paths.runners_up[output, :length].tolist(), chances[output, :length].tolist()
         total = sum(each)
         hypotheses[row].append(
             Hypothesis(
-                ids=tokens[output][:length],
+                ids=paths.tokens[output, :length].tolist(),
                 log_probs=each,
                 log_probability=total,
                 score=_score(total, length, looked, options),
                 finished=finished[output],
                 runners_up=[
-                    [(token, share) for token, share in zip(ids, shares, strict=True) if token < limits[row]]
-                    for ids, shares in zip(likeliest[output][:length], chances[output][:length], strict=True)
+                    [(i, p) for i, p in zip(*step, strict=True) if i < limit]
+                    for step in zip(likeliest, shares, strict=True)
                 ],
                 looks=looked,
                 maps={
@@ -195,15 +195,15 @@ def rank_labels(stepper: Stepper, rows: int, options: SearchOptions) -> list[lis
     forced = Oracle(options.oracle, stepper.places, rows=rows, max_length=1).at(0, inputs, width=1)
     stepper.begin(1)
     log_probs, looks = stepper.step(None, forced)
-    best = likeliest(log_probs, options.n_best).ids
-    first = np.zeros_like(best)
+    labels = likeliest(log_probs, options.n_best)
+    best, first = labels.ids, np.zeros_like(labels.ids)
     history = History(rows, options.runners_up)
     history.add(
         inputs,
         tokens=best,
         parents=first,
         carried=first[:, :1],
-        log_probs=log_probs[:, None],
+        log_probs=labels.log_probs,
         likeliest=likeliest(log_probs, options.runners_up),
         looks=looks,
     )

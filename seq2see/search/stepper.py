@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from seq2see.search.hypotheses import EncoderLook, JointPlaces
+from seq2see.search.top import Likeliest, likeliest
 
 LEAST = -1e4
 """The least log-probability: symbols that a model finds impossible stay apart from forbidden ones (-inf)."""
@@ -72,3 +73,21 @@ class Stepper(Protocol):
 
     def select(self, rows: Int[ndarray, " chosen"], inputs: Int[ndarray, " inputs"]) -> None:
         """Continue with these hypotheses, as many as before for each of these inputs; the others leave the batch."""
+
+
+def step_top(
+    stepper: Stepper,
+    tokens: Int[ndarray, " rows"],
+    number: int,
+    forced: Mapping[str, Float[ndarray, "rows _"]] | None = None,
+) -> tuple[Likeliest, dict[str, Float[ndarray, "rows *heads _"]]]:
+    """Extend every hypothesis by its token: the `number` likeliest next symbols of each, and the looks.
+
+    A stepper may have a method of this name, where it finds them faster than a search over all symbols does.
+    """
+    own: Any = getattr(stepper, "step_top", None)
+    if own is not None:
+        found: tuple[Likeliest, dict[str, ndarray]] = own(tokens, number, forced)
+        return found
+    log_probs, looks = stepper.step(tokens, forced)
+    return likeliest(log_probs, number), looks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +23,9 @@ class Likeliest:
     def first(self, number: int) -> Likeliest:
         return Likeliest(self.ids[:, :number], self.log_probs[:, :number])
 
-    def merged(self, ids: Int[ndarray, " more"], log_probs: Float[ndarray, "rows more"]) -> Likeliest:
-        """The same number of the likeliest, where these may be among them."""
-        number = self.ids.shape[1]
-        both = np.concatenate([self.log_probs, log_probs], axis=1)
-        order = np.argsort(-both, axis=1, kind="stable")[:, :number]
-        every = np.concatenate([self.ids, np.broadcast_to(ids, log_probs.shape)], axis=1)
-        return Likeliest(np.take_along_axis(every, order, 1), np.take_along_axis(both, order, 1))
+    def without(self, symbols: Sequence[int]) -> Float[ndarray, "rows number"]:
+        """Their log-probabilities, minus infinity at these symbols."""
+        return np.where((self.ids[..., None] == np.array(symbols)).any(-1), -np.inf, self.log_probs)
 
 
 def likeliest(log_probs: Float[ndarray, "rows symbols"], number: int) -> Likeliest:
@@ -55,11 +52,15 @@ def likeliest(log_probs: Float[ndarray, "rows symbols"], number: int) -> Likelie
 
 
 def _sorted(ids: ndarray, values: ndarray, number: int) -> Likeliest:
-    """The largest of these values, best first; of equal ones that with the lower id."""
+    """The largest of these values, best first."""
     chosen = _largest(values, number)
-    ids, values = np.take_along_axis(ids, chosen, 1), np.take_along_axis(values, chosen, 1)
-    order = np.lexsort((ids, -values), axis=1)
-    return Likeliest(np.take_along_axis(ids, order, 1), np.take_along_axis(values, order, 1))
+    return best_first(np.take_along_axis(ids, chosen, 1), np.take_along_axis(values, chosen, 1))
+
+
+def best_first(ids: Int[ndarray, "rows number"], log_probs: Float[ndarray, "rows number"]) -> Likeliest:
+    """The same in order; of equal ones that with the lower id first."""
+    order = np.lexsort((ids, -log_probs), axis=1)
+    return Likeliest(np.take_along_axis(ids, order, 1), np.take_along_axis(log_probs, order, 1))
 
 
 def _largest(values: Float[ndarray, "rows _"], number: int) -> Int[ndarray, "rows number"]:

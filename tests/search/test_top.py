@@ -25,9 +25,7 @@ def test_of_equals_the_lower_id_comes_first() -> None:
     assert likeliest(np.array([[0.0, 1.0, 0.0, 1.0]]), 4).ids.tolist() == [[1, 3, 0, 2]]
 
 
-def test_further_symbols_take_their_rank() -> None:
+def test_symbols_without_some() -> None:
     best = Likeliest(np.array([[7, 8, 9]]), np.array([[-1.0, -2.0, -3.0]]))
-    merged = best.merged(np.array([0, 2]), np.array([[-1.5, -9.0]]))
-    assert merged.ids.tolist() == [[7, 0, 8]]
-    assert merged.log_probs.tolist() == [[-1.0, -1.5, -2.0]]
-    assert merged.first(1).ids.tolist() == [[7]]
+    assert best.without([8, 3]).tolist() == [[-1.0, -np.inf, -3.0]]
+    assert best.first(1).ids.tolist() == [[7]]
