@@ -11,6 +11,7 @@ import pytest
 import seq2see
 from seq2see.cli import inputs
 from tests.commands import Run
+from tests.record.record import differences
 
 Call = Callable[..., Run]
 
@@ -49,7 +50,8 @@ def test_json_is_the_contract(call: Call, speller: Path) -> None:
     record = json.loads(run.out)
     assert list(record) == ["input", "text", "log_probability", "score", "tokens", "alternatives", "looks"]
     prediction = seq2see.load(speller).predict("abcd", n_best=2)
-    assert record == json.loads(json.dumps(prediction.to_dict(looks=True)))
+    wanted = json.loads(json.dumps(prediction.to_dict(looks=True)))
+    assert list(differences(wanted, record)) == []  # with maps a search goes another way to the same numbers
     assert len(record["alternatives"]) == 1
     assert record["looks"]["inputs"] == list("abcd")
     assert record["looks"]["outputs"][-1] == "<eos>"
