@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 from typing import Any, cast
 
 import torch
@@ -105,7 +105,9 @@ class SoftmaxHead(Head):
             self.V = tied
         else:
             self.V = nn.Parameter(torch.empty(symbols, width or features))
-            nn.init.xavier_uniform_(self.V)
+            # Glorot's, but for many symbols: they would make rows so short that what is below learns slowly
+            bound = sqrt(3.0) * sqrt(2.0 / (min(symbols, self.V.shape[1]) + self.V.shape[1]))
+            nn.init.uniform_(self.V, -bound, bound)
         self.c = nn.Parameter(torch.zeros(symbols))
 
     @property
